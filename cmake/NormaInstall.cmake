@@ -1,0 +1,32 @@
+# Headers, both libraries, the command, pkg-config file, CMake package, man pages, completion.
+include(CMakePackageConfigHelpers)
+set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/norma)
+
+install(DIRECTORY include/norma DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.h")
+install(TARGETS norma_shared norma_static EXPORT norma-targets
+	ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+install(EXPORT norma-targets NAMESPACE norma:: DESTINATION ${package_dir})
+if(TARGET norma)
+	install(TARGETS norma RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+endif()
+
+configure_package_config_file(cmake/norma-config.cmake.in norma-config.cmake INSTALL_DESTINATION ${package_dir}
+	NO_SET_AND_CHECK_MACRO)
+write_basic_package_version_file(norma-config-version.cmake COMPATIBILITY SameMinorVersion)
+install(FILES ${PROJECT_BINARY_DIR}/norma-config.cmake ${PROJECT_BINARY_DIR}/norma-config-version.cmake
+	DESTINATION ${package_dir})
+
+# The prefix is found from the .pc file's own place, so that the tree may be moved.
+file(RELATIVE_PATH NORMA_PC_PREFIX /p/${CMAKE_INSTALL_LIBDIR}/pkgconfig /p)
+string(REGEX REPLACE "/$" "" NORMA_PC_PREFIX "${NORMA_PC_PREFIX}")
+list(TRANSFORM NORMA_STATIC_LIBS PREPEND "-l" OUTPUT_VARIABLE NORMA_PC_PRIVATE)
+list(JOIN NORMA_PC_PRIVATE " " NORMA_PC_PRIVATE)
+configure_file(cmake/norma.pc.in norma.pc @ONLY)
+install(FILES ${PROJECT_BINARY_DIR}/norma.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+
+if(NORMA_MAN)
+	install(FILES ${man_pages} DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
+	if(completion)
+		install(FILES ${completion} DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions RENAME norma)
+	endif()
+endif()

@@ -1,0 +1,72 @@
+# libnorma, shared and static, from one set of objects; libnorma64 (real = double) for the tests.
+set(layers base math graph nn norms models data tasks train study analysis report serve)
+set(sources)
+foreach(layer IN LISTS layers)
+	file(GLOB_RECURSE found CONFIGURE_DEPENDS src/${layer}/*.c)
+	list(APPEND sources ${found})
+endforeach()
+file(GLOB_RECURSE fast_sources CONFIGURE_DEPENDS src/math/fast/*.c)
+if(fast_sources)
+	list(REMOVE_ITEM sources ${fast_sources})
+endif()
+
+# What our own programs and tests see beyond the installed headers.
+add_library(norma_internal INTERFACE)
+target_include_directories(norma_internal INTERFACE
+	${PROJECT_SOURCE_DIR}/include ${PROJECT_SOURCE_DIR}/src ${PROJECT_BINARY_DIR}/generated)
+target_link_libraries(norma_internal INTERFACE norma_flags)
+
+function(norma_objects name)
+	add_library(${name} OBJECT EXCLUDE_FROM_ALL ${ARGN})
+	target_link_libraries(${name} PRIVATE norma_internal)
+endfunction()
+
+norma_objects(norma_objects ${sources})
+target_link_libraries(norma_objects PRIVATE norma_deps)
+set(objects $<TARGET_OBJECTS:norma_objects>)
+
+# src/math/fast is compiled once per instruction set; all else is for the baseline, chosen at run time.
+if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|AMD64|amd64)$")
+	if(fast_sources)
+		set(avx2_flags -mavx2 -mfma -mbmi -mbmi2 -mf16c)
+		set(avx512_flags -mavx512f -mavx512bw -mavx512dq -mavx512vl ${avx2_flags} -mprefer-vector-width=512)
+		foreach(isa avx2 avx512)
+			norma_objects(norma_${isa} ${fast_sources})
+			target_link_libraries(norma_${isa} PRIVATE OpenMP::OpenMP_C)
+			target_compile_definitions(norma_${isa} PRIVATE NR_ISA=${isa})
+			target_compile_options(norma_${isa} PRIVATE ${${isa}_flags})
+			list(APPEND objects $<TARGET_OBJECTS:norma_${isa}>)
+		endforeach()
+	endif()
+else()
+	target_compile_definitions(norma_flags INTERFACE NR_NO_FAST)
+endif()
+
+# Installed users of the static library link our dependencies by name.
+set(NORMA_STATIC_LIBS dnnl yaml jansson m)
+
+add_library(norma_shared SHARED ${objects})
+add_library(norma_static STATIC ${objects})
+set_target_properties(norma_shared PROPERTIES OUTPUT_NAME norma EXPORT_NAME norma
+	VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR})
+set_target_properties(norma_static PROPERTIES OUTPUT_NAME norma EXPORT_NAME norma_static)
+foreach(lib norma_shared norma_static)
+	set_target_properties(${lib} PROPERTIES LINKER_LANGUAGE C)
+	target_include_directories(${lib} INTERFACE
+		$<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
+endforeach()
+target_link_libraries(norma_shared PRIVATE $<BUILD_INTERFACE:norma_deps> $<BUILD_INTERFACE:norma_flags>)
+if(NOT NORMA_SANITIZE)
+	target_link_options(norma_shared PRIVATE -Wl,--no-undefined)
+endif()
+target_link_libraries(norma_static INTERFACE $<BUILD_INTERFACE:norma_deps>
+	"$<INSTALL_INTERFACE:${NORMA_STATIC_LIBS}>")
+target_link_options(norma_static INTERFACE $<INSTALL_INTERFACE:-fopenmp>)
+add_library(norma::norma ALIAS norma_shared)
+add_library(norma::norma_static ALIAS norma_static)
+
+# The reference kernels in double: no instruction-set files, no oneDNN.
+add_library(norma64 STATIC EXCLUDE_FROM_ALL ${sources})
+set_target_properties(norma64 PROPERTIES LINKER_LANGUAGE C)
+target_compile_definitions(norma64 PUBLIC NR_DOUBLE NR_NO_FAST)
+target_link_libraries(norma64 PRIVATE norma_internal PUBLIC norma_deps64)

@@ -1,0 +1,97 @@
+# Tests: one program per file; a new file is a new test. Built by the target `tests`, run by ctest.
+#   test/unit/NAME.c    unit.NAME      with libnorma (internal symbols visible)
+#   test/unit64/NAME.c  unit64.NAME    with libnorma64
+#   test/gradcheck.c    gradcheck, gradcheck64
+#   test/golden/        golden         every reference file below it
+#   test/cli/NAME.sh    cli.NAME       exit 77: skipped
+#   scripts/check-*     lint.*         label `lint`; the sanitizer presets leave them out
+#   test/fuzz/NAME.c    fuzz-NAME      only with NORMA_FUZZ; run by scripts/test-all
+find_library(CMOCKA_LIBRARY cmocka)
+find_path(CMOCKA_INCLUDE_DIR cmocka.h)
+add_custom_target(tests)
+
+# libomp lacks the annotations that TSan needs; Archer, its OMPT tool, supplies them.
+set(test_env NORMA_SOURCE=${PROJECT_SOURCE_DIR} NORMA_BUILD=${PROJECT_BINARY_DIR} NORMA_SANITIZE=${NORMA_SANITIZE})
+if(NORMA_SANITIZE MATCHES "thread")
+	execute_process(COMMAND ${CMAKE_C_COMPILER} -print-resource-dir
+		OUTPUT_VARIABLE resources OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET)
+	find_library(ARCHER_LIBRARY archer HINTS ${resources}/../..)
+	if(NOT ARCHER_LIBRARY)
+		message(FATAL_ERROR "libarcher.so is missing: run scripts/setup --dev, and use clang for TSan")
+	endif()
+	list(APPEND test_env OMP_TOOL_LIBRARIES=${ARCHER_LIBRARY}
+		"TSAN_OPTIONS=ignore_noninstrumented_modules=1:halt_on_error=1:suppressions=${PROJECT_SOURCE_DIR}/test/tsan.supp")
+elseif(NORMA_SANITIZE)
+	list(APPEND test_env ASAN_OPTIONS=handle_segv=2:detect_stack_use_after_return=1
+		UBSAN_OPTIONS=print_stacktrace=1 LSAN_OPTIONS=suppressions=${PROJECT_SOURCE_DIR}/test/lsan.supp:print_suppressions=0)
+endif()
+
+function(norma_test name seconds)
+	if(NORMA_SANITIZE)
+		math(EXPR seconds "${seconds} * 5")
+	endif()
+	add_test(NAME ${name} COMMAND ${ARGN} WORKING_DIRECTORY ${PROJECT_BINARY_DIR})
+	set_tests_properties(${name} PROPERTIES TIMEOUT ${seconds} SKIP_RETURN_CODE 77 ENVIRONMENT "${test_env}")
+endfunction()
+
+function(norma_test_program program source lib)
+	add_executable(${program} EXCLUDE_FROM_ALL ${source})
+	set_target_properties(${program} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/test)
+	target_compile_options(${program} PRIVATE -UNDEBUG)
+	target_include_directories(${program} PRIVATE ${PROJECT_SOURCE_DIR}/test)
+	target_include_directories(${program} SYSTEM PRIVATE ${CMOCKA_INCLUDE_DIR})
+	target_link_libraries(${program} PRIVATE ${lib} norma_internal ${CMOCKA_LIBRARY})
+	add_dependencies(tests ${program})
+endfunction()
+
+file(GLOB unit_sources CONFIGURE_DEPENDS test/unit/*.c)
+foreach(source IN LISTS unit_sources)
+	get_filename_component(name ${source} NAME_WE)
+	norma_test_program(unit-${name} ${source} norma_static)
+	norma_test(unit.${name} 300 unit-${name})
+endforeach()
+
+file(GLOB unit64_sources CONFIGURE_DEPENDS test/unit64/*.c)
+foreach(source IN LISTS unit64_sources)
+	get_filename_component(name ${source} NAME_WE)
+	norma_test_program(unit64-${name} ${source} norma64)
+	norma_test(unit64.${name} 300 unit64-${name})
+endforeach()
+
+file(GLOB gradcheck_source CONFIGURE_DEPENDS test/gradcheck.c)
+if(gradcheck_source)
+	norma_test_program(gradcheck ${gradcheck_source} norma_static)
+	norma_test(gradcheck 600 gradcheck)
+	norma_test_program(gradcheck64 ${gradcheck_source} norma64)
+	norma_test(gradcheck64 600 gradcheck64)
+endif()
+
+if(TARGET norma-golden)
+	add_dependencies(tests norma-golden)
+	norma_test(golden 600 norma-golden ${PROJECT_SOURCE_DIR}/test/golden)
+endif()
+
+file(GLOB cli_tests CONFIGURE_DEPENDS test/cli/*.sh)
+if(TARGET norma)
+	add_dependencies(tests norma)
+	list(APPEND test_env NORMA=$<TARGET_FILE:norma>)
+endif()
+foreach(script IN LISTS cli_tests)
+	get_filename_component(name ${script} NAME_WE)
+	norma_test(cli.${name} 300 bash ${script})
+endforeach()
+
+foreach(check layers bans format)
+	norma_test(lint.${check} 120 ${PROJECT_SOURCE_DIR}/scripts/check-${check})
+	set_tests_properties(lint.${check} PROPERTIES LABELS lint)
+endforeach()
+
+if(NORMA_FUZZ)
+	file(GLOB fuzz_sources CONFIGURE_DEPENDS test/fuzz/*.c)
+	foreach(source IN LISTS fuzz_sources)
+		get_filename_component(name ${source} NAME_WE)
+		add_executable(fuzz-${name} ${source})
+		target_link_libraries(fuzz-${name} PRIVATE norma_static norma_internal)
+		target_link_options(fuzz-${name} PRIVATE -fsanitize=fuzzer)
+	endforeach()
+endif()
