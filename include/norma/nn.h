@@ -1,0 +1,91 @@
+/* Graph-building functions: what models are written with. Tensor names follow timm / Hugging Face.
+ *
+ * Every builder takes and returns NULL after an error; the first one sticks in the net with scope, file and line. */
+#ifndef NORMA_NN_H
+#define NORMA_NN_H
+
+#include "norma/graph.h"
+
+/* All ops of nn and graph, for the tests that come for free; ends with NULL. Those of norms hang on their registry. */
+NR_API const struct nr_op *const *nr_ops(void);
+
+/* y = x W^T + b: parameters name.weight (out,in) and name.bias (out). */
+NR_API nr_t *nr_linear(struct nr_net *, const char *name, nr_t *x, int64_t out);
+NR_API nr_t *nr_linear_no_bias(struct nr_net *, const char *name, nr_t *x, int64_t out);
+NR_API nr_t *nr_linear_gelu(struct nr_net *, const char *name, nr_t *x, int64_t out);      /* gelu(linear(x)), erf form */
+/* Activation by name: relu gelu gelu_tanh hard_swish tanh sigmoid silu exp. */
+NR_API nr_t *nr_activate(struct nr_net *, const char *name, nr_t *x);
+
+/* Softmax attention of packed qkv (B,T,3C) -> (B,T,C). Key padding comes from the tokens' valid lengths. */
+NR_API nr_t *nr_attention(struct nr_net *, nr_t *qkv, int64_t heads);
+struct nr_attention_options {
+	int64_t heads, window;              /* window > 0: only keys within that distance */
+	int causal;
+	float scale;                        /* 0: 1 / sqrt(head width) */
+	float dropout;
+	nr_t *bias;                         /* (H,Tq,Tk), (n,H,Tq,Tk) with sample b using b % n; or NULL */
+	nr_t *valid;                        /* (B) int32 key lengths, or NULL */
+};
+NR_API nr_t *nr_attention_with(struct nr_net *, nr_t *qkv, struct nr_attention_options);
+/* Queries (B,Tq,H*d), keys (B,Tk,H*d), values (B,Tk,H*dv) -> (B,Tq,H*dv). */
+NR_API nr_t *nr_cross_attention(struct nr_net *, nr_t *q, nr_t *k, nr_t *v, struct nr_attention_options);
+/* The probabilities (B,H,T,T), for analysis only: T x T is stored. No gradient. */
+NR_API nr_t *nr_attention_map(struct nr_net *, nr_t *qkv, struct nr_attention_options);
+
+/* Pictures. (B,C,H,W) -> patches (B,T,p*p*C), features in the order row, column, channel, or channel, row, column. */
+enum nr_patch_order { NR_PATCH_ROW_COL_CHANNEL, NR_PATCH_CHANNEL_ROW_COL };
+NR_API nr_t *nr_patches(struct nr_net *, nr_t *image, int64_t patch, enum nr_patch_order);
+/* Patch embedding with timm's weight name.weight (D,C,p,p). */
+NR_API nr_t *nr_patch_embed(struct nr_net *, const char *name, nr_t *image, int64_t patch, int64_t dim);
+/* x (B,T,C) + table (1,T,C) or (T,C) */
+NR_API nr_t *nr_add_table(struct nr_net *, nr_t *x, nr_t *table);
+/* Puts a learned token (1,n,C) before every sample; sets the tokens' special count and heads. */
+NR_API nr_t *nr_prepend(struct nr_net *, nr_t *token, nr_t *x);
+/* y[b,i] = x[b, index[b,i]]: MAE keeps visible tokens. index (B,K) int32. */
+NR_API nr_t *nr_take_tokens(struct nr_net *, nr_t *x, nr_t *index);
+/* MAE's decoder input: y[b,i] = x[b, restore[b,i]] if that is < K, else the mask token. x (B,K,C), restore (B,T) int32. */
+NR_API nr_t *nr_restore_tokens(struct nr_net *, nr_t *x, nr_t *mask_token, nr_t *restore);
+NR_API nr_t *nr_mean_tokens(struct nr_net *, nr_t *x, nr_t *valid);                        /* (B,T,C) -> (B,C); special tokens left out */
+/* (B,H,W,C), weight name.weight (out,in/groups,k,k) as in checkpoints; groups is 1 or C (depthwise). */
+NR_API nr_t *nr_conv(struct nr_net *, const char *name, nr_t *x, int64_t out, int64_t k, int64_t stride, int64_t pad, int64_t groups, int bias);
+NR_API nr_t *nr_pool(struct nr_net *, const char *kind, nr_t *x, int64_t k, int64_t stride, int64_t pad);   /* "mean" "max" */
+/* ids (B,T) int32 -> rows of name.weight (count,C); pad_id < 0: none, else its row gets no gradient. */
+NR_API nr_t *nr_embedding(struct nr_net *, const char *name, nr_t *ids, int64_t count, int64_t dim, int32_t pad_id);
+
+/* Elementwise and small. */
+NR_API nr_t *nr_mul(struct nr_net *, nr_t *a, nr_t *b);
+NR_API nr_t *nr_scale(struct nr_net *, nr_t *x, double factor);
+NR_API nr_t *nr_scale_channels(struct nr_net *, nr_t *x, nr_t *gain);                     /* LayerScale: x * gain (C) */
+NR_API nr_t *nr_dropout(struct nr_net *, nr_t *x, double p);                              /* x itself if p = 0 */
+NR_API nr_t *nr_drop_path(struct nr_net *, nr_t *x, double p);                            /* whole samples */
+NR_API nr_t *nr_softmax(struct nr_net *, nr_t *x, double scale, nr_t *mask);              /* mask: rows added, or NULL */
+NR_API nr_t *nr_log_softmax(struct nr_net *, nr_t *x);
+NR_API nr_t *nr_transpose(struct nr_net *, nr_t *x);                                      /* (B,T,C) -> (B,C,T) */
+NR_API nr_t *nr_matmul(struct nr_net *, nr_t *a, nr_t *b, int ta, int tb);                /* batched (B,m,k) (B,k,n) */
+
+/* Losses: a scalar, the mean over what counts. */
+NR_API nr_t *nr_cross_entropy(struct nr_net *, nr_t *logits, nr_t *labels, double smoothing, int32_t ignore);
+NR_API nr_t *nr_soft_cross_entropy(struct nr_net *, nr_t *logits, nr_t *targets);
+enum nr_bce_mean { NR_BCE_MEAN_ALL, NR_BCE_MEAN_ROWS };                                   /* rows: summed over classes (big_vision) */
+NR_API nr_t *nr_sigmoid_cross_entropy(struct nr_net *, nr_t *logits, nr_t *targets, enum nr_bce_mean);
+/* MAE: mean over masked tokens of the mean square error per token; weight (B,T) is 1 where it counts. normalize: targets
+ * are standardised per token first (eps 1e-6, variance with N-1). */
+NR_API nr_t *nr_masked_mse(struct nr_net *, nr_t *pred, nr_t *target, nr_t *weight, int normalize);
+NR_API nr_t *nr_mse(struct nr_net *, nr_t *pred, nr_t *target);
+NR_API nr_t *nr_weighted_sum(struct nr_net *, nr_t *x, nr_t *weight);                     /* sum x * weight: a scalar */
+
+/* The caller's line, for messages: inside nn the plain functions are wanted. */
+#ifndef NR_INSIDE_NN
+#define nr_linear(n, ...) nr_linear(nr_at(n, __FILE__, __LINE__), __VA_ARGS__)
+#define nr_linear_no_bias(n, ...) nr_linear_no_bias(nr_at(n, __FILE__, __LINE__), __VA_ARGS__)
+#define nr_linear_gelu(n, ...) nr_linear_gelu(nr_at(n, __FILE__, __LINE__), __VA_ARGS__)
+#define nr_activate(n, ...) nr_activate(nr_at(n, __FILE__, __LINE__), __VA_ARGS__)
+#define nr_attention(n, ...) nr_attention(nr_at(n, __FILE__, __LINE__), __VA_ARGS__)
+#define nr_attention_with(n, ...) nr_attention_with(nr_at(n, __FILE__, __LINE__), __VA_ARGS__)
+#define nr_patch_embed(n, ...) nr_patch_embed(nr_at(n, __FILE__, __LINE__), __VA_ARGS__)
+#define nr_prepend(n, ...) nr_prepend(nr_at(n, __FILE__, __LINE__), __VA_ARGS__)
+#define nr_conv(n, ...) nr_conv(nr_at(n, __FILE__, __LINE__), __VA_ARGS__)
+#define nr_add(n, ...) nr_add(nr_at(n, __FILE__, __LINE__), __VA_ARGS__)
+#endif
+
+#endif

@@ -1,0 +1,61 @@
+/* Replay: walks the array of calls. Nothing here allocates or fails. */
+#include <omp.h>
+
+#include "base/str.h"
+#include "graph/plan.h"
+
+/* Tests: everything that does not live between runs becomes NaN, so that reading what was not written shows. */
+static void poison(const struct nr_plan *p)
+{
+	for (int32_t b = 0; b < p->n_buf; b++)
+		if (!p->buf[b].fixed && p->buf[b].first <= p->buf[b].last && p->buf[b].root == b)
+			memset(p->memory + p->buf[b].offset, 0xff, (size_t)p->buf[b].bytes);
+	memset(p->memory + p->stats.arena_bytes, 0xff, (size_t)p->stats.scratch_bytes);
+}
+
+void nr_plan_run(struct nr_plan *p, const struct nr_exec *ex, unsigned run)
+{
+	p->exec = *ex;
+	if (omp_get_max_threads() > p->threads) omp_set_num_threads(p->threads); /* scratch is planned for so many */
+	if (p->flags & NR_PLAN_POISON && run & NR_RUN_FORWARD) poison(p);
+	if (run & NR_RUN_FORWARD)
+		for (int32_t i = 0; i < p->n_forward; i++) p->instr[i].fn(&p->instr[i].call);
+	if (run & NR_RUN_BACKWARD) {
+		for (int32_t i = 0; i < p->n_first_write; i++) *p->first_write[i] = ex->accumulate != 0;
+		for (int32_t i = p->n_forward; i < p->n_instr; i++) p->instr[i].fn(&p->instr[i].call);
+	}
+	if (run & NR_RUN_COMMIT)
+		for (int32_t i = 0; i < p->n_commit; i++) p->commit[i].fn(&p->commit[i].call);
+}
+
+static void *kept(const struct nr_plan *p, struct place at, size_t size)
+{
+	if (at.buf == NR_NOWHERE) return at.base;
+	return p->buf[at.buf].fixed ? p->memory + p->buf[at.buf].offset + at.off * (int64_t)size : NULL;
+}
+
+void *nr_plan_data(const struct nr_plan *p, const nr_t *t)
+{
+	return t && t->id < p->n_tensor ? kept(p, p->value[t->id], nr_dtype_size(t->dtype)) : NULL;
+}
+
+real *nr_plan_grad(const struct nr_plan *p, const nr_t *t)
+{
+	return t && t->id < p->n_tensor ? kept(p, p->grad[t->id], sizeof(real)) : NULL;
+}
+
+const nr_t *nr_plan_tap(const struct nr_plan *p, const char *name, struct nr_error *err)
+{
+	struct nr_near near = { .word = name };
+	for (int32_t i = 0; i < p->n_tensor; i++) {
+		const nr_t *t = p->net->tensor[i];
+		if (!(t->flags & NR_TAP)) continue;
+		if (!strcmp(t->name, name)) return t;
+		nr_near_try(&near, t->name);
+	}
+	nr_fail(err, NR_ENAME, "no tap", name, "the graph does not have it");
+	if (near.best) nr_hint(err, "did you mean '%s'?", near.best);
+	return NULL;
+}
+
+struct nr_plan_stats nr_plan_stats(const struct nr_plan *p) { return p->stats; }

@@ -1,0 +1,289 @@
+/* The recorder: scopes, inputs, parameters, op applications. The first error sticks; builders then pass NULL along. */
+#include "graph/net.h"
+
+#include <stdarg.h>
+
+struct nr_net *nr_net_make(struct nr_store *store)
+{
+	struct nr_arena *a = nr_arena_make();
+	struct nr_net *n = a ? nr_arena_alloc(a, sizeof *n) : NULL;
+	if (!n) {
+		nr_arena_free(a);
+		return NULL;
+	}
+	n->arena = a;
+	n->store = store;
+	return n;
+}
+
+void nr_net_free(struct nr_net *n)
+{
+	if (n) nr_arena_free(n->arena);
+}
+
+const struct nr_error *nr_net_error(const struct nr_net *n) { return &n->error; }
+struct nr_store *nr_net_store(const struct nr_net *n) { return n->store; }
+struct nr_arena *nr_net_arena(const struct nr_net *n) { return n->arena; }
+
+struct nr_net *nr_at(struct nr_net *n, const char *file, int line)
+{
+	n->file = file;
+	n->line = line;
+	return n;
+}
+
+static const char *base_name(const char *file)
+{
+	const char *slash = file ? strrchr(file, '/') : NULL;
+	return slash ? slash + 1 : file ? file : "?";
+}
+
+__attribute__((format(printf, 5, 0))) static nr_t *fail(struct nr_net *n, enum nr_err code, const char *op,
+	const char *subject, const char *fmt, va_list ap)
+{
+	char text[512], what[96];
+	vsnprintf(text, sizeof text, fmt, ap);
+	snprintf(what, sizeof what, "cannot build %s", op);
+	nr_fail(&n->error, code, what, subject && *subject ? subject : "(top)", "%s [%s:%d]", text, base_name(n->file), n->line);
+	return NULL;
+}
+
+nr_t *nr_net_fail(struct nr_net *n, enum nr_err code, const char *subject, const char *fmt, ...)
+{
+	va_list ap;
+	va_start(ap, fmt);
+	fail(n, code, "the graph", subject ? subject : n->scope, fmt, ap);
+	va_end(ap);
+	return NULL;
+}
+
+int nr_expect(struct nr_node *k, int condition, const char *fmt, ...)
+{
+	if (condition) return 0;
+	va_list ap;
+	va_start(ap, fmt);
+	fail(k->net, NR_ESHAPE, k->op->name, k->where.scope, fmt, ap);
+	va_end(ap);
+	return NR_ESHAPE;
+}
+
+static void out_of_memory(struct nr_net *n)
+{
+	nr_fail(&n->error, NR_EMEMORY, "cannot record", n->scope, "out of memory");
+}
+
+/* Lists double in the arena; the old copy stays behind, which costs at most as much again. */
+static int grow(struct nr_net *n, void **list, int32_t count, int32_t *cap)
+{
+	if (count < *cap) return 0;
+	int32_t more = *cap ? *cap * 2 : 256;
+	void **p = nr_arena_alloc(n->arena, (size_t)more * sizeof *p);
+	if (!p) {
+		out_of_memory(n);
+		return NR_EMEMORY;
+	}
+	if (count) memcpy(p, *(void ***)list, (size_t)count * sizeof *p);
+	*(void ***)list = p;
+	*cap = more;
+	return 0;
+}
+
+nr_t *nr_tensor_make(struct nr_net *n, enum nr_dtype dtype, int nd, const int64_t *d, const struct nr_tokens *tok)
+{
+	if (nd < 0 || nd > NR_MAXD) return nr_net_fail(n, NR_ELIMIT, NULL, "%d dimensions, at most %d", nd, NR_MAXD);
+	if (grow(n, (void **)&n->tensor, n->n_tensor, &n->cap_tensor)) return NULL;
+	nr_t *t = nr_arena_alloc(n->arena, sizeof *t);
+	if (!t) {
+		out_of_memory(n);
+		return NULL;
+	}
+	t->dtype = dtype;
+	t->nd = nd;
+	t->tok = tok;
+	int64_t count = 1;
+	for (int i = 0; i < nd; i++) {
+		t->d[i] = d[i];
+		if (d[i] < 1 || __builtin_mul_overflow(count, d[i], &count) || count > INT64_MAX / 64)
+			return nr_net_fail(n, NR_ESHAPE, NULL, "size %lld of dimension %d cannot be", (long long)d[i], i);
+	}
+	t->id = n->n_tensor;
+	n->tensor[n->n_tensor++] = t;
+	return t;
+}
+
+struct nr_node *nr_node_make(struct nr_net *n)
+{
+	if (grow(n, (void **)&n->node, n->n_node, &n->cap_node)) return NULL;
+	struct nr_node *k = nr_arena_alloc(n->arena, sizeof *k);
+	if (!k) {
+		out_of_memory(n);
+		return NULL;
+	}
+	k->net = n;
+	k->id = n->n_node;
+	k->where = (struct nr_where){ nr_arena_strdup(n->arena, n->scope), n->file, n->line };
+	n->node[n->n_node++] = k;
+	return k;
+}
+
+/* ---- scopes ---------------------------------------------------------------------------------------------------- */
+
+void nr_push(struct nr_net *n, const char *fmt, ...)
+{
+	size_t used = strlen(n->scope);
+	if (n->depth == NR_MAXDEPTH) {
+		nr_net_fail(n, NR_ELIMIT, NULL, "scopes are nested too deep");
+		return;
+	}
+	n->mark[n->depth++] = (int32_t)used;
+	if (used && used + 1 < sizeof n->scope) n->scope[used++] = '.';
+	va_list ap;
+	va_start(ap, fmt);
+	int more = vsnprintf(n->scope + used, sizeof n->scope - used, fmt, ap);
+	va_end(ap);
+	if (more < 0 || (size_t)more >= sizeof n->scope - used) nr_net_fail(n, NR_ELIMIT, NULL, "the scope's name is too long");
+}
+
+nr_t *nr_pop(struct nr_net *n, nr_t *x)
+{
+	if (n->depth) n->scope[n->mark[--n->depth]] = 0;
+	return x;
+}
+
+static const char *scoped(struct nr_net *n, const char *name)
+{
+	const char *s = n->scope[0] && name[0] ? nr_arena_printf(n->arena, "%s.%s", n->scope, name)
+					       : nr_arena_strdup(n->arena, n->scope[0] ? n->scope : name);
+	if (!s) out_of_memory(n);
+	return s;
+}
+
+/* ---- leaves ---------------------------------------------------------------------------------------------------- */
+
+static void read_sizes(int64_t *d, int nd, va_list ap)
+{
+	for (int i = 0; i < nd && i < NR_MAXD; i++) d[i] = va_arg(ap, int64_t);
+}
+
+nr_t *nr_input(struct nr_net *n, const char *name, enum nr_dtype dtype, int nd, ...)
+{
+	int64_t d[NR_MAXD] = { 0 };
+	va_list ap;
+	va_start(ap, nd);
+	read_sizes(d, nd, ap);
+	va_end(ap);
+	nr_t *t = n->error.code ? NULL : nr_tensor_make(n, dtype, nd, d, NULL);
+	if (!t) return NULL;
+	t->name = scoped(n, name);
+	t->flags = NR_INPUT;
+	return t;
+}
+
+static nr_t *leaf(struct nr_net *n, const char *name, int init, int buffer, int nd, const int64_t *d)
+{
+	if (n->error.code) return NULL;
+	const char *full = scoped(n, name);
+	for (int32_t i = 0; full && i < n->n_tensor; i++) /* tied weights: one tensor per name in a net */
+		if (n->tensor[i]->entry && !strcmp(n->tensor[i]->name, full)) {
+			const nr_t *t = n->tensor[i];
+			if (t->nd != nd || memcmp(t->d, d, (size_t)nd * sizeof *d))
+				return nr_net_fail(n, NR_ESHAPE, full, "it is used with two shapes");
+			return n->tensor[i];
+		}
+	struct nr_entry *e = full ? nr_store_need(n->store, full, init, buffer, nd, d, &n->error) : NULL;
+	nr_t *t = e ? nr_tensor_make(n, NR_REAL, nd, d, NULL) : NULL;
+	if (!t) return NULL;
+	t->name = full;
+	t->entry = e;
+	t->flags = buffer ? NR_BUFFER : NR_PARAM;
+	return t;
+}
+
+nr_t *nr_param(struct nr_net *n, const char *name, int init, int nd, ...)
+{
+	int64_t d[NR_MAXD] = { 0 };
+	va_list ap;
+	va_start(ap, nd);
+	read_sizes(d, nd, ap);
+	va_end(ap);
+	return leaf(n, name, init, 0, nd, d);
+}
+
+nr_t *nr_buffer(struct nr_net *n, const char *name, int init, int nd, ...)
+{
+	int64_t d[NR_MAXD] = { 0 };
+	va_list ap;
+	va_start(ap, nd);
+	read_sizes(d, nd, ap);
+	va_end(ap);
+	return leaf(n, name, init, 1, nd, d);
+}
+
+nr_t *nr_with_tokens(struct nr_net *n, nr_t *x, struct nr_tokens tok)
+{
+	struct nr_tokens *copy = x ? nr_arena_alloc(n->arena, sizeof *copy) : NULL;
+	if (!copy) return NULL;
+	*copy = tok;
+	x->tok = copy;
+	return x;
+}
+
+/* ---- applications ---------------------------------------------------------------------------------------------- */
+
+nr_t *nr_out(struct nr_node *k, int j, enum nr_dtype dtype, int nd, const int64_t *d, const struct nr_tokens *tok)
+{
+	nr_t *t = nr_tensor_make(k->net, dtype, nd, d, tok);
+	if (!t) return NULL;
+	t->src = k;
+	k->out[j] = t;
+	if (j >= k->n_out) k->n_out = j + 1;
+	return t;
+}
+
+nr_t *nr_out_like(struct nr_node *k, int j, const nr_t *x) { return nr_out(k, j, x->dtype, x->nd, x->d, x->tok); }
+
+/* Does this tensor have gaps between samples when it is read? */
+static int has_gaps(const nr_t *x) { return x->src && x->src->op == &nr_op_span; }
+int nr_op_accepts_gaps(const struct nr_op *op, int i)
+{
+	return op->flags & NR_STRIDED && (i == 0 || op->flags & (NR_VIEW | NR_SUM));
+}
+
+nr_t *nr_tap(struct nr_net *n, const char *name, nr_t *x)
+{
+	if (x && has_gaps(x)) x = nr_pack(n, x); /* readers expect plain rows */
+	if (!x) return NULL;
+	x->flags |= NR_TAP;
+	x->name = scoped(n, name);
+	return x;
+}
+
+nr_t *nr_apply_list(struct nr_net *n, const struct nr_op *op, const void *attr, size_t size, int n_in, nr_t *const *in)
+{
+	if (n->error.code) return NULL;
+	if (n_in > NR_MAXIN) return nr_net_fail(n, NR_ELIMIT, op->name, "%d inputs, at most %d", n_in, NR_MAXIN);
+	nr_t *x[NR_MAXIN] = { NULL };
+	for (int i = 0; i < n_in; i++) {
+		if (!in[i]) return NULL;
+		int twice = 0;
+		for (int j = 0; j < i; j++) twice |= in[j] == in[i]; /* each input has its own gradient */
+		x[i] = in[i]->dtype == NR_REAL && (twice || (has_gaps(in[i]) && !nr_op_accepts_gaps(op, i))) ? nr_pack(n, in[i]) : in[i];
+		if (!x[i]) return NULL;
+	}
+	struct nr_node *k = nr_node_make(n);
+	if (!k) return NULL;
+	k->op = op;
+	k->n_in = n_in;
+	memcpy(k->in, x, sizeof x);
+	if (size) {
+		void *copy = nr_arena_alloc(n->arena, size);
+		if (!copy) {
+			out_of_memory(n);
+			return NULL;
+		}
+		k->attr = memcpy(copy, attr, size);
+	}
+	if (op->shape(k) && !n->error.code) nr_expect(k, 0, "the shapes do not fit");
+	if (n->error.code) return NULL;
+	return k->out[0];
+}

@@ -1,0 +1,33 @@
+/* The inside of a net, for the recorder and the planner only. */
+#ifndef NR_NET_H
+#define NR_NET_H
+
+#include "base/mem.h"
+#include "norma/graph.h"
+
+enum { NR_MAXSCOPE = 1024, NR_MAXDEPTH = 64 };
+
+struct nr_net {
+	struct nr_store *store;
+	struct nr_arena *arena;
+	nr_t **tensor;                      /* all of them, by id */
+	struct nr_node **node;              /* in record order, which is topological */
+	int32_t n_tensor, n_node, cap_tensor, cap_node;
+	char scope[NR_MAXSCOPE];            /* "blocks.3.attn" */
+	int32_t mark[NR_MAXDEPTH], depth;   /* where each pushed name began */
+	const char *file;
+	int line;
+	struct nr_error error;
+};
+
+nr_t *nr_tensor_make(struct nr_net *, enum nr_dtype, int nd, const int64_t *d, const struct nr_tokens *);
+struct nr_node *nr_node_make(struct nr_net *);
+/* May input i of the op have gaps between samples? */
+int nr_op_accepts_gaps(const struct nr_op *, int i);
+struct nr_entry *nr_store_need(struct nr_store *, const char *name, int init, int buffer, int nd, const int64_t *d, struct nr_error *);
+
+/* Views that the planner knows by name (view.c). */
+struct nr_span_attr { int64_t from, to; };
+extern const struct nr_op nr_op_span, nr_op_join, nr_op_reshape, nr_op_pack, nr_op_add;
+
+#endif

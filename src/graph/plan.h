@@ -1,0 +1,104 @@
+/* The inside of a plan, for the planner's passes and the executor only.
+ *
+ * Time is the index of an instruction: forward nodes in record order, the seed of the loss's gradient, then backward in
+ * reverse. A buffer is a piece of the arena with a first and a last time; a place is a tensor's part of a buffer. */
+#ifndef NR_PLAN_H
+#define NR_PLAN_H
+
+#include "graph/net.h"
+
+struct nr_instr {
+	void (*fn)(const struct nr_call *);
+	struct nr_call call;
+};
+
+enum { NR_NOWHERE = -1 };
+
+struct buffer {
+	int64_t bytes, offset;
+	int32_t first, last;                /* first > last: not used */
+	int32_t root;                       /* itself, or the buffer whose memory it shares in place */
+	uint8_t fixed;                      /* lives through the whole run and between runs */
+	const char *what;                   /* "value" "gradient" "stash" ... */
+	const nr_t *tensor;                 /* whose, or NULL */
+	const struct nr_node *node;
+};
+
+struct place {
+	int32_t buf;                        /* NR_NOWHERE: base is the address (store), or NULL */
+	int64_t off, bs;                    /* in values; bs 0: packed */
+	void *base;
+};
+
+enum step_kind { STEP_FORWARD, STEP_SEED, STEP_REBUILD, STEP_BACKWARD };
+struct step { enum step_kind kind; int32_t node; };
+
+struct planner {
+	struct nr_net *net;
+	struct nr_arena *arena;             /* of the plan: what outlives planning; scratch lists too */
+	unsigned flags;
+	nr_t *loss;
+	struct nr_node **node;              /* pruned and fused */
+	int32_t n_node, n_tensor;
+	struct step *step;
+	int32_t n_step, n_forward;
+	int32_t *made_by;                   /* by tensor: node, or -1 for leaves */
+	int32_t **used_by;                  /* by tensor: nodes, ending with -1, in record order */
+	uint8_t *need_grad, *reached;       /* by tensor: a gradient is wanted; a gradient arrives */
+	uint8_t *back;                      /* by node: runs in backward */
+	int32_t *back_time;                 /* by node */
+	uint8_t *rebuild;                   /* by node: bits of outputs that are made again */
+	struct place *value, *again, *grad; /* by tensor: forward value, value in backward, gradient */
+	int32_t *stash, *pending;           /* by node: buffer */
+	struct buffer *buf;
+	int32_t n_buf, cap_buf;
+	int32_t sink;                       /* buffer that takes unwanted gradients */
+	int64_t fused, rebuilt, aliased;
+	struct nr_error *err;
+};
+
+struct nr_plan {
+	struct nr_net *net;
+	struct nr_arena *arena;
+	nr_t *loss;
+	unsigned flags;
+	int threads;
+	struct nr_instr *instr;             /* forward, then backward */
+	int32_t n_instr, n_forward;
+	struct nr_instr *commit;
+	int32_t n_commit;
+	uint8_t **first_write;              /* add flags of the first writers of parameter gradients: accumulation sets them */
+	int32_t n_first_write;
+	char *memory;                       /* the arena of activations, then scratch */
+	int64_t bytes;
+	struct nr_exec exec;                /* what the calls point to */
+	struct buffer *buf;
+	int32_t n_buf, n_tensor;
+	struct place *value, *grad;
+	struct nr_plan_stats stats;
+};
+
+/* plan_list.c */
+int nr_plan_prune(struct planner *);
+int nr_plan_fuse(struct planner *);
+int nr_plan_link(struct planner *);         /* made_by, used_by, need_grad, reached, back */
+int nr_plan_schedule(struct planner *);     /* step[], rebuild */
+/* plan_place.c */
+int nr_plan_place_values(struct planner *);
+int nr_plan_place_grads(struct planner *);
+/* plan_pack.c */
+int32_t nr_buffer_make(struct planner *, int64_t bytes, const char *what, const nr_t *, const struct nr_node *);
+void nr_plan_lifetimes(struct planner *);
+void nr_plan_inplace(struct planner *);
+int64_t nr_plan_pack(struct planner *);     /* offsets; returns bytes */
+
+void nr_node_cost(const struct nr_node *, double *forward, double *backward);
+
+static inline int32_t nr_buffer_root(const struct planner *p, int32_t b)
+{
+	while (p->buf[b].root != b) b = p->buf[b].root;
+	return b;
+}
+static inline int64_t nr_tensor_bytes(const nr_t *t) { return nr_len(t) * (int64_t)nr_dtype_size(t->dtype); }
+
+#endif

@@ -1,0 +1,150 @@
+/* Planner: lifetimes of buffers, sharing in place, and offsets in the arena. */
+#include "graph/plan.h"
+
+#include <stdlib.h>
+
+int32_t nr_buffer_make(struct planner *p, int64_t bytes, const char *what, const nr_t *t, const struct nr_node *node)
+{
+	if (p->n_buf == p->cap_buf) {
+		const int32_t cap = p->cap_buf ? p->cap_buf * 2 : 512;
+		struct buffer *more = nr_arena_alloc(p->arena, (size_t)cap * sizeof *more);
+		if (!more) {
+			nr_fail(p->err, NR_EMEMORY, "cannot plan", NULL, "out of memory");
+			return 0; /* the error is seen after the pass */
+		}
+		if (p->n_buf) memcpy(more, p->buf, (size_t)p->n_buf * sizeof *more);
+		p->buf = more;
+		p->cap_buf = cap;
+	}
+	p->buf[p->n_buf] = (struct buffer){
+		.bytes = (bytes + 63) / 64 * 64, .first = INT32_MAX, .last = -1, .root = p->n_buf, .what = what, .tensor = t, .node = node,
+	};
+	return p->n_buf++;
+}
+
+static void touch(struct planner *p, int32_t b, int32_t time)
+{
+	if (b < 0) return;
+	struct buffer *x = &p->buf[b];
+	if (time < x->first) x->first = time;
+	if (time > x->last) x->last = time;
+}
+
+static void touch_kept(struct planner *p, const struct nr_node *k, uint32_t keeps, int32_t time)
+{
+	for (int j = 0; j < k->n_in; j++) {
+		const int32_t id = k->in[j]->id;
+		if (keeps & NR_KEEP_X(j)) touch(p, p->again[id].buf >= 0 ? p->again[id].buf : p->value[id].buf, time);
+	}
+	for (int j = 0; j < k->n_out; j++) {
+		const int32_t id = k->out[j]->id;
+		if (keeps & NR_KEEP_Y(j)) touch(p, p->again[id].buf >= 0 ? p->again[id].buf : p->value[id].buf, time);
+	}
+}
+
+void nr_plan_lifetimes(struct planner *p)
+{
+	for (int32_t t = 0; t < p->n_step; t++) {
+		const struct step *s = &p->step[t];
+		if (s->kind == STEP_SEED) {
+			touch(p, p->grad[p->loss->id].buf, t);
+			continue;
+		}
+		const struct nr_node *k = p->node[s->node];
+		if (s->kind != STEP_REBUILD || p->stash[s->node] >= 0) touch(p, p->stash[s->node], t);
+		switch (s->kind) {
+		case STEP_FORWARD:
+			for (int j = 0; j < k->n_in; j++) touch(p, p->value[k->in[j]->id].buf, t);
+			for (int j = 0; j < k->n_out; j++) touch(p, p->value[k->out[j]->id].buf, t);
+			break;
+		case STEP_REBUILD:
+			touch_kept(p, k, k->op->rebuild ? k->op->rebuild_keeps : 0xffff, t);
+			for (int j = 0; j < k->n_out; j++) touch(p, p->again[k->out[j]->id].buf, t);
+			break;
+		case STEP_BACKWARD:
+			touch_kept(p, k, k->op->keeps, t);
+			for (int j = 0; j < k->n_out; j++) touch(p, p->grad[k->out[j]->id].buf, t);
+			for (int j = 0; j < k->n_in; j++) touch(p, p->grad[k->in[j]->id].buf, t);
+			break;
+		case STEP_SEED: break;
+		}
+	}
+	for (int32_t b = 0; b < p->n_buf; b++)
+		if (p->buf[b].fixed) p->buf[b].first = 0, p->buf[b].last = p->n_step;
+}
+
+static int whole(const struct planner *p, struct place at, const nr_t *t)
+{
+	return at.buf >= 0 && !at.off && !at.bs && !p->buf[at.buf].fixed && p->buf[at.buf].bytes >= nr_tensor_bytes(t);
+}
+
+/* Lets `later` live in the memory of `earlier`, whose last use is the very instruction that first writes `later`. */
+static void share(struct planner *p, int32_t earlier, int32_t later, int32_t time)
+{
+	const int32_t a = nr_buffer_root(p, earlier), b = nr_buffer_root(p, later);
+	if (a == b || p->buf[a].fixed || p->buf[b].fixed || p->buf[a].last != time || p->buf[b].first != time ||
+	    p->buf[b].bytes > p->buf[a].bytes)
+		return;
+	p->buf[b].root = a;
+	p->buf[a].last = p->buf[b].last;
+}
+
+void nr_plan_inplace(struct planner *p)
+{
+	for (int32_t t = 0; t < p->n_step; t++) {
+		const struct step *s = &p->step[t];
+		if (s->kind != STEP_FORWARD && s->kind != STEP_BACKWARD) continue;
+		const struct nr_node *k = p->node[s->node];
+		const nr_t *x = k->in[0], *y = k->out[0];
+		if (!k->n_in) continue;
+		const struct place *px = &p->value[x->id], *py = &p->value[y->id];
+		if (s->kind == STEP_FORWARD && k->op->flags & NR_INPLACE && whole(p, *px, x) && whole(p, *py, y))
+			share(p, px->buf, py->buf, t);
+		px = &p->grad[x->id], py = &p->grad[y->id];
+		if (s->kind == STEP_BACKWARD && k->op->flags & NR_INPLACE_GRAD && whole(p, *px, x) && whole(p, *py, y))
+			share(p, py->buf, px->buf, t);
+	}
+}
+
+static int larger_first(const void *a, const void *b)
+{
+	const struct buffer *x = *(struct buffer *const *)a, *y = *(struct buffer *const *)b;
+	if (x->bytes != y->bytes) return x->bytes < y->bytes ? 1 : -1;
+	return x->first != y->first ? (x->first > y->first) - (x->first < y->first) : (x->root > y->root) - (x->root < y->root);
+}
+
+static int lower_first(const void *a, const void *b)
+{
+	const struct buffer *x = *(struct buffer *const *)a, *y = *(struct buffer *const *)b;
+	return (x->offset > y->offset) - (x->offset < y->offset);
+}
+
+/* Largest first, each at the lowest offset that is free during its life. */
+int64_t nr_plan_pack(struct planner *p)
+{
+	struct buffer **order = nr_arena_alloc(p->arena, (size_t)(p->n_buf + 1) * sizeof *order);
+	struct buffer **near = nr_arena_alloc(p->arena, (size_t)(p->n_buf + 1) * sizeof *near);
+	if (!order || !near) return nr_fail(p->err, NR_EMEMORY, "cannot plan", NULL, "out of memory");
+	int32_t n = 0;
+	for (int32_t b = 0; b < p->n_buf; b++)
+		if (p->buf[b].root == b && p->buf[b].first <= p->buf[b].last) order[n++] = &p->buf[b];
+	qsort(order, (size_t)n, sizeof *order, larger_first);
+	int64_t top = 0;
+	for (int32_t i = 0; i < n; i++) {
+		struct buffer *x = order[i];
+		int32_t m = 0;
+		for (int32_t j = 0; j < i; j++)
+			if (order[j]->first <= x->last && x->first <= order[j]->last) near[m++] = order[j];
+		qsort(near, (size_t)m, sizeof *near, lower_first);
+		int64_t at = 0;
+		if (p->flags & NR_PLAN_NO_REUSE) at = top;
+		for (int32_t j = 0; j < m && !(p->flags & NR_PLAN_NO_REUSE); j++) {
+			if (near[j]->offset >= at + x->bytes) break;
+			if (near[j]->offset + near[j]->bytes > at) at = near[j]->offset + near[j]->bytes;
+		}
+		x->offset = at;
+		if (at + x->bytes > top) top = at + x->bytes;
+	}
+	for (int32_t b = 0; b < p->n_buf; b++) p->buf[b].offset = p->buf[nr_buffer_root(p, b)].offset;
+	return top;
+}

@@ -1,0 +1,153 @@
+/* The store: every parameter and buffer by name, in flat slabs so that an optimizer is one pass. Parameters come first;
+ * each entry begins at a multiple of 16 values (one line of 64 bytes in float). */
+#include "graph/store.h"
+
+#include "base/str.h"
+#include "graph/net.h"
+#include "graph/streams.h"
+#include "math/random.h"
+
+int nr_store_make(struct nr_store **out, uint64_t seed, struct nr_error *err)
+{
+	struct nr_arena *a = nr_arena_make();
+	struct nr_store *s = *out = a ? nr_arena_alloc(a, sizeof *s) : NULL;
+	if (!s) {
+		nr_arena_free(a);
+		return nr_fail(err, NR_EMEMORY, "cannot make a store", NULL, "out of memory");
+	}
+	s->arena = a;
+	s->seed = seed;
+	return 0;
+}
+
+void nr_store_free(struct nr_store *s)
+{
+	if (!s) return;
+	nr_slab_free(s->value, (size_t)s->total * sizeof(real));
+	nr_slab_free(s->grad, (size_t)s->params * sizeof(real));
+	for (int i = 0; i < 2; i++) nr_slab_free(s->moment[i], (size_t)s->params * sizeof(real));
+	nr_arena_free(s->arena);
+}
+
+int64_t nr_store_count(const struct nr_store *s) { return s->n_entry; }
+struct nr_entry *nr_store_at(const struct nr_store *s, int64_t i) { return s->entry[i]; }
+
+struct nr_entry *nr_store_find(const struct nr_store *s, const char *name)
+{
+	for (int64_t i = 0; i < s->n_entry; i++)
+		if (!strcmp(s->entry[i]->name, name)) return s->entry[i];
+	return NULL;
+}
+
+static int same_shape(const struct nr_entry *e, int nd, const int64_t *d)
+{
+	return e->nd == nd && !memcmp(e->d, d, (size_t)nd * sizeof *d);
+}
+
+/* Found or made. */
+struct nr_entry *nr_store_need(struct nr_store *s, const char *name, int init, int buffer, int nd, const int64_t *d,
+	struct nr_error *err)
+{
+	struct nr_entry *e = nr_store_find(s, name);
+	if (e && (!same_shape(e, nd, d) || e->buffer != buffer)) {
+		nr_fail(err, NR_ESHAPE, "cannot use the parameter", name, "it was made with another shape or kind");
+		return NULL;
+	}
+	if (e) return e;
+	if (s->value) {
+		nr_fail(err, NR_EUSAGE, "cannot add the parameter", name, "the store is sealed: a plan was made from it");
+		return NULL;
+	}
+	if (s->n_entry == s->cap_entry) {
+		const int64_t cap = s->cap_entry ? s->cap_entry * 2 : 128;
+		struct nr_entry **more = nr_arena_alloc(s->arena, (size_t)cap * sizeof *more);
+		if (more && s->n_entry) memcpy(more, s->entry, (size_t)s->n_entry * sizeof *more);
+		s->entry = more ? more : s->entry;
+		s->cap_entry = more ? cap : s->cap_entry;
+	}
+	e = s->n_entry < s->cap_entry ? nr_arena_alloc(s->arena, sizeof *e) : NULL;
+	if (!e || !(e->name = nr_arena_strdup(s->arena, name))) {
+		nr_fail(err, NR_EMEMORY, "cannot add the parameter", name, "out of memory");
+		return NULL;
+	}
+	e->nd = nd;
+	e->count = 1;
+	for (int i = 0; i < nd; i++) e->count *= e->d[i] = d[i];
+	e->init = init;
+	e->value = 1;
+	e->buffer = buffer;
+	e->store = s;
+	return s->entry[s->n_entry++] = e;
+}
+
+/* ---- memory ---------------------------------------------------------------------------------------------------- */
+
+static int64_t lay_out(struct nr_store *s, int buffers, int64_t at)
+{
+	for (int64_t i = 0; i < s->n_entry; i++) {
+		struct nr_entry *e = s->entry[i];
+		if (e->buffer != buffers) continue;
+		e->offset = at;
+		at += (e->count + 15) / 16 * 16;
+	}
+	return at;
+}
+
+/* Initial values are a pure function of (seed, name's place in the order of registration, index). */
+static void fill(const struct nr_entry *e, uint64_t seed, int64_t place)
+{
+	real *v = nr_value(e);
+	const struct nr_rng rng = nr_rng_make(seed, NR_STREAM_INIT, (uint32_t)place);
+	const double fan_out = (double)e->d[0], fan_in = (double)e->count / fan_out;
+	const double bound = sqrt(6 / (fan_in + fan_out));
+	switch (e->init & NR_INIT_KIND) {
+	case NR_ONES:
+		for (int64_t i = 0; i < e->count; i++) v[i] = (real)e->value;
+		break;
+	case NR_XAVIER:
+		nr_fill_uniform(e->count, v, -bound, bound, rng, 0);
+		break;
+	case NR_NORMAL_02: nr_fill_normal(e->count, v, 0, 0.02, rng, 0); break;
+	case NR_TRUNC_02: nr_fill_trunc_normal(e->count, v, 0, 0.02, -0.04, 0.04, rng, 0); break;
+	default: break; /* slabs are zero */
+	}
+}
+
+int nr_store_seal(struct nr_store *s, struct nr_error *err)
+{
+	if (s->value) return 0;
+	s->params = lay_out(s, 0, 0);
+	s->total = lay_out(s, 1, s->params);
+	s->value = nr_slab_make((size_t)s->total * sizeof(real));
+	if (s->params) s->grad = nr_slab_make((size_t)s->params * sizeof(real));
+	if (!s->value || (s->params && !s->grad))
+		return nr_fail(err, NR_EMEMORY, "cannot make room for the parameters", NULL, "%lld values were refused", (long long)s->total);
+	for (int64_t i = 0; i < s->n_entry; i++) fill(s->entry[i], s->seed, i);
+	return 0;
+}
+
+real *nr_value(const struct nr_entry *e) { return e->store->value ? e->store->value + e->offset : NULL; }
+real *nr_grad(const struct nr_entry *e) { return e->buffer || !e->store->grad ? NULL : e->store->grad + e->offset; }
+
+real *nr_moment(const struct nr_entry *e, int which, struct nr_error *err)
+{
+	struct nr_store *s = e->store;
+	if (e->buffer || !s->value) return NULL;
+	if (!s->moment[which]) s->moment[which] = nr_slab_make((size_t)s->params * sizeof(real));
+	if (!s->moment[which]) {
+		nr_fail(err, NR_EMEMORY, "cannot make room for the optimizer", NULL, "%lld values were refused", (long long)s->params);
+		return NULL;
+	}
+	return s->moment[which] + e->offset;
+}
+
+real *nr_store_values(const struct nr_store *s, int64_t *count)
+{
+	*count = s->total;
+	return s->value;
+}
+real *nr_store_grads(const struct nr_store *s, int64_t *count)
+{
+	*count = s->params;
+	return s->grad;
+}

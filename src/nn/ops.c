@@ -1,0 +1,15 @@
+/* The registry of ops. */
+#include "norma/nn.h"
+
+#define OP(name) extern const struct nr_op nr_op_##name;
+#include "nn/ops.def"
+#undef OP
+
+#define OP(name) &nr_op_##name,
+static const struct nr_op *const ops[] = {
+#include "nn/ops.def"
+	NULL
+};
+#undef OP
+
+const struct nr_op *const *nr_ops(void) { return ops; }
