@@ -1,0 +1,25 @@
+/* All of libnorma.
+ *
+ * norma trains and studies transformers with different normalizations on CPUs. Start with graph.h: record a graph, plan it
+ * once, replay it. nn.h has the layers, norm.h the normalizations, train.h the optimizers. */
+#ifndef NORMA_H
+#define NORMA_H
+
+#include "norma/err.h"
+#include "norma/graph.h"
+#include "norma/nn.h"
+#include "norma/norm.h"
+#include "norma/option.h"
+#include "norma/real.h"
+#include "norma/safetensors.h"
+#include "norma/tensor.h"
+#include "norma/train.h"
+
+#define NR_VERSION "0.1.0"
+
+/* The version of the library that is linked; NR_VERSION is that of this header. */
+NR_API const char *nr_version(void);
+/* The largest number of threads that a kernel will use: OMP_NUM_THREADS, or the CPUs of this process. */
+NR_API int nr_threads(void);
+
+#endif
