@@ -1,0 +1,128 @@
+/* Atomic files: see save.h. */
+#include "base/save.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static int refuse(struct nr_save *s, int number, struct nr_error *err)
+{
+	nr_fail(err, NR_EIO, "cannot write", s->path, "%s", strerror(number));
+	if (number == ENOSPC || number == EDQUOT)
+		nr_hint(err, "free some space: the old file, if any, is untouched");
+	nr_save_drop(s);
+	return NR_EIO;
+}
+
+/* ".name.PID.N.tmp" beside the target. Not mkstemp: its files are private, ours follow the umask. */
+static int open_temp(struct nr_save *s)
+{
+	static atomic_uint serial;
+	const char *slash = strrchr(s->path, '/'), *name = slash ? slash + 1 : s->path;
+	size_t size = strlen(s->path) + 48;
+	s->temp = malloc(size);
+	if (!s->temp)
+		return -1;
+	for (int tries = 0; tries < 100; tries++) {
+		snprintf(s->temp, size, "%.*s.%.200s.%ld.%u.tmp", (int)(name - s->path), s->path, name,
+			 (long)getpid(), atomic_fetch_add(&serial, 1));
+		s->fd = open(s->temp, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+		if (s->fd >= 0 || errno != EEXIST)
+			break;
+	}
+	if (s->fd < 0) {
+		free(s->temp);  /* not ours: must not be unlinked */
+		s->temp = NULL;
+	}
+	return s->fd;
+}
+
+int nr_save_open(struct nr_save *s, const char *path, struct nr_error *err)
+{
+	*s = (struct nr_save){ .fd = -1, .path = strdup(path) };
+	if (!s->path)
+		return nr_fail(err, NR_EMEMORY, "cannot write", path, "out of memory");
+	/* rename would replace a device or fail late on a folder */
+	struct stat st;
+	if (stat(path, &st) == 0 && !S_ISREG(st.st_mode)) {
+		nr_fail(err, NR_EIO, "cannot write", path, "it is not a regular file");
+		nr_save_drop(s);
+		return NR_EIO;
+	}
+	return open_temp(s) < 0 ? refuse(s, errno, err) : NR_OK;
+}
+
+int nr_save_write(struct nr_save *s, const void *data, size_t n, struct nr_error *err)
+{
+	const char *p = data;
+	while (n) {
+		ssize_t k = write(s->fd, p, n < (1u << 30) ? n : 1u << 30);
+		if (k < 0 && errno == EINTR)
+			continue;
+		if (k <= 0)
+			return refuse(s, k < 0 ? errno : ENOSPC, err);
+		p += k;
+		n -= (size_t)k;
+	}
+	return NR_OK;
+}
+
+/* The rename itself must survive a power cut. Some file systems cannot sync folders: then there is no more to
+ * do. */
+static int sync_folder(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+	char *folder = slash ? strndup(path, slash == path ? 1 : (size_t)(slash - path)) : strdup(".");
+	if (!folder)
+		return ENOMEM;
+	int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	int number = fd < 0 || fsync(fd) == 0 || errno == EINVAL ? 0 : errno;
+	if (fd >= 0)
+		close(fd);
+	free(folder);
+	return number;
+}
+
+int nr_save_close(struct nr_save *s, struct nr_error *err)
+{
+	if (fsync(s->fd) != 0)
+		return refuse(s, errno, err);
+	int fd = s->fd;
+	s->fd = -1;
+	if (close(fd) != 0)
+		return refuse(s, errno, err);
+	if (rename(s->temp, s->path) != 0)
+		return refuse(s, errno, err);
+	free(s->temp);
+	s->temp = NULL;
+	int number = sync_folder(s->path);
+	if (number)
+		return refuse(s, number, err);
+	nr_save_drop(s);
+	return NR_OK;
+}
+
+void nr_save_drop(struct nr_save *s)
+{
+	if (s->fd >= 0)
+		close(s->fd);
+	if (s->temp)
+		unlink(s->temp);
+	free(s->temp);
+	free(s->path);
+	*s = (struct nr_save){ .fd = -1 };
+}
+
+int nr_save_file(const char *path, const void *data, size_t n, struct nr_error *err)
+{
+	struct nr_save s;
+	int e = nr_save_open(&s, path, err);
+	if (!e)
+		e = nr_save_write(&s, data, n, err);
+	return e ? e : nr_save_close(&s, err);
+}

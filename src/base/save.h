@@ -1,0 +1,22 @@
+/* Atomic files: write to a temporary file in the same folder, fsync, rename. Readers see the old file or the
+ * new one; after a failure the old one is whole and nothing is left behind. */
+#ifndef NR_SAVE_H
+#define NR_SAVE_H
+
+#include <stddef.h>
+
+#include "norma/err.h"
+
+struct nr_save { int fd; char *path, *temp; };
+
+int nr_save_open(struct nr_save *, const char *path, struct nr_error *);
+/* After a failure of this or of nr_save_close the save is dropped already. */
+int nr_save_write(struct nr_save *, const void *, size_t, struct nr_error *);
+/* Makes it the file. */
+int nr_save_close(struct nr_save *, struct nr_error *);
+/* Gives up; harmless if closed. */
+void nr_save_drop(struct nr_save *);
+/* All of it at once. */
+int nr_save_file(const char *path, const void *, size_t, struct nr_error *);
+
+#endif
