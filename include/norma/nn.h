@@ -5,6 +5,7 @@
 #define NORMA_NN_H
 
 #include "norma/graph.h"
+#include "norma/patch.h"
 
 /* All ops of nn and graph, for the tests that come for free; ends with NULL. Those of norms hang on their registry. */
 NR_API const struct nr_op *const *nr_ops(void);
@@ -33,13 +34,12 @@ NR_API nr_t *nr_cross_attention(struct nr_net *, nr_t *q, nr_t *k, nr_t *v, stru
 NR_API nr_t *nr_attention_map(struct nr_net *, nr_t *qkv, struct nr_attention_options);
 
 /* Pictures. (B,C,H,W) -> patches (B,T,p*p*C), features in the order row, column, channel, or channel, row, column. */
-enum nr_patch_order { NR_PATCH_ROW_COL_CHANNEL, NR_PATCH_CHANNEL_ROW_COL };
 NR_API nr_t *nr_patches(struct nr_net *, nr_t *image, int64_t patch, enum nr_patch_order);
 /* Patch embedding with timm's weight name.weight (D,C,p,p). */
 NR_API nr_t *nr_patch_embed(struct nr_net *, const char *name, nr_t *image, int64_t patch, int64_t dim);
 /* x (B,T,C) + table (1,T,C) or (T,C) */
 NR_API nr_t *nr_add_table(struct nr_net *, nr_t *x, nr_t *table);
-/* Puts a learned token (1,n,C) before every sample; sets the tokens' special count and heads. */
+/* Puts a learned token (1,n,C) before every sample; the tokens' special count and lengths grow by n. */
 NR_API nr_t *nr_prepend(struct nr_net *, nr_t *token, nr_t *x);
 /* y[b,i] = x[b, index[b,i]]: MAE keeps visible tokens. index (B,K) int32. */
 NR_API nr_t *nr_take_tokens(struct nr_net *, nr_t *x, nr_t *index);

@@ -17,8 +17,8 @@ struct nr_tokens {                          /* what the token axis means; immuta
 	int32_t special;                    /* leading [CLS] / [VNode] / register tokens */
 	int32_t h, w;                       /* grid of the others; 0 x 0 if they have none */
 	int32_t heads;                      /* heads of the attention these tokens feed */
-	nr_t *valid;                        /* (B) int32 lengths; NULL when nothing is padded (padding is a suffix) */
-	nr_t *pos;                          /* (B,T) int32 place on the grid when tokens are a subset (MAE); else NULL */
+	nr_t *valid;                        /* (B) int32 lengths, special tokens counted; NULL when nothing is padded (a suffix) */
+	nr_t *pos;                          /* (B,T-special) int32 place on the grid when tokens are a subset (MAE); else NULL */
 };
 
 enum nr_tensor_flags {

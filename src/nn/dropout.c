@@ -1,0 +1,73 @@
+/* dropout: y = x m / (1-p), m = 0 with probability p, per value (Srivastava et al. 2014) or, drop path, per sample
+ * (Huang et al. arXiv:1603.09382). Masks come from counters and are made again in backward: nothing is kept. Identity
+ * when not training. */
+#include "math/random.h"
+#include "nn/op.h"
+#include "nn/stream.h"
+
+struct drop { double p; uint32_t stream; };
+
+static int shape(struct nr_node *k)
+{
+	const struct drop *a = k->attr;
+	nr_out_like(k, 0, k->in[0]);
+	return nr_expect(k, a->p > 0 && a->p < 1, "probability %g is not in [0,1)", a->p);
+}
+
+static double p_of(const struct nr_call *k) { return k->ex->train ? ((const struct drop *)k->node->attr)->p : 0; }
+static struct nr_rng rng_of(const struct nr_call *k, uint32_t kind)
+{
+	return nr_rng_make(k->ex->seed, kind + ((const struct drop *)k->node->attr)->stream, (uint32_t)k->ex->step);
+}
+
+/* ---- per value ------------------------------------------------------------------------------------------------- */
+
+static void values(const struct nr_call *k, const real *x, const real *residual, real *y)
+{
+	nr_dropout_forward(k->x[0].rows * k->x[0].c, x, residual, y, p_of(k), rng_of(k, NR_STREAM_DROPOUT), 0);
+}
+static void values_forward(const struct nr_call *k) { values(k, k->x[0].p, NULL, k->y[0].p); }
+static void values_backward(const struct nr_call *k)
+{
+	values(k, k->dy[0].p, k->add[0] ? k->dx[0].p : NULL, k->dx[0].p);
+}
+static nr_t *values_try(struct nr_net *n, nr_t **x, const char *options)
+{
+	return nr_dropout(n, x[0], *options == '1' ? 0.1 : 0.6);
+}
+static const struct nr_case values_cases[] = { { "2x5x7", "1" }, { "1", "6" }, { "3x70x2", "6" }, { NULL, NULL } };
+const struct nr_op nr_op_dropout = {
+	.name = "dropout", .shape = shape, .forward = values_forward, .backward = values_backward,
+	.flags = NR_CHEAP | NR_INPLACE | NR_INPLACE_GRAD | NR_RANDOM, .try_case = values_try, .cases = values_cases,
+};
+
+/* ---- per sample ------------------------------------------------------------------------------------------------ */
+
+static void path(const struct nr_call *k, const real *x, const real *residual, real *y)
+{
+	const nr_t *t = k->node->in[0];
+	nr_drop_path_forward(t->d[0], nr_len(t) / t->d[0], x, residual, y, p_of(k),
+		rng_of(k, NR_STREAM_DROP_PATH), 0);
+}
+static void path_forward(const struct nr_call *k) { path(k, k->x[0].p, NULL, k->y[0].p); }
+static void path_backward(const struct nr_call *k) { path(k, k->dy[0].p, k->add[0] ? k->dx[0].p : NULL, k->dx[0].p); }
+static nr_t *path_try(struct nr_net *n, nr_t **x, const char *options)
+{
+	return nr_drop_path(n, x[0], *options == '1' ? 0.1 : 0.6);
+}
+static const struct nr_case path_cases[] = { { "5x3x7", "6" }, { "1x1", "1" }, { "4x70x2", "6" }, { "9", "6" },
+	{ NULL, NULL } };
+const struct nr_op nr_op_drop_path = {
+	.name = "drop_path", .shape = shape, .forward = path_forward, .backward = path_backward,
+	.flags = NR_CHEAP | NR_INPLACE | NR_INPLACE_GRAD | NR_RANDOM, .try_case = path_try, .cases = path_cases,
+};
+
+/* ---- builders -------------------------------------------------------------------------------------------------- */
+
+static nr_t *drop(struct nr_net *n, const struct nr_op *op, nr_t *x, double p)
+{
+	const struct drop a = { p, nr_stream_next(n) };
+	return p == 0 ? x : nr_apply(n, op, &a, sizeof a, x);
+}
+nr_t *nr_dropout(struct nr_net *n, nr_t *x, double p) { return drop(n, &nr_op_dropout, x, p); }
+nr_t *nr_drop_path(struct nr_net *n, nr_t *x, double p) { return drop(n, &nr_op_drop_path, x, p); }

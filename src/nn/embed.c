@@ -1,0 +1,55 @@
+/* embedding: rows of a table by index. Backward adds the rows of dy, in their order, to the rows of the table; the
+ * padding's row gets none. Indices outside the table read zeros and send no gradient. */
+#include "math/gather.h"
+#include "nn/op.h"
+
+struct embedding { int32_t pad; };
+
+static int shape(struct nr_node *k)
+{
+	const nr_t *table = k->in[0], *ids = k->in[1];
+	char st[64], si[64];
+	if (nr_expect(k, table->nd == 2 && table->dtype == NR_REAL && ids->dtype == NR_I32 && ids->nd < NR_MAXD,
+		      "a table (count,C) and int32 indices are wanted, not %s and %s",
+		nr_shape_text(table, st, sizeof st),
+		      nr_shape_text(ids, si, sizeof si)))
+		return NR_ESHAPE;
+	int64_t d[NR_MAXD];
+	memcpy(d, ids->d, sizeof d);
+	d[ids->nd] = table->d[1];
+	nr_out(k, 0, NR_REAL, ids->nd + 1, d, ids->tok);
+	k->scratch = nr_scatter_scratch(nr_len(ids), table->d[0]);
+	return 0;
+}
+static void forward(const struct nr_call *k)
+{
+	nr_gather(k->y[0].rows, k->y[0].c, k->x[0].p, k->x[0].rows, nr_ints(&k->x[1]), k->y[0].p, 0);
+}
+static void backward(const struct nr_call *k)
+{
+	const struct embedding *a = k->node->attr;
+	if (k->want & 1)
+		nr_scatter(k->dy[0].rows, k->dy[0].c, k->dx[0].p, k->dx[0].rows, nr_ints(&k->x[1]), a->pad,
+			k->dy[0].p, k->add[0], k->scratch);
+}
+static nr_t *try_case(struct nr_net *n, nr_t **x, const char *options)
+{
+	(void)options;
+	return nr_apply(n, &nr_op_embedding, (&(struct embedding){ -1 }), sizeof(struct embedding), x[0], x[1]);
+}
+static const struct nr_case cases[] = { { "7x3 2x5:i7", "" }, { "1x1 1x1:i1", "" }, { "3x5 2x40:i3", "" },
+	{ "9x2 4:i9", "" }, { NULL, NULL } };
+const struct nr_op nr_op_embedding = {
+	.name = "embedding", .shape = shape, .forward = forward, .backward = backward, .keeps = NR_KEEP_X(1),
+	.flags = NR_CHEAP,
+	.try_case = try_case, .cases = cases,
+};
+
+nr_t *nr_embedding(struct nr_net *n, const char *name, nr_t *ids, int64_t count, int64_t dim, int32_t pad_id)
+{
+	if (!ids) return NULL;
+	nr_push(n, "%s", name);
+	nr_t *table = nr_param(n, "weight", NR_NORMAL_02, 2, count, dim);
+	const struct embedding a = { pad_id < 0 ? -1 : pad_id };
+	return nr_pop(n, nr_apply(n, &nr_op_embedding, &a, sizeof a, table, ids));
+}
