@@ -47,7 +47,8 @@ NR_API nr_t *nr_take_tokens(struct nr_net *, nr_t *x, nr_t *index);
 NR_API nr_t *nr_restore_tokens(struct nr_net *, nr_t *x, nr_t *mask_token, nr_t *restore);
 NR_API nr_t *nr_mean_tokens(struct nr_net *, nr_t *x, nr_t *valid);                        /* (B,T,C) -> (B,C); special tokens left out */
 /* (B,H,W,C), weight name.weight (out,in/groups,k,k) as in checkpoints; groups is 1 or C (depthwise). */
-NR_API nr_t *nr_conv(struct nr_net *, const char *name, nr_t *x, int64_t out, int64_t k, int64_t stride, int64_t pad, int64_t groups, int bias);
+NR_API nr_t *nr_conv(struct nr_net *, const char *name, nr_t *x, int64_t out, int64_t k, int64_t stride, int64_t pad,
+	int64_t groups, int bias);
 NR_API nr_t *nr_pool(struct nr_net *, const char *kind, nr_t *x, int64_t k, int64_t stride, int64_t pad);   /* "mean" "max" */
 /* ids (B,T) int32 -> rows of name.weight (count,C); pad_id < 0: none, else its row gets no gradient. */
 NR_API nr_t *nr_embedding(struct nr_net *, const char *name, nr_t *ids, int64_t count, int64_t dim, int32_t pad_id);

@@ -1,7 +1,7 @@
 /* All of libnorma.
  *
- * norma trains and studies transformers with different normalizations on CPUs. Start with graph.h: record a graph, plan it
- * once, replay it. nn.h has the layers, norm.h the normalizations, train.h the optimizers. */
+ * norma trains and studies transformers with different normalizations on CPUs. Start with graph.h: record a graph, plan
+ * it once, replay it. nn.h has the layers, norm.h the normalizations, train.h the optimizers. */
 #ifndef NORMA_H
 #define NORMA_H
 

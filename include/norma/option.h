@@ -34,13 +34,16 @@ struct nr_list { char **item; int64_t count; };
 #define NR_OPT_BOOL(S, f, def, help_) \
 	{ .name = #f, .type = NR_TBOOL, .offset = offsetof(S, f), .size = NR_FIELD_SIZE(S, f), .text = def, .help = help_ }
 #define NR_OPT_INT(S, f, def, lo, hi, help_) \
-	{ .name = #f, .type = NR_TINT, .offset = offsetof(S, f), .size = NR_FIELD_SIZE(S, f), .text = #def, .min = lo, .max = hi, .help = help_ }
+	{ .name = #f, .type = NR_TINT, .offset = offsetof(S, f), .size = NR_FIELD_SIZE(S, f), .text = #def, .min = lo, \
+	  .max = hi, .help = help_ }
 #define NR_OPT_FLOAT(S, f, def, lo, hi, help_) \
-	{ .name = #f, .type = NR_TFLOAT, .offset = offsetof(S, f), .size = NR_FIELD_SIZE(S, f), .text = #def, .min = lo, .max = hi, .help = help_ }
+	{ .name = #f, .type = NR_TFLOAT, .offset = offsetof(S, f), .size = NR_FIELD_SIZE(S, f), .text = #def, .min = lo, \
+	  .max = hi, .help = help_ }
 #define NR_OPT_STRING(S, f, def, help_) \
 	{ .name = #f, .type = NR_TSTRING, .offset = offsetof(S, f), .size = NR_FIELD_SIZE(S, f), .text = def, .help = help_ }
 #define NR_OPT_ENUM(S, f, def, choices_, help_) \
-	{ .name = #f, .type = NR_TENUM, .offset = offsetof(S, f), .size = NR_FIELD_SIZE(S, f), .text = def, .choices = choices_, .help = help_ }
+	{ .name = #f, .type = NR_TENUM, .offset = offsetof(S, f), .size = NR_FIELD_SIZE(S, f), .text = def, \
+	  .choices = choices_, .help = help_ }
 #define NR_OPT_LIST(S, f, help_) \
 	{ .name = #f, .type = NR_TLIST, .offset = offsetof(S, f), .size = NR_FIELD_SIZE(S, f), .text = "", .help = help_ }
 #define NR_OPT_END { .name = NULL }

@@ -53,7 +53,8 @@ static void step(struct golden_case *c, struct built *b, int k, bool train)
 	const struct golden_tensor x = golden_tensor(c, -1, "s%d.x", k), dy = golden_tensor(c, -1, "s%d.dy", k);
 	memcpy(nr_plan_data(b->plan, b->x), x.x, (size_t)x.n * sizeof(real));
 	memcpy(nr_plan_data(b->plan, b->dy), dy.x, (size_t)x.n * sizeof(real));
-	nr_plan_run(b->plan, &(struct nr_exec){ .train = train, .step = k }, NR_RUN_FORWARD | NR_RUN_BACKWARD | (train ? NR_RUN_COMMIT : 0));
+	const struct nr_exec ex = { .train = train, .step = k };
+	nr_plan_run(b->plan, &ex, NR_RUN_FORWARD | NR_RUN_BACKWARD | (train ? NR_RUN_COMMIT : 0));
 	golden_check(c, "y", nr_plan_data(b->plan, b->y), x.n, "s%d.y", k);
 	golden_check(c, "dx", nr_plan_grad(b->plan, b->x), x.n, "s%d.dx", k);
 	for (int64_t i = 0; i < nr_store_count(b->store); i++) {

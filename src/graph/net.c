@@ -142,6 +142,7 @@ void nr_push(struct nr_net *n, const char *fmt, ...)
 	int more = vsnprintf(n->scope + used, sizeof n->scope - used, fmt, ap);
 	va_end(ap);
 	if (more < 0 || (size_t)more >= sizeof n->scope - used) nr_net_fail(n, NR_ELIMIT, NULL, "the scope's name is too long");
+	if (!more) n->scope[n->mark[n->depth - 1]] = 0; /* an empty name is no name */
 }
 
 nr_t *nr_pop(struct nr_net *n, nr_t *x)

@@ -156,9 +156,11 @@ static int take_memory(struct nr_plan *plan, struct planner *p)
 	plan->stats.scratch_bytes = (scratch + 63) / 64 * 64;
 	plan->bytes = plan->stats.arena_bytes + plan->stats.scratch_bytes + 64;
 	plan->memory = nr_slab_make((size_t)plan->bytes);
-	if (!plan->memory)
-		return nr_fail(p->err, NR_EMEMORY, "cannot plan", NULL, "%lld MiB of activations were refused", (long long)(plan->bytes >> 20)),
-		       nr_hint(p->err, "use a smaller batch, or NR_PLAN_REBUILD");
+	if (!plan->memory) {
+		nr_fail(p->err, NR_EMEMORY, "cannot plan", NULL, "%lld MiB of activations were refused",
+			(long long)(plan->bytes >> 20));
+		return nr_hint(p->err, "use a smaller batch, or rebuilding (NR_PLAN_REBUILD)");
+	}
 	plan->buf = p->buf;
 	plan->n_buf = p->n_buf;
 	plan->n_tensor = p->n_tensor;

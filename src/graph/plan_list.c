@@ -24,12 +24,7 @@ int nr_plan_prune(struct planner *p)
 	for (int32_t i = n->n_node - 1; i >= 0; i--) {
 		const struct nr_node *k = n->node[i];
 		for (int j = 0; j < k->n_out; j++) keep[i] |= is_output(p, k->out[j]) || needed[k->out[j]->id];
-		for (int j = 0; keep[i] && j < k->n_in; j++) {
-			needed[k->in[j]->id] = 1;
-			const struct nr_tokens *tok = k->in[j]->tok; /* lengths and places are inputs, never computed */
-			if (tok && tok->valid) needed[tok->valid->id] = 1;
-			if (tok && tok->pos) needed[tok->pos->id] = 1;
-		}
+		for (int j = 0; keep[i] && j < k->n_in; j++) needed[k->in[j]->id] = 1;
 	}
 	for (int32_t i = 0; i < n->n_node; i++)
 		if (keep[i]) p->node[p->n_node++] = n->node[i];

@@ -13,7 +13,8 @@ static void print_instr(const struct nr_plan *p, FILE *out, int32_t i)
 	double f = 0, b = 0;
 	nr_node_cost(k, &f, &b);
 	char shape[96];
-	const char *kind = !back ? "fwd" : in->fn == k->op->backward ? "bwd" : in->fn == k->op->forward || in->fn == k->op->rebuild ? "again" : "seed";
+	const int again = in->fn == k->op->forward || in->fn == k->op->rebuild;
+	const char *kind = !back ? "fwd" : in->fn == k->op->backward ? "bwd" : again ? "again" : "seed";
 	fprintf(out, "%5d  %-5s %-16s %-28s %-20s %9.1f MFLOP\n", i, kind, k->op->name, k->where.scope,
 		nr_shape_text(k->out[0], shape, sizeof shape), (!strcmp(kind, "seed") ? 0 : back && kind[0] == 'b' ? b : f) * 1e-6);
 }

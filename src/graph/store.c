@@ -121,7 +121,8 @@ int nr_store_seal(struct nr_store *s, struct nr_error *err)
 	s->value = nr_slab_make((size_t)s->total * sizeof(real));
 	if (s->params) s->grad = nr_slab_make((size_t)s->params * sizeof(real));
 	if (!s->value || (s->params && !s->grad))
-		return nr_fail(err, NR_EMEMORY, "cannot make room for the parameters", NULL, "%lld values were refused", (long long)s->total);
+		return nr_fail(err, NR_EMEMORY, "cannot make room for the parameters", NULL, "%lld values were refused",
+			(long long)s->total);
 	for (int64_t i = 0; i < s->n_entry; i++) fill(s->entry[i], s->seed, i);
 	return 0;
 }

@@ -32,7 +32,8 @@ static int check(const struct nr_store *s, const struct nr_st_file *f, const cha
 		const struct nr_st_tensor *t = nr_st_need(f, e->name, err);
 		if (!t) return err ? (int)err->code : NR_ENAME;
 		if (t->nd != e->nd || memcmp(t->shape, e->d, (size_t)e->nd * sizeof *e->d))
-			return nr_fail(err, NR_ESHAPE, "cannot load", path, "tensor '%s' has %d dimensions and %lld values; the model wants %d and %lld",
+			return nr_fail(err, NR_ESHAPE, "cannot load", path,
+				       "tensor '%s' has %d dimensions and %lld values; the model wants %d and %lld",
 				       e->name, t->nd, (long long)nr_st_elements(t), e->nd, (long long)e->count);
 	}
 	for (int64_t i = 0; i < nr_st_count(f); i++) {

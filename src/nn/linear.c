@@ -84,7 +84,8 @@ static void backward(const struct nr_call *k)
 
 static nr_t *try_case(struct nr_net *n, nr_t **x, const char *options)
 {
-	return strcmp(options, "no_bias") ? nr_apply(n, &nr_op_linear, NULL, 0, x[0], x[1], x[2]) : nr_apply(n, &nr_op_linear, NULL, 0, x[0], x[1]);
+	if (!strcmp(options, "no_bias")) return nr_apply(n, &nr_op_linear, NULL, 0, x[0], x[1]);
+	return nr_apply(n, &nr_op_linear, NULL, 0, x[0], x[1], x[2]);
 }
 static const struct nr_case cases[] = {
 	{ "2x5x7 3x7 3", "" }, { "1x1x1 1x1 1", "" }, { "70x3 4x3 4", "" }, { "2x3x5 6x5", "no_bias" }, { NULL, NULL },

@@ -140,7 +140,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 #define T(f) cmocka_unit_test_setup_teardown(f, begin, end)
-		T(scopes_name_the_parameters), T(a_shape_error_names_scope_file_and_sizes), T(the_first_error_sticks_and_builders_pass_null),
+		T(scopes_name_the_parameters), T(a_shape_error_names_scope_file_and_sizes),
+		T(the_first_error_sticks_and_builders_pass_null),
 		T(an_unknown_norm_names_the_nearest), T(an_unknown_norm_option_names_the_nearest), T(sizes_that_cannot_be_are_refused),
 		T(sizes_that_overflow_are_refused), T(one_name_is_one_parameter), T(endless_scopes_are_refused),
 		T(a_span_keeps_the_meaning_of_its_tokens),

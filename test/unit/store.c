@@ -107,7 +107,8 @@ static void a_left_over_tensor_is_named(void **state)
 	struct nr_st_tensor t[5];
 	for (int64_t i = 0; i < 5; i++) {
 		const struct nr_entry *e = nr_store_at(a.store, i);
-		t[i] = (struct nr_st_tensor){ .name = e->name, .dtype = NR_ST_F32, .nd = e->nd, .data = nr_value(e), .bytes = (size_t)e->count * 4 };
+		t[i] = (struct nr_st_tensor){ .name = e->name, .dtype = NR_ST_F32, .nd = e->nd,
+					      .data = nr_value(e), .bytes = (size_t)e->count * 4 };
 		memcpy(t[i].shape, e->d, (size_t)e->nd * sizeof *e->d);
 	}
 	struct nr_st_tensor all[6];

@@ -1,0 +1,205 @@
+/* Activations in vectors. Bounds are in act.h.
+ *
+ * Both GELUs use the symmetry of their gate: with a = |x| and Q(a) = gate(-a), the upper tail,
+ *   gelu(x) = max(x, 0) - a Q(a),   gelu'(x) = d(a) for x < 0, 1 - d(a) for x > 0,   d(a) = (a Q(a))'
+ * so nothing cancels on either side. erf form: p, the fourth root of Q, is smooth and its errors shrink by p^3, so that
+ * a polynomial of degree 10 on [0, 5.8] gives Q = p^4 to 2e-8 / max(1,a) without exp or division, and d = p^3 r with
+ * another one. Both are our own minimax fits (Lawson's iteration); beyond the interval a is clamped, where a Q and |d|
+ * are below 2e-7. */
+#include "math/act.h"
+#include "math/fast/vec.h"
+
+#define POLY(s, ...) poly(s, (const float[]){ __VA_ARGS__ }, sizeof((float[]){ __VA_ARGS__ }) / sizeof(float))
+
+/* c from the constant up. Groups of four, Horner over the groups: a chain of n would be bound by its latency. n is a
+ * constant after inlining, so all loops unroll. */
+INL vf poly(vf s, const float *c, int n)
+{
+	const vf s2 = s * s, s4 = s2 * s2;
+	vf p = bc(0);
+#pragma GCC unroll 8
+	for (int i = (n - 1) / 4 * 4; i >= 0; i -= 4) {
+		vf q = i + 1 < n ? s * bc(c[i + 1]) + bc(c[i]) : bc(c[i]);
+		if (i + 3 < n) q += (s * bc(c[i + 3]) + bc(c[i + 2])) * s2;
+		else if (i + 2 < n) q += s2 * bc(c[i + 2]);
+		p = i + 4 < n ? p * s4 + q : q;
+	}
+	return p;
+}
+
+#define TAIL_END 5.8f
+
+INL vf tail_root(vf a) /* p, a in [0, 5.8] */
+{
+	return POLY(a, 8.408964276e-01f, -1.677341014e-01f, -5.019240454e-02f, 4.617797211e-03f, 3.873927053e-03f,
+		-1.354060951e-04f, -2.341085492e-04f, 2.677904195e-05f, 4.522028576e-06f, -1.060130444e-06f, 5.840526995e-08f);
+}
+
+INL vf normal_tail(vf a) /* Q */
+{
+	vf p = tail_root(a);
+	p *= p;
+	return p * p;
+}
+
+INL vf gelu_slope(vf a) /* d */
+{
+	vf p = tail_root(a);
+	return p * p * p * POLY(a, 8.408962488e-01f, -8.386653066e-01f, -4.517794251e-01f, 6.019767746e-02f,
+		6.557314098e-02f, -2.574546030e-03f, -6.003219634e-03f, 8.270869148e-04f, 1.393213606e-04f, -3.818620462e-05f,
+		2.350085879e-06f);
+}
+
+#define SQRT_8_OVER_PI 1.59576912f /* 2 sqrt(2/pi) */
+#define CUBIC .044715f
+
+INL vf tanh_tail(vf a) /* Q of the tanh form: 1 / (1 + e^2u) */
+{
+	vf e = vexp(a * (a * a * (-SQRT_8_OVER_PI * CUBIC) - SQRT_8_OVER_PI));
+	return e / (e + 1.f);
+}
+
+/* 1/(1 + e^-x), and in *rest 1/(1 + e^x), which 1 minus the first would blur. */
+INL vf sigmoids(vf x, vf *rest)
+{
+	vf e = vexpz((vf)((vi)x | bci((int32_t)0x80000000))), big = 1.f / (e + 1.f), small = e * big; /* e of -|x| */
+	vi negative = (vi)(x < bc(0));
+	*rest = vsel(negative, big, small);
+	return vsel(negative, small, big);
+}
+
+INL vf sigmoid(vf x)
+{
+	vf rest;
+	return sigmoids(x, &rest);
+}
+
+INL vf value(enum nr_act act, vf x)
+{
+	vf a;
+	switch (act) {
+	case NR_ACT_RELU: return VMAX(bc(0), x);
+	case NR_ACT_GELU: a = VMIN(bc(TAIL_END), vabs(x)); return VMAX(bc(0), x) - a * normal_tail(a);
+	case NR_ACT_GELU_TANH: a = VMIN(bc(6), vabs(x)); return VMAX(bc(0), x) - a * tanh_tail(a);
+	case NR_ACT_HARD_SWISH: return x * VMIN(bc(1), VMAX(bc(0), x * (1 / 6.f) + .5f));
+	case NR_ACT_TANH: return vtanh(x);
+	case NR_ACT_SIGMOID: return sigmoid(x);
+	case NR_ACT_SILU: return x * sigmoid(x);
+	case NR_ACT_EXP: return vexp_all(x);
+	default: return x;
+	}
+}
+
+INL vf mirror(vf x, vf d) { return vsel((vi)(x > bc(0)), 1.f - d, d); } /* d where x <= 0 */
+
+INL vf derivative(enum nr_act act, vf x)
+{
+	vf a, q, s;
+	switch (act) {
+	case NR_ACT_RELU: return vsel((vi)(x > bc(0)), bc(1), bc(0));
+	case NR_ACT_GELU: return mirror(x, gelu_slope(VMIN(bc(TAIL_END), vabs(x))));
+	case NR_ACT_GELU_TANH:
+		a = VMIN(bc(6), vabs(x));
+		q = tanh_tail(a);
+		return mirror(x, q - a * (q - q * q) * (a * a * (3 * CUBIC * SQRT_8_OVER_PI) + SQRT_8_OVER_PI));
+	case NR_ACT_HARD_SWISH:
+		s = vsel((vi)(x > bc(3)), bc(1), x * (1 / 3.f) + .5f);
+		return (vf)((vi)s & ~(vi)(x < bc(-3)));
+	case NR_ACT_TANH: s = vtanh(x); return 1.f - s * s;
+	case NR_ACT_SIGMOID: s = sigmoids(x, &q); return s * q;
+	case NR_ACT_SILU: s = sigmoids(x, &q); return s * (x * q + 1.f);
+	case NR_ACT_EXP: return vexp_all(x);
+	default: return bc(1);
+	}
+}
+
+INL void forward(enum nr_act act, int64_t n, const float *x, float *y)
+{
+	int64_t i = 0;
+	for (; i + VL <= n; i += VL) st(y + i, value(act, ld(x + i)));
+	if (i < n) stn(y + i, value(act, ldn(x + i, n - i)), n - i);
+}
+
+INL void backward(enum nr_act act, int64_t n, const float *x, const float *dy, float *dx, int add)
+{
+	int64_t i = 0;
+	for (; i + VL <= n; i += VL) {
+		vf v = ld(dy + i) * derivative(act, ld(x + i));
+		st(dx + i, add ? ld(dx + i) + v : v);
+	}
+	const int64_t t = n - i;
+	if (t > 0) {
+		vf v = ldn(dy + i, t) * derivative(act, ldn(x + i, t));
+		stn(dx + i, add ? ldn(dx + i, t) + v : v, t);
+	}
+}
+
+INL void bias_row(enum nr_act act, int64_t C, const float *x, const float *bias, float *pre, float *y)
+{
+	int64_t i = 0;
+	for (; i + VL <= C; i += VL) {
+		vf v = bias ? ld(x + i) + ld(bias + i) : ld(x + i);
+		if (pre) st(pre + i, v);
+		st(y + i, value(act, v));
+	}
+	const int64_t t = C - i;
+	if (t > 0) {
+		vf v = bias ? ldn(x + i, t) + ldn(bias + i, t) : ldn(x + i, t);
+		if (pre) stn(pre + i, v, t);
+		stn(y + i, value(act, v), t);
+	}
+}
+
+INL void bias_forward(enum nr_act act, int64_t rows, int64_t C, const float *x, int64_t ldx, const float *bias, float *pre,
+	int64_t ldp, float *y, int64_t ldy)
+{
+	for (int64_t r = 0; r < rows; r++) {
+		if (pre) bias_row(act, C, x + r * ldx, bias, pre + r * ldp, y + r * ldy);
+		else bias_row(act, C, x + r * ldx, bias, 0, y + r * ldy);
+	}
+}
+
+/* n lanes of the columns at i, over k rows; returns their sum. */
+INL vf bias_column(enum nr_act act, int64_t k, int64_t n, const float *pre, int64_t ldp, const float *dy, int64_t lddy,
+	float *dx, int64_t lddx)
+{
+	vf sum = bc(0);
+	for (int64_t r = 0; r < k; r++) {
+		if (n == VL) {
+			vf v = ld(dy + r * lddy) * derivative(act, ld(pre + r * ldp));
+			st(dx + r * lddx, v);
+			sum += v;
+		} else {
+			vf v = ldn(dy + r * lddy, n) * derivative(act, ldn(pre + r * ldp, n));
+			stn(dx + r * lddx, v, n);
+			sum += v;
+		}
+	}
+	return sum;
+}
+
+/* Four rows at a time, so that dbias is touched once for four. */
+INL void bias_backward(enum nr_act act, int64_t rows, int64_t C, const float *pre, int64_t ldp, const float *dy,
+	int64_t lddy, float *dx, int64_t lddx, float *dbias)
+{
+	for (int64_t r = 0; r < rows; r += 4) {
+		const int64_t k = rows - r < 4 ? rows - r : 4;
+		const float *p = pre + r * ldp, *g = dy + r * lddy;
+		float *o = dx + r * lddx;
+		int64_t i = 0;
+		for (; i + VL <= C; i += VL) {
+			vf v = k == 4 ? bias_column(act, 4, VL, p + i, ldp, g + i, lddy, o + i, lddx)
+				: bias_column(act, k, VL, p + i, ldp, g + i, lddy, o + i, lddx);
+			if (dbias) st(dbias + i, ld(dbias + i) + v);
+		}
+		const int64_t t = C - i;
+		if (t > 0) {
+			vf v = bias_column(act, k, t, p + i, ldp, g + i, lddy, o + i, lddx);
+			if (dbias) stn(dbias + i, ldn(dbias + i, t) + v, t);
+		}
+	}
+}
+
+#include "math/act_table.h"
+
+const struct nr_act_kernels NR_FAST(act) = NR_ACT_TABLE;

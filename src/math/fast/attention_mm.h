@@ -1,0 +1,236 @@
+/* Small products and copies for fast/attention.c: everything of one head sits in L1/L2, so nothing is
+ * prepacked but K^T, V^T.
+ *
+ * One routine does every product: C[MxN] (+)= alpha A[MxK] B[KxN], A read by scalar broadcast with any
+ * two strides (so P and P^T need no copies), B and C as rows of whole vectors, m x n accumulators in
+ * registers. */
+#ifndef NR_ATTENTION_MM_H
+#define NR_ATTENTION_MM_H
+
+#include "math/fast/vec.h"
+
+#ifdef __clang__
+#define UNROLL(n) _Pragma("clang loop unroll(full)")
+#define ROLLED _Pragma("clang loop unroll(disable)")
+#else
+#define UNROLL_(x) _Pragma(#x)
+#define UNROLL(n) UNROLL_(GCC unroll n)
+#define ROLLED _Pragma("GCC unroll 1")
+#endif
+
+/* Rows are addressed as base + {0,1,2} * stride, one base per three rows, hidden from the optimiser:
+ * otherwise gcc keeps one pointer per element and spills them. Arrays of constant size: with a VLA the
+ * sums stay in memory. */
+#define HIDE(p) __asm__("" \
+			: "+r"(p))
+
+INL void mm_block(const int MR, const int NR, int64_t K, const float *A, int64_t ars, int64_t acs,
+	const float *B, int64_t ldb, float *C, int64_t ldc, float alpha, int add)
+{
+	vf c[15][4];
+	const float *a[5];
+	UNROLL(5)
+	for (int i = 0; i < (MR + 2) / 3; i++) {
+		a[i] = A + 3 * i * ars;
+		HIDE(a[i]);
+	}
+	UNROLL(15)
+	for (int i = 0; i < MR; i++) UNROLL(4)
+	for (int j = 0; j < NR; j++) c[i][j] = (vf){ 0 };
+	ROLLED
+	for (int64_t k = 0; k < K; k++) {
+		vf b[4];
+		UNROLL(4)
+		for (int j = 0; j < NR; j++) b[j] = ld(B + j * VL);
+		UNROLL(15)
+		for (int i = 0; i < MR; i++) {
+			const vf s = bc(a[i / 3][i % 3 * ars]);
+			UNROLL(4)
+			for (int j = 0; j < NR; j++) c[i][j] += s * b[j];
+		}
+		UNROLL(5)
+		for (int i = 0; i < (MR + 2) / 3; i++) {
+			a[i] += acs;
+			HIDE(a[i]);
+		}
+		B += ldb;
+	}
+	const vf al = bc(alpha);
+	if (add) {
+		UNROLL(15)
+		for (int i = 0; i < MR; i++) {
+			UNROLL(4)
+			for (int j = 0; j < NR; j++) st(C + j * VL, ld(C + j * VL) + c[i][j] * al);
+			C += ldc;
+			HIDE(C);
+		}
+	} else {
+		UNROLL(15)
+		for (int i = 0; i < MR; i++) {
+			UNROLL(4)
+			for (int j = 0; j < NR; j++) st(C + j * VL, c[i][j] * al);
+			C += ldc;
+			HIDE(C);
+		}
+	}
+}
+
+/* MM_ROWS[n]: rows of accumulators beside n vectors, by the number of registers (32 or 16). */
+#if VL == 16
+#define MM_COLS 4
+static const int mm_rows[] = { 0, 14, 12, 8, 6 };
+#else
+#define MM_COLS 2
+static const int mm_rows[] = { 0, 10, 6 };
+#endif
+
+#define U(m, n) \
+	case m: \
+		mm_block(m, n, K, A + i * ars, ars, acs, B, ldb, C + i * ldc, ldc, alpha, add); \
+		break;
+#define MM_PANEL(n, ...) \
+	static void mm_panel##n(int64_t M, int64_t K, const float *A, int64_t ars, int64_t acs, \
+		const float *B, int64_t ldb, float *C, int64_t ldc, float alpha, int add) \
+	{ \
+		int64_t nb = \
+			(M + mm_rows[n] - 1) / mm_rows[n]; /* rows split evenly, so that no block is thin */ \
+		for (int64_t i = 0, m; nb > 0; nb--, i += m) { \
+			m = (M - i + nb - 1) / nb; \
+			switch (m) { \
+				__VA_ARGS__ \
+			} \
+		} \
+	}
+#if VL == 16
+MM_PANEL(1,
+	U(1, 1) U(2, 1) U(3, 1) U(4, 1) U(5, 1) U(6, 1) U(7, 1) U(8, 1) U(9, 1) U(10, 1) U(11, 1) U(12, 1)
+		U(13, 1) U(14, 1))
+MM_PANEL(
+	2, U(1, 2) U(2, 2) U(3, 2) U(4, 2) U(5, 2) U(6, 2) U(7, 2) U(8, 2) U(9, 2) U(10, 2) U(11, 2) U(12, 2))
+MM_PANEL(3, U(1, 3) U(2, 3) U(3, 3) U(4, 3) U(5, 3) U(6, 3) U(7, 3) U(8, 3))
+MM_PANEL(4, U(1, 4) U(2, 4) U(3, 4) U(4, 4) U(5, 4) U(6, 4))
+#else
+MM_PANEL(1, U(1, 1) U(2, 1) U(3, 1) U(4, 1) U(5, 1) U(6, 1) U(7, 1) U(8, 1) U(9, 1) U(10, 1))
+MM_PANEL(2, U(1, 2) U(2, 2) U(3, 2) U(4, 2) U(5, 2) U(6, 2))
+#endif
+#undef U
+
+/* N floats wide, a multiple of VL. */
+static void mm(int64_t M, int64_t N, int64_t K, const float *A, int64_t ars, int64_t acs, const float *B,
+	int64_t ldb, float *C, int64_t ldc, float alpha, int add)
+{
+	const int64_t nv = N / VL;
+	int64_t nb = (nv + MM_COLS - 1) / MM_COLS;
+	for (int64_t j = 0, n; nb > 0; nb--, j += n) {
+		const float *b = B + j * VL;
+		float *c = C + j * VL;
+		n = (nv - j + nb - 1) / nb;
+		switch (n) {
+		case 1: mm_panel1(M, K, A, ars, acs, b, ldb, c, ldc, alpha, add); break;
+		case 2: mm_panel2(M, K, A, ars, acs, b, ldb, c, ldc, alpha, add); break;
+#if VL == 16
+		case 3: mm_panel3(M, K, A, ars, acs, b, ldb, c, ldc, alpha, add); break;
+		case 4: mm_panel4(M, K, A, ars, acs, b, ldb, c, ldc, alpha, add); break;
+#endif
+		}
+	}
+}
+
+/* Four floats of a row that has `left`: those beyond read as 0. */
+INL __m128 ld4(const float *p, int64_t left)
+{
+	if (left >= 4) return _mm_loadu_ps(p);
+	const int n = (int)left;
+	return _mm_maskload_ps(p, _mm_cmpgt_epi32(_mm_set1_epi32(n), _mm_setr_epi32(0, 1, 2, 3)));
+}
+
+/* Four rows of y from r, in which 128-bit piece l of r[k] holds four columns of row 4 l + k. */
+INL void transpose4(const vf r[4], float *y, int64_t ldy)
+{
+#if VL == 16
+#define PAIR(op, a, b) (vf) _mm512_##op##_ps((__m512)(a), (__m512)(b))
+#define QUAD(a, b, n) (vf) _mm512_shuffle_ps((__m512)(a), (__m512)(b), n)
+#else
+#define PAIR(op, a, b) (vf) _mm256_##op##_ps((__m256)(a), (__m256)(b))
+#define QUAD(a, b, n) (vf) _mm256_shuffle_ps((__m256)(a), (__m256)(b), n)
+#endif
+	const vf a = PAIR(unpacklo, r[0], r[1]), b = PAIR(unpacklo, r[2], r[3]);
+	const vf e = PAIR(unpackhi, r[0], r[1]), f = PAIR(unpackhi, r[2], r[3]);
+	st(y, QUAD(a, b, 0x44));
+	st(y + ldy, QUAD(a, b, 0xee));
+	st(y + 2 * ldy, QUAD(e, f, 0x44));
+	st(y + 3 * ldy, QUAD(e, f, 0xee));
+#undef PAIR
+#undef QUAD
+}
+
+/* The general piece: rows beyond T and columns beyond d read as 0. */
+static void transpose_edge(int64_t T, int64_t d, const float *x, int64_t ldx, float *y, int64_t ldy)
+{
+	__m128 q[VL];
+	vf r[4];
+	for (int64_t l = 0; l < VL / 4; l++)
+		for (int64_t k = 0; k < 4; k++) {
+			const int64_t row = 4 * l + k;
+			q[k * (VL / 4) + l] = row < T ? ld4(x + row * ldx, d) : _mm_setzero_ps();
+		}
+	for (int k = 0; k < 4; k++) r[k] = ld((const float *)&q[k * (VL / 4)]);
+	transpose4(r, y, ldy);
+}
+
+/* y = x (T x d)^T; columns T..up(T) zero. VL rows by 4 columns at a time, so y has (d + 3) / 4 * 4 rows. */
+static void transpose(int64_t T, int64_t d, const float *x, int64_t ldx, float *y, int64_t ldy)
+{
+	const int64_t whole = d / 4 * 4;
+	for (int64_t t = 0; t < T; t += VL, x += VL * ldx, y += VL) {
+		int64_t c = 0;
+		for (; c < whole && t + VL <= T; c += 4) {
+			const float *p = x + c;
+			vf r[4];
+			UNROLL(4)
+			for (int k = 0; k < 4; k++) {
+#if VL == 16
+				__m512 v = _mm512_castps128_ps512(_mm_loadu_ps(p + k * ldx));
+				v = _mm512_insertf32x4(v, _mm_loadu_ps(p + (k + 4) * ldx), 1);
+				v = _mm512_insertf32x4(v, _mm_loadu_ps(p + (k + 8) * ldx), 2);
+				r[k] = (vf)_mm512_insertf32x4(v, _mm_loadu_ps(p + (k + 12) * ldx), 3);
+#else
+				const __m256 v = _mm256_castps128_ps256(_mm_loadu_ps(p + k * ldx));
+				r[k] = (vf)_mm256_insertf128_ps(v, _mm_loadu_ps(p + (k + 4) * ldx), 1);
+#endif
+			}
+			transpose4(r, y + c * ldy, ldy);
+		}
+		for (; c < d; c += 4) transpose_edge(T - t, d - c, x + c, ldx, y + c * ldy, ldy);
+	}
+}
+
+/* Rows of d floats copied to rows of dp = up(d), the rest zero. */
+static void pack(int64_t T, int64_t d, const float *x, int64_t ldx, float *y)
+{
+	const int64_t dp = up(d), whole = down(d);
+	for (int64_t t = 0; t < T; t++, x += ldx, y += dp) {
+		for (int64_t c = 0; c < whole; c += VL) st(y + c, ld(x + c));
+		if (whole < d) st(y + whole, ldn(x + whole, d - whole));
+	}
+}
+
+/* And back, or added. */
+static void unpack(int64_t T, int64_t d, const float *x, float *y, int64_t ldy, int add)
+{
+	const int64_t dp = up(d), whole = down(d);
+	for (int64_t t = 0; t < T; t++, x += dp, y += ldy) {
+		for (int64_t c = 0; c < whole; c += VL) st(y + c, add ? ld(y + c) + ld(x + c) : ld(x + c));
+		if (whole < d)
+			stn(y + whole, add ? ldn(y + whole, d - whole) + ld(x + whole) : ld(x + whole),
+				d - whole);
+	}
+}
+
+static void clear(int64_t T, int64_t d, float *y, int64_t ldy)
+{
+	for (int64_t t = 0; t < T; t++, y += ldy)
+		for (int64_t c = 0; c < d; c += VL) stn(y + c, (vf){ 0 }, d - c);
+}
+
+#endif

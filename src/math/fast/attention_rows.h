@@ -1,0 +1,251 @@
+/* The elementwise part of fast/attention.c: rows of a tile of scores become probabilities (forward) or
+ * probabilities and score gradients (backward). Each loop exists per kind of unit, so that what a unit
+ * does not use costs nothing. */
+#ifndef NR_ATTENTION_ROWS_H
+#define NR_ATTENTION_ROWS_H
+
+#include <math.h>
+#include <string.h>
+
+#include "math/fast/attention_drop.h"
+#include "math/fast/attention_mm.h"
+
+enum kind {
+	SCORES,  /* q k^T alone */
+	LAST,    /* the same, VL n + 1 keys (17, 65, ...): the last column is made by dot products */
+	BIAS,    /* plus a bias */
+	GENERAL, /* bias, mask, band, any scale */
+};
+
+struct unit {
+	const struct nr_attention *a;
+	int64_t b, h, n;          /* n: keys of this sample */
+	const float *bias, *mask; /* (Tq,Tk) of this unit, or NULL */
+	int banded, drop;
+	float *words; /* Philox words of eight rows of a tile */
+};
+
+struct tile {                     /* queries i0 .. i0 + M, keys j0 .. j0 + N */
+	int64_t i0, M, j0, N, ld; /* ld: of S, P, words */
+	float *S, *P;             /* scores, in the backward gradients; probabilities (backward) */
+	float *max, *sum;         /* per row (forward) */
+	const float *lse, *D;     /* per row (backward) */
+	float *gbias;             /* (Tq,Tk) or NULL */
+	int add_bias, first;
+	const float *q, *g; /* kind LAST: the tile's rows, strides, and the last key and value */
+	int64_t lq, lg;
+	const float *klast, *vlast;
+};
+
+#define LOW \
+	(-1e30f) /* a score that does not count; a row whose maximum is below LOW / 10 has none that does */
+
+INL vf zext(__m128 x)
+{
+#if VL == 16
+	return (vf)_mm512_zextps128_ps512(x);
+#else
+	return (vf)_mm256_zextps128_ps256(x);
+#endif
+}
+INL __m128 low4(vf x)
+{
+#if VL == 16
+	return _mm512_castps512_ps128((__m512)x);
+#else
+	return _mm256_castps256_ps128((__m256)x);
+#endif
+}
+
+INL vi iota(void)
+{
+#if VL == 16
+	return (vi){ 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15 };
+#else
+	return (vi){ 0, 1, 2, 3, 4, 5, 6, 7 };
+#endif
+}
+
+/* n floats from j on, or a whole vector when there are as many: the test is cheaper than a mask. */
+INL vf ldpart(const float *p, int64_t left)
+{
+	return left >= VL ? ld(p) : ldn(p, left);
+}
+INL void stpart(float *p, vf v, int64_t left)
+{
+	if (left >= VL)
+		st(p, v);
+	else
+		stn(p, v, left);
+}
+
+/* Dot products of four rows of x (row stride ldx, clamped at row `last`) with y, d floats each. */
+INL __m128 dot4(const float *x, int64_t ldx, int64_t i, int64_t last, const float *y, int64_t d)
+{
+	vf s[4] = { { 0 }, { 0 }, { 0 }, { 0 } };
+	const float *r[4];
+	for (int k = 0; k < 4; k++) r[k] = x + (i + k < last ? i + k : last) * ldx;
+	for (int64_t c = 0; c < d; c += VL) {
+		const vf v = ldpart(y + c, d - c);
+		UNROLL(4)
+		for (int k = 0; k < 4; k++) s[k] += ldpart(r[k] + c, d - c) * v;
+	}
+	return H4(add, s[0], s[1], s[2], s[3]);
+}
+
+/* Score + bias + mask of row i at keys j.., LOW where the key does not count for it. `left` keys remain in
+ * the tile. */
+INL vf score_at(const enum kind kind, const struct unit *u, int64_t i, int64_t j, int64_t left, vf s)
+{
+	const int64_t at = i * u->a->Tk + j;
+	vf y = s * bc(u->a->scale);
+	if (kind == BIAS || u->bias) y += ldpart(u->bias + at, left);
+	if (kind == GENERAL) {
+		if (u->mask) y += ldpart(u->mask + at, left);
+		if (u->banded) {
+			int64_t lo, hi;
+			nr_attention_range(u->a, u->b, i, i + 1, &lo, &hi);
+			const vi v = iota() + bci((int32_t)j);
+			y = vsel((vi)(v >= bci((int32_t)lo)) & (vi)(v < bci((int32_t)hi)), y, bc(LOW));
+		}
+	}
+	return left >= VL ? y : vsel(lanes(left), y, bc(LOW));
+}
+
+/* S := exp(S - max), with the running maximum and sum of each row; O (rows of dv, stride ldo) is rescaled
+ * when the maximum grew. Four rows at a time: S has spare rows. */
+INL void softmax(const enum kind kind, const int drop, const struct unit *u, const struct tile *t, float *O,
+	int64_t ldo)
+{
+	const int64_t ldS = t->ld, N = t->N, Nv = kind == LAST ? N - 1 : up(N), last = t->M - 1,
+		      dv = up(u->a->dv);
+	const int plain = kind == SCORES || kind == LAST;
+	const float f = plain ? u->a->scale : 1;
+	const vi keep = lanes(N - (Nv - VL)), threshold = bci(drop ? nr_attention_threshold(u->a) : 0);
+	for (int64_t i = t->M; i % 4; i++) /* spare rows: nobody reads what becomes of them */
+		memset(t->S + i * ldS, 0, (size_t)Nv * sizeof(float));
+	for (int64_t i = 0; i < t->M; i += 4) {
+		float *s = t->S + i * ldS;
+		vf x[4] = { bc(LOW), bc(LOW), bc(LOW), bc(LOW) }, top[4];
+		__m128 end = _mm_setzero_ps();
+		if (drop && i % 8 == 0) drop_words(u->a, u->b, u->h, t->i0 + i, t->j0, Nv, u->words, ldS);
+		if (plain) {
+			for (int64_t j = 0; j < Nv - VL; j += VL) UNROLL(4)
+			for (int r = 0; r < 4; r++) x[r] = VMAX(x[r], ld(s + r * ldS + j));
+			UNROLL(4)
+			for (int r = 0; r < 4; r++) {
+				float *p = s + r * ldS + Nv - VL;
+				const vf y = vsel(keep, ld(p), bc(LOW));
+				if (kind == SCORES) st(p, y);
+				x[r] = VMAX(x[r], y);
+			}
+		} else {
+			for (int64_t j = 0; j < Nv; j += VL) UNROLL(4)
+			for (int r = 0; r < 4; r++) {
+				const int64_t y = i + r < last ? i + r : last;
+				const vf z =
+					score_at(kind, u, t->i0 + y, t->j0 + j, N - j, ld(s + r * ldS + j));
+				st(s + r * ldS + j, z);
+				x[r] = VMAX(x[r], z);
+			}
+		}
+		__m128 max = H4(max, x[0], x[1], x[2], x[3]);
+		if (kind == LAST) {
+			end = dot4(t->q, t->lq, i, last, t->klast, u->a->d);
+			max = _mm_max_ps(max, end);
+		}
+		max = _mm_mul_ps(max, _mm_set1_ps(f));
+		if (!t->first) max = _mm_max_ps(max, _mm_loadu_ps(t->max + i));
+		float m[4];
+		_mm_storeu_ps(m, max);
+		UNROLL(4)
+		for (int r = 0; r < 4; r++) {
+			top[r] = bc(m[r]);
+			x[r] = (vf){ 0 };
+		}
+		for (int64_t j = 0; j < Nv; j += VL) UNROLL(4)
+		for (int r = 0; r < 4; r++) {
+			const vf y = ld(s + r * ldS + j) * f - top[r];
+			vf e = plain ? vexp(y) : vexpz(y);
+			x[r] += e;
+			if (drop) e = (vf)((vi)e & drop_keep(u->words + j, ldS, i + r, threshold));
+			st(s + r * ldS + j, e);
+		}
+		__m128 sum = H4(add, x[0], x[1], x[2], x[3]);
+		if (kind == LAST) {
+			end = low4(vexp(zext(_mm_sub_ps(_mm_mul_ps(end, _mm_set1_ps(f)), max))));
+			sum = _mm_add_ps(sum, end);
+			_mm_store_ss(s + N - 1, end);
+			_mm_store_ss(s + ldS + N - 1, _mm_shuffle_ps(end, end, 1));
+			_mm_store_ss(s + 2 * ldS + N - 1, _mm_shuffle_ps(end, end, 2));
+			_mm_store_ss(s + 3 * ldS + N - 1, _mm_shuffle_ps(end, end, 3));
+		}
+		if (!t->first) { /* what was summed with the old maximum */
+			const __m128 old = low4(vexpz(zext(_mm_sub_ps(_mm_loadu_ps(t->max + i), max))));
+			float c[4];
+			_mm_storeu_ps(c, old);
+			sum = _mm_add_ps(sum, _mm_mul_ps(old, _mm_loadu_ps(t->sum + i)));
+			for (int r = 0; r < 4 && i + r < t->M; r++)
+				if (c[r] != 1.f)
+					for (int64_t k = 0; k < dv; k += VL)
+						st(O + (i + r) * ldo + k, ld(O + (i + r) * ldo + k) * c[r]);
+		}
+		_mm_storeu_ps(t->max + i, max);
+		_mm_storeu_ps(t->sum + i, sum);
+	}
+}
+
+/* P := probabilities after dropout, S (gout v^T) := score gradients; both from q k^T in P and the row's
+ * lse and D. */
+INL void gradients(const enum kind kind, const int drop, const struct unit *u, const struct tile *t)
+{
+	const int64_t ldS = t->ld, N = t->N, Nv = kind == LAST ? N - 1 : up(N);
+	const vf scale = bc(u->a->scale);
+	const vf rescale = bc(drop ? nr_attention_rescale(u->a) : 1);
+	const vi threshold = bci(drop ? nr_attention_threshold(u->a) : 0);
+	for (int64_t i = 0; i < t->M; i++) {
+		float *p = t->P + i * ldS, *s = t->S + i * ldS;
+		const vf L = bc(t->lse[i]), D = bc(t->D[i]);
+		if (drop && i % 8 == 0) drop_words(u->a, u->b, u->h, t->i0 + i, t->j0, Nv, u->words, ldS);
+		float *gb = t->gbias ? t->gbias + (t->i0 + i) * u->a->Tk + t->j0 : NULL;
+		for (int64_t j = 0; j < Nv; j += VL) {
+			vf e;
+			if (kind == SCORES || kind == LAST)
+				e = vexp(ld(p + j) * scale - L);
+			else
+				e = vexpz(score_at(kind, u, t->i0 + i, t->j0 + j, N - j, ld(p + j)) - L);
+			vf g = ld(s + j), kept = e;
+			if (drop) {
+				const vf k = (vf)((vi)rescale & drop_keep(u->words + j, ldS, i, threshold));
+				g *= k;
+				kept *= k;
+			}
+			g = e * (g - D);
+			st(p + j, kept);
+			st(s + j, g);
+			if ((kind == BIAS || kind == GENERAL) && gb)
+				stpart(gb + j, t->add_bias ? g + ldpart(gb + j, N - j) : g, N - j);
+		}
+	}
+	if (kind == LAST)
+		for (int64_t i = 0; i < t->M; i += VL) { /* the last key's column, lanes = queries */
+			float c[2][VL];
+			const int64_t left = t->M - i;
+			for (int64_t r = 0; r < VL && r < left; r += 4) {
+				_mm_storeu_ps(
+					c[0] + r, dot4(t->q, t->lq, i + r, t->M - 1, t->klast, u->a->d));
+				_mm_storeu_ps(
+					c[1] + r, dot4(t->g, t->lg, i + r, t->M - 1, t->vlast, u->a->dv));
+			}
+			const vf e = vexp(ldn(c[0], left) * scale - ldn(t->lse + i, left));
+			const vf g = e * (ldn(c[1], left) - ldn(t->D + i, left));
+			st(c[0], e);
+			st(c[1], g);
+			for (int64_t r = 0; r < VL && r < left; r++) {
+				t->P[(i + r) * ldS + N - 1] = c[0][r];
+				t->S[(i + r) * ldS + N - 1] = c[1][r];
+			}
+		}
+}
+
+#endif

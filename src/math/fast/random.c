@@ -1,0 +1,163 @@
+/* Philox4x32-10 in vector form, straight into uniform numbers and dropout. See ../random.h.
+ *
+ * Each word of the state sits in the low half of a 64-bit lane: the widening multiply reads only that half,
+ * so products are used as they are and no lane is shuffled during the ten rounds. A group is VL/2 blocks: 2
+ * VL words, two vectors in the order of the stream. */
+#include "math/random.h"
+
+#include "math/fast/vec.h"
+
+enum { GROUP = 2 * VL };
+
+#if VL == 16
+typedef __m512i wide;
+#define W(op) _mm512_##op
+#define wide_set(x) _mm512_set1_epi64((long long)(x))
+#define wide_xor(a, b) _mm512_xor_si512(a, b)
+#define wide_odd(even, odd) _mm512_mask_blend_epi32(0xaaaa, even, odd)
+/* Lane pair j holds blocks j and j + 4, so that unpacking leaves both halves in order. */
+#define wide_first() _mm512_set_epi64(7, 3, 6, 2, 5, 1, 4, 0)
+#else
+typedef __m256i wide;
+#define W(op) _mm256_##op
+#define wide_set(x) _mm256_set1_epi64x((long long)(x))
+#define wide_xor(a, b) _mm256_xor_si256(a, b)
+#define wide_odd(even, odd) _mm256_blend_epi32(even, odd, 0xaa)
+#define wide_first() _mm256_set_epi64x(3, 1, 2, 0)
+#endif
+
+struct keys { wide k0[NR_PHILOX_ROUNDS], k1[NR_PHILOX_ROUNDS], m0, m1, step, stream; };
+
+INL struct keys keys_of(struct nr_rng r)
+{
+	struct keys k = { .m0 = wide_set(NR_PHILOX_M0),
+		.m1 = wide_set(NR_PHILOX_M1),
+		.step = wide_set(r.step),
+		.stream = wide_set(r.stream) };
+	uint32_t a = r.key[0], b = r.key[1];
+	for (int i = 0; i < NR_PHILOX_ROUNDS; i++, a += NR_PHILOX_W0, b += NR_PHILOX_W1) {
+		k.k0[i] = wide_set(a);
+		k.k1[i] = wide_set(b);
+	}
+	return k;
+}
+
+/* Two groups from block `block` on: four vectors of words. Two at a time hide the multiplier's latency. */
+INL void two_groups(const struct keys *k, uint64_t block, vi out[4])
+{
+	wide a[2], b[2], c[2], d[2];
+	for (int g = 0; g < 2; g++) {
+		a[g] = W(add_epi64)(wide_set(block + (uint64_t)g * (VL / 2)), wide_first());
+		b[g] = W(srli_epi64)(a[g], 32);
+		c[g] = k->step;
+		d[g] = k->stream;
+	}
+#pragma GCC unroll 10
+	for (int r = 0; r < NR_PHILOX_ROUNDS; r++)
+		for (int g = 0; g < 2; g++) {
+			const wide p = W(mul_epu32)(a[g], k->m0), q = W(mul_epu32)(c[g], k->m1);
+			a[g] = wide_xor(W(srli_epi64)(q, 32),
+				wide_xor(b[g], k->k0[r])); /* the key first: it is not on the longest path */
+			c[g] = wide_xor(W(srli_epi64)(p, 32), wide_xor(d[g], k->k1[r]));
+			b[g] = q;
+			d[g] = p;
+		}
+	for (int g = 0; g < 2; g++) {
+		const wide ab = wide_odd(a[g], W(slli_epi64)(b[g], 32)),
+			   cd = wide_odd(c[g], W(slli_epi64)(d[g], 32));
+		out[2 * g] = (vi)W(unpacklo_epi64)(ab, cd);
+		out[2 * g + 1] = (vi)W(unpackhi_epi64)(ab, cd);
+	}
+}
+
+/* [0,1): the 24 upper bits, as nr_rng_unit. */
+INL vf unit(vi w)
+{
+#if VL == 16
+	return __builtin_convertvector((vi)_mm512_srli_epi32((__m512i)w, 8), vf) * 0x1p-24f;
+#else
+	return __builtin_convertvector((vi)_mm256_srli_epi32((__m256i)w, 8), vf) * 0x1p-24f;
+#endif
+}
+
+/* All ones where the word is at least `drop`, unsigned. */
+INL vi kept(vi w, vi drop)
+{
+#if VL == 16
+	return (vi)_mm512_movm_epi32(_mm512_cmpge_epu32_mask((__m512i)w, (__m512i)drop));
+#else
+	return (vi)_mm256_cmpeq_epi32(_mm256_max_epu32((__m256i)w, (__m256i)drop), (__m256i)w);
+#endif
+}
+
+/* Values before the first whole block, at most three; the plain kernel does them. */
+INL int64_t head(int64_t n, uint64_t index0)
+{
+	const int64_t h = (int64_t)((4 - index0 % 4) % 4);
+	return h < n ? h : n;
+}
+
+static void uniform(int64_t n, float *y, float low, float span, struct nr_rng rng, uint64_t index0)
+{
+	const struct keys k = keys_of(rng);
+	int64_t i = head(n, index0);
+	nr_random_plain.uniform(i, y, low, span, rng, index0);
+	for (; i < n; i += 2 * GROUP) {
+		vi w[4];
+		two_groups(&k, (index0 + (uint64_t)i) / 4, w);
+		for (int v = 0; v < 4; v++) {
+			const vf r = bc(low) + bc(span) * unit(w[v]);
+			if (i + 2 * GROUP <= n)
+				st(y + i + v * VL, r);
+			else
+				stn(y + i + v * VL, r, n - i - v * VL);
+		}
+	}
+}
+
+INL void dropout_from(int64_t i, int64_t n, const float *x, const float *residual, float *y, uint32_t drop,
+	float scale, const struct keys *k, uint64_t index0)
+{
+	const vi limit = bci((int32_t)drop);
+	const vf s = bc(scale);
+	vi w[4];
+	for (; i + 2 * GROUP <= n; i += 2 * GROUP) {
+		two_groups(k, (index0 + (uint64_t)i) / 4, w);
+		for (int v = 0; v < 4; v++) {
+			const int64_t at = i + v * VL;
+			const vf r = (vf)((vi)(ld(x + at) * s) & kept(w[v], limit));
+			st(y + at, residual ? ld(residual + at) + r : r);
+		}
+	}
+	if (i >= n) return;
+	two_groups(k, (index0 + (uint64_t)i) / 4, w);
+	for (int v = 0; v < 4 && i + v * VL < n; v++) {
+		const int64_t at = i + v * VL, len = n - at;
+		const vf r = (vf)((vi)(ldn(x + at, len) * s) & kept(w[v], limit));
+		stn(y + at, residual ? ldn(residual + at, len) + r : r, len);
+	}
+}
+
+static void dropout(int64_t n, const float *x, const float *residual, float *y, uint32_t drop, float scale,
+	struct nr_rng rng, uint64_t index0)
+{
+	const struct keys k = keys_of(rng);
+	const int64_t i = head(n, index0);
+	nr_random_plain.dropout(i, x, residual, y, drop, scale, rng, index0);
+	if (residual)
+		dropout_from(i, n, x, residual, y, drop, scale, &k, index0);
+	else
+		dropout_from(i, n, x, NULL, y, drop, scale, &k, index0);
+}
+
+static void scale_add(int64_t n, const float *x, const float *residual, float *y, float a)
+{
+	int64_t i = 0;
+	for (; i + VL <= n; i += VL)
+		st(y + i, residual ? ld(residual + i) + bc(a) * ld(x + i) : bc(a) * ld(x + i));
+	if (i >= n) return;
+	const vf r = bc(a) * ldn(x + i, n - i);
+	stn(y + i, residual ? ldn(residual + i, n - i) + r : r, n - i);
+}
+
+const struct nr_random_kernels NR_FAST(random) = { uniform, dropout, scale_add };

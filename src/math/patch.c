@@ -1,0 +1,132 @@
+/* Patches are permuted copies; unfold copies runs of kw * C values where the window is inside; fold gathers, for each
+ * input pixel, from the windows that cover it: one writer per pixel, so the order of the sum is fixed. */
+#include "math/patch.h"
+
+#include <string.h>
+
+#include "math/row.h"
+
+#define SMALL 16384
+
+static void unfold_row(const struct nr_window *w, enum nr_patch_order order, const real *x, int64_t oy, int64_t ox, real *out)
+{
+	const int64_t C = w->C, y0 = oy * w->sh - w->ph, x0 = ox * w->sw - w->pw, kk = w->kh * w->kw;
+	for (int64_t ky = 0; ky < w->kh; ky++) {
+		const int64_t y = y0 + ky;
+		const int row_in = y >= 0 && y < w->H;
+		if (order == NR_PATCH_ROW_COL_CHANNEL) {
+			real *o = out + ky * w->kw * C;
+			const int64_t l = nr_min64(nr_max64(-x0, 0), w->kw), r = nr_max64(nr_min64(w->W - x0, w->kw), l);
+			if (!row_in || r == l) {
+				memset(o, 0, (size_t)(w->kw * C) * sizeof(real));
+				continue;
+			}
+			memset(o, 0, (size_t)(l * C) * sizeof(real));
+			memcpy(o + l * C, x + (y * w->W + x0 + l) * C, (size_t)((r - l) * C) * sizeof(real));
+			memset(o + r * C, 0, (size_t)((w->kw - r) * C) * sizeof(real));
+		} else {
+			for (int64_t kx = 0; kx < w->kw; kx++) {
+				const int in = row_in && x0 + kx >= 0 && x0 + kx < w->W;
+				const real *s = in ? x + (y * w->W + x0 + kx) * C : NULL;
+				real *o = out + ky * w->kw + kx;
+				for (int64_t c = 0; c < C; c++) o[c * kk] = s ? s[c] : 0;
+			}
+		}
+	}
+}
+
+void nr_unfold(const struct nr_window *w, enum nr_patch_order order, const real *x, int64_t row, int64_t rows, real *out)
+{
+	const int64_t Ho = nr_window_h(w), Wo = nr_window_w(w), cols = nr_window_cols(w);
+#pragma omp parallel for schedule(static) if (rows * cols > SMALL)
+	for (int64_t i = 0; i < rows; i++) {
+		const int64_t r = row + i, b = r / (Ho * Wo), at = r % (Ho * Wo);
+		unfold_row(w, order, x + b * w->H * w->W * w->C, at / Wo, at % Wo, out + i * cols);
+	}
+}
+
+/* First and last window along a side that cover pixel i. */
+static void cover(int64_t i, int64_t k, int64_t stride, int64_t pad, int64_t count, int64_t *first, int64_t *last)
+{
+	const int64_t low = i + pad - k + 1;
+	*first = low > 0 ? (low + stride - 1) / stride : 0;
+	*last = nr_min64((i + pad) / stride, count - 1);
+}
+
+static void fold_pixel(const struct nr_window *w, enum nr_patch_order order, const real *cols, int64_t y, int64_t x, real *d)
+{
+	const int64_t Ho = nr_window_h(w), Wo = nr_window_w(w), C = w->C, kk = w->kh * w->kw;
+	int64_t y0, y1, x0, x1;
+	cover(y, w->kh, w->sh, w->ph, Ho, &y0, &y1);
+	cover(x, w->kw, w->sw, w->pw, Wo, &x0, &x1);
+	for (int64_t oy = y0; oy <= y1; oy++)
+		for (int64_t ox = x0; ox <= x1; ox++) {
+			const int64_t tap = (y + w->ph - oy * w->sh) * w->kw + x + w->pw - ox * w->sw;
+			const real *s = cols + (oy * Wo + ox) * kk * C;
+			if (order == NR_PATCH_ROW_COL_CHANNEL)
+				nr_row_add(C, d, s + tap * C, d);
+			else
+				for (int64_t c = 0; c < C; c++) d[c] += s[c * kk + tap];
+		}
+}
+
+void nr_fold_windows(const struct nr_window *w, enum nr_patch_order order, const real *cols, int64_t b, int64_t n, real *dx,
+	int add)
+{
+	const int64_t per = nr_window_h(w) * nr_window_w(w) * nr_window_cols(w);
+#pragma omp parallel for schedule(static) if (n * per > SMALL)
+	for (int64_t i = 0; i < n * w->H; i++) {
+		const int64_t s = i / w->H, y = i % w->H;
+		real *d = dx + ((b + s) * w->H + y) * w->W * w->C;
+		if (!add) memset(d, 0, (size_t)(w->W * w->C) * sizeof(real));
+		for (int64_t x = 0; x < w->W; x++) fold_pixel(w, order, cols + s * per, y, x, d + x * w->C);
+	}
+}
+
+/* Both directions walk (sample, row of patches, column of patches); the pixel runs of p values are contiguous in the image. */
+static void split_one(int64_t C, int64_t H, int64_t W, int64_t p, enum nr_patch_order order, const real *x, real *out, int add)
+{
+	for (int64_t c = 0; c < C; c++)
+		for (int64_t ky = 0; ky < p; ky++) {
+			const real *s = x + (c * H + ky) * W;
+			if (order == NR_PATCH_CHANNEL_ROW_COL)
+				nr_row_put(p, s, out + (c * p + ky) * p, add);
+			else
+				for (int64_t kx = 0; kx < p; kx++) nr_put(out + (ky * p + kx) * C + c, s[kx], add);
+		}
+}
+
+static void merge_one(int64_t C, int64_t H, int64_t W, int64_t p, enum nr_patch_order order, const real *in, real *x, int add)
+{
+	for (int64_t c = 0; c < C; c++)
+		for (int64_t ky = 0; ky < p; ky++) {
+			real *d = x + (c * H + ky) * W;
+			if (order == NR_PATCH_CHANNEL_ROW_COL)
+				nr_row_put(p, in + (c * p + ky) * p, d, add);
+			else
+				for (int64_t kx = 0; kx < p; kx++) nr_put(d + kx, in[(ky * p + kx) * C + c], add);
+		}
+}
+
+void nr_patch_split(int64_t B, int64_t C, int64_t H, int64_t W, int64_t p, enum nr_patch_order order, const real *image,
+	real *out, int add)
+{
+	const int64_t h = H / p, w = W / p;
+#pragma omp parallel for schedule(static) if (B * C * H * W > SMALL)
+	for (int64_t t = 0; t < B * h * w; t++) {
+		const int64_t b = t / (h * w), y = t / w % h * p, x = t % w * p;
+		split_one(C, H, W, p, order, image + (b * C * H + y) * W + x, out + t * p * p * C, add);
+	}
+}
+
+void nr_patch_merge(int64_t B, int64_t C, int64_t H, int64_t W, int64_t p, enum nr_patch_order order, const real *patches,
+	real *image, int add)
+{
+	const int64_t h = H / p, w = W / p;
+	if (!add && (h * p < H || w * p < W)) nr_array_fill(B * C * H * W, 0, image);
+#pragma omp parallel for schedule(static) if (B * C * H * W > SMALL)
+	for (int64_t t = 0; t < B * h * w; t++) {
+		const int64_t b = t / (h * w), y = t / w % h * p, x = t % w * p;
+		merge_one(C, H, W, p, order, patches + t * p * p * C, image + (b * C * H + y) * W + x, add);
+	}
+}

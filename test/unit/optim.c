@@ -1,0 +1,240 @@
+/* Optimizers: clipping rules, frozen parameters, many segments against one, divergence, threads; moving
+ * averages. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+#include <omp.h>
+
+#include "norma/train.h"
+
+enum { N = 5 };
+
+struct model { real value[N], grad[N], m[N], v[N]; struct nr_segment seg; char scratch[1024]; };
+
+static struct model *fill(struct model *k)
+{
+	*k = (struct model){ .value = { 1, -2, 3, (real).5, 0 }, .grad = { 3, 0, -4, 0, 0 } };
+	k->seg = (struct nr_segment){ .value = k->value,
+		.grad = k->grad,
+		.m = k->m,
+		.v = k->v,
+		.count = N,
+		.nd = 2,
+		.lr_scale = 1,
+		.decay = 1 };
+	assert_true(nr_optim_scratch(&k->seg, 1) <= sizeof k->scratch);
+	return k;
+}
+
+static void near(double got, double want) { assert_true(fabs(got - want) <= 2e-6 * (1 + fabs(want))); }
+
+static void clipping_scales_by_the_rule_of_its_library(void **state)
+{
+	near(nr_clip_scale(NR_CLIP_NONE, 1, 5), 1);
+	assert_true(nr_clip_scale(NR_CLIP_GLOBAL, 1, 5) == 1 / (5 + 1e-6));
+	assert_true(nr_clip_scale(NR_CLIP_TENSOR, 1, 5) == 1 / (5 + 1e-6));
+	assert_true(nr_clip_scale(NR_CLIP_GLOBAL_BV, 1, 5) == .2);
+	assert_true(nr_clip_scale(NR_CLIP_GLOBAL, 9, 5) == 1);
+	assert_true(nr_clip_scale(NR_CLIP_GLOBAL_BV, 1, 0) == 1);
+}
+
+static void the_gradient_norm_is_reported_before_clipping(void **state)
+{
+	struct model k;
+	struct nr_optim_info info;
+	const struct nr_optim o = {
+		.kind = NR_OPTIM_SGD, .lr = 1, .clip = NR_CLIP_GLOBAL_BV, .clip_norm = 1
+	};
+	fill(&k);
+	assert_int_equal(nr_optim_step(&o, &(struct nr_rates){ 1, 0 }, 1, &k.seg, 1, k.scratch, &info), 0);
+	near(info.grad_norm, 5);
+	near(info.clip_scale, .2);
+	near(k.value[0], 1 - .6);
+	near(k.value[2], 3 + .8);
+	near(k.grad[0], 3); /* only read */
+}
+
+static void per_tensor_clipping_looks_at_one_tensor(void **state)
+{
+	struct model a, b;
+	const struct nr_optim o = { .kind = NR_OPTIM_SGD, .lr = 1, .clip = NR_CLIP_TENSOR, .clip_norm = 1 };
+	fill(&a);
+	fill(&b);
+	for (int i = 0; i < N; i++) b.grad[i] *= (real).1;
+	const struct nr_segment seg[2] = { a.seg, b.seg };
+	char scratch[1024];
+	assert_int_equal(nr_optim_step(&o, &(struct nr_rates){ 1, 0 }, 1, seg, 2, scratch, NULL), 0);
+	near(a.value[0], 1 - 3. / (5 + 1e-6));
+	near(b.value[0], 1 - .3); /* below the limit: untouched */
+}
+
+static void plain_sgd_needs_no_buffer(void **state)
+{
+	struct model k;
+	const struct nr_optim o = { .kind = NR_OPTIM_SGD, .lr = .1 };
+	fill(&k);
+	k.seg.m = k.seg.v = NULL;
+	assert_int_equal(nr_optim_slots(&o), 0);
+	for (int t = 1; t <= 2; t++)
+		assert_int_equal(
+			nr_optim_step(&o, &(struct nr_rates){ .1, .5 }, t, &k.seg, 1, k.scratch, NULL), 0);
+	const double once = 1 - .1 * (3 + .5 * 1);
+	near(k.value[0], once - .1 * (3 + .5 * once));
+}
+
+static void frozen_and_empty_parameters_are_left_alone(void **state)
+{
+	struct model a, b, c;
+	const struct nr_optim o = {
+		.kind = NR_OPTIM_ADAMW, .lr = .1, .beta1 = .9, .beta2 = .999, .eps = 1e-8
+	};
+	fill(&a);
+	fill(&b);
+	fill(&c);
+	b.seg.grad = NULL;
+	struct nr_segment seg[5] = { { 0 }, a.seg, b.seg, { 0 }, c.seg };
+	char scratch[2048];
+	assert_true(nr_optim_scratch(seg, 5) <= sizeof scratch);
+	assert_int_equal(nr_optim_step(&o, &(struct nr_rates){ .1, .1 }, 1, seg, 5, scratch, NULL), 0);
+	assert_memory_equal(b.value, fill(&b)->value, sizeof b.value);
+	assert_memory_equal(a.value, c.value, sizeof a.value);
+	near(a.value[0], 1 - .1 * .1 - .1); /* Adam's first step has length lr */
+}
+
+static void a_gradient_that_is_not_finite_changes_nothing(void **state)
+{
+	struct model k, was;
+	struct nr_optim_info info;
+	const struct nr_optim o = {
+		.kind = NR_OPTIM_ADAMW, .lr = .1, .beta1 = .9, .beta2 = .999, .eps = 1e-8
+	};
+	fill(&k);
+	k.grad[3] = NAN;
+	memcpy(&was, &k, sizeof k);
+	assert_int_equal(nr_optim_step(&o, &(struct nr_rates){ .1, .1 }, 1, &k.seg, 1, k.scratch, &info),
+		NR_EDIVERGED);
+	assert_memory_equal(k.value, was.value, sizeof k.value);
+	assert_memory_equal(k.m, was.m, sizeof k.m);
+	assert_true(isnan(info.grad_norm));
+}
+
+static void decay_factors_and_rate_factors_are_per_parameter(void **state)
+{
+	struct model k;
+	const struct nr_optim o = {
+		.kind = NR_OPTIM_ADAMW, .lr = .1, .beta1 = .9, .beta2 = .999, .eps = 1e-8
+	};
+	fill(&k);
+	k.seg.decay = 0;
+	k.seg.lr_scale = .5f;
+	assert_int_equal(nr_optim_step(&o, &(struct nr_rates){ .1, 1 }, 1, &k.seg, 1, k.scratch, NULL), 0);
+	near(k.value[0], 1 - .05);
+	near(k.value[3], .5);
+}
+
+enum { LARGE = 5 * 8192 + 13 };
+
+/* All kinds, on parameters whose borders lie inside chunks; value, m and v of all steps end in out. */
+static void run_all(int threads, int pieces, int kind, real *out)
+{
+	static real grad[LARGE];
+	struct nr_segment seg[3];
+	real *value = out, *m = out + LARGE, *v = m + LARGE;
+	const int64_t cut[4] = { 0, pieces == 1 ? LARGE : 100, pieces == 1 ? LARGE : 30001, LARGE };
+	for (int i = 0; i < LARGE; i++) value[i] = (real)sin(i), grad[i] = (real)cos(3. * i), m[i] = v[i] = 0;
+	for (int s = 0; s < pieces; s++)
+		seg[s] = (struct nr_segment){ .value = value + cut[s],
+			.grad = grad + cut[s],
+			.m = m + cut[s],
+			.v = v + cut[s],
+			.count = cut[s + 1] - cut[s],
+			.nd = 2,
+			.lr_scale = 1,
+			.decay = 1 };
+	const struct nr_optim o = { .kind = kind,
+		.lr = .1,
+		.beta1 = .9,
+		.beta2 = .99,
+		.eps = 1e-8,
+		.momentum = .9,
+		.trust = .01,
+		.clip = kind == NR_OPTIM_ADAMW && pieces == 1 ? NR_CLIP_GLOBAL : NR_CLIP_NONE,
+		.clip_norm = 1 };
+	void *scratch = malloc(nr_optim_scratch(seg, pieces));
+	omp_set_num_threads(threads);
+	for (int t = 1; t <= 3; t++)
+		assert_int_equal(
+			nr_optim_step(&o, &(struct nr_rates){ .1, .01 }, t, seg, pieces, scratch, NULL), 0);
+	omp_set_num_threads(1);
+	free(scratch);
+}
+
+static void threads_do_not_change_a_bit(void **state)
+{
+	static real one[3 * LARGE], many[3 * LARGE];
+	for (int kind = NR_OPTIM_SGD; kind <= NR_OPTIM_LARS_TIMM; kind++)
+		for (int pieces = 1; pieces <= 3; pieces += 2) {
+			run_all(1, pieces, kind, one);
+			for (int t = 2; t <= 3; t++) {
+				run_all(t, pieces, kind, many);
+				assert_memory_equal(one, many, sizeof one);
+			}
+		}
+}
+
+static void averages_keep_their_share(void **state)
+{
+	real e[3] = { 1, 2, 3 };
+	const real p[3] = { 5, 5, 5 };
+	nr_ema_step(3, e, p, .75);
+	near(e[0], 2);
+	near(e[2], 3.5);
+}
+
+static void layers_are_numbered_as_mae_does(void **state)
+{
+	assert_int_equal(nr_layer_id("cls_token", 12), 0);
+	assert_int_equal(nr_layer_id("patch_embed.proj.weight", 12), 0);
+	assert_int_equal(nr_layer_id("blocks.0.attn.qkv.weight", 12), 1);
+	assert_int_equal(nr_layer_id("blocks.11.norm1.bias", 12), 12);
+	assert_int_equal(nr_layer_id("fc_norm.weight", 12), 13);
+	near(nr_layer_scale(13, 12, .65), 1);
+	near(nr_layer_scale(0, 2, .5), .125);
+}
+
+static void the_option_table_fills_the_struct(void **state)
+{
+	struct nr_optim o;
+	struct nr_error err = { 0 };
+	nr_option_defaults(nr_optim_options, &o);
+	assert_int_equal(o.kind, NR_OPTIM_ADAMW);
+	assert_true(o.beta2 == .999 && o.clip == NR_CLIP_NONE);
+	assert_int_equal(
+		nr_option_parse(nr_optim_options, &o, "kind=lars-timm,clip=tensor,lr=0.5", NULL, &err), 0);
+	assert_int_equal(o.kind, NR_OPTIM_LARS_TIMM);
+	assert_int_equal(o.clip, NR_CLIP_TENSOR);
+	assert_true(o.lr == .5);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(clipping_scales_by_the_rule_of_its_library),
+		cmocka_unit_test(the_gradient_norm_is_reported_before_clipping),
+		cmocka_unit_test(per_tensor_clipping_looks_at_one_tensor),
+		cmocka_unit_test(plain_sgd_needs_no_buffer),
+		cmocka_unit_test(frozen_and_empty_parameters_are_left_alone),
+		cmocka_unit_test(a_gradient_that_is_not_finite_changes_nothing),
+		cmocka_unit_test(decay_factors_and_rate_factors_are_per_parameter),
+		cmocka_unit_test(threads_do_not_change_a_bit),
+		cmocka_unit_test(averages_keep_their_share),
+		cmocka_unit_test(layers_are_numbered_as_mae_does),
+		cmocka_unit_test(the_option_table_fills_the_struct),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
