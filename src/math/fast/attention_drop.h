@@ -6,7 +6,6 @@
 #include "math/attention.h"
 #include "math/fast/vec.h"
 
-typedef uint32_t vu __attribute__((vector_size(VL * 4)));
 
 /* 32 x 32 -> 64 bits in each lane, as high and low words: even and odd lanes apart. */
 INL void mul_wide(vu a, uint32_t m, vu *hi, vu *lo)

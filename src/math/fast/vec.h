@@ -38,6 +38,7 @@
 typedef float vf __attribute__((vector_size(VL * 4)));
 typedef float vfu __attribute__((vector_size(VL * 4), aligned(4), may_alias)); /* unaligned access */
 typedef int32_t vi __attribute__((vector_size(VL * 4)));
+typedef uint32_t vu __attribute__((vector_size(VL * 4))); /* bits that may wrap */
 
 INL vf ld(const float *p) { return *(const vfu *)p; }
 INL void st(float *p, vf v) { *(vfu *)p = v; }
@@ -146,7 +147,7 @@ INL vf vexp_core(vf x, vf *t)
 INL vf vexp(vf x)
 {
 	vf t, p = vexp_core(VMAX(bc(-87.3f), x), &t);
-	return (vf)((vi)p + ((vi)t << 23));
+	return (vf)((vu)p + ((vu)t << 23));
 }
 
 /* e^x for all x, to 0 and to inf: the power of two goes in as two factors. */
@@ -154,7 +155,7 @@ INL vf vexp_all(vf x)
 {
 	vf t, p = vexp_core(VMIN(bc(89), VMAX(bc(-104), x)), &t);
 	vi n = (vi)t - 0x4b400000, half = n >> 1;
-	return (vf)((vi)p + (half << 23)) * (vf)((n - half + 127) << 23);
+	return (vf)((vu)p + ((vu)half << 23)) * (vf)((vu)(n - half + 127) << 23);
 }
 
 /* vexp, but exactly 0 below -87.3: for softmax, where -inf masks. */
@@ -164,9 +165,9 @@ INL vf vexpz(vf x) { return (vf)((vi)vexp(x) & ~(vi)(x < bc(-87.3f))); }
  * below 1. */
 INL vf vlog(vf x)
 {
-	vi ix = (vi)x - 0x3f3504f3; /* mantissa to [sqrt(1/2), sqrt(2)) */
+	vi ix = (vi)((vu)x - 0x3f3504f3u); /* mantissa to [sqrt(1/2), sqrt(2)) */
 	vi e = ix >> 23;
-	vf m = (vf)((vi)x - (e << 23)) - 1.f, z = m * m, n = __builtin_convertvector(e, vf);
+	vf m = (vf)((vu)x - ((vu)e << 23)) - 1.f, z = m * m, n = __builtin_convertvector(e, vf);
 	vf p = bc(7.0376836292e-2f);
 	p = p * m - 1.1514610310e-1f;
 	p = p * m + 1.1676998740e-1f;

@@ -1,0 +1,119 @@
+/* Benchmarks: named cases that are also run by PyTorch (bench/peers), measured as peers/common.py does.
+ *
+ *   struct bench_target t; bench_target_parse(&t, "vit_tiny_bs8/train", 0, &err);
+ *   struct bench *b; bench_open(&b, &t, 0, &err);
+ *   bench_step(b);                                 forward, backward, AdamW
+ *   bench_close(b);
+ */
+#ifndef NR_BENCH_H
+#define NR_BENCH_H
+
+#include <stdbool.h>
+
+#include "base/json.h"
+#include "norma/graph.h"
+#include "norma/train.h"
+
+/* ---- cases ---- */
+
+struct bench_size {
+	int64_t batch, image, channels, patch;
+	int64_t dim, depth, heads;
+	int64_t classes;                        /* ViT */
+	int64_t decoder_dim, decoder_depth, decoder_heads;      /* MAE */
+	double keep;                            /* MAE: share of patches that the encoder sees */
+};
+
+/* What a model declares while it is recorded. Inputs that it does not have stay NULL. */
+struct bench_inputs {
+	nr_t *image;                            /* (B,C,H,W) */
+	nr_t *labels;                           /* (B) int32 */
+	nr_t *kept, *restore, *weight;          /* MAE's mask: (B,K) int32, (B,N+1) int32, (B,N) */
+};
+
+struct bench_model {
+	nr_t *(*train)(struct nr_net *, const struct bench_size *, struct bench_inputs *);      /* the loss */
+	nr_t *(*infer)(struct nr_net *, const struct bench_size *, struct bench_inputs *);      /* the output */
+	double (*flops)(const struct bench_size *, bool train);         /* of one forward: products only */
+	/* What a training step draws for itself, as the peer does inside its step; NULL: nothing. */
+	void (*draw)(const struct bench_size *, const struct bench_inputs *, const struct nr_plan *, int64_t step);
+};
+
+struct bench_case {
+	const char *name, *title, *peer;        /* peer: script and its arguments */
+	const struct bench_model *model;
+	struct bench_size full, tiny;
+};
+extern const struct bench_case bench_cases[];    /* ends with a NULL name */
+extern const struct bench_model bench_vit, bench_mae;
+
+struct bench_target { const struct bench_case *of; const struct bench_size *size; bool train, tiny; };
+/* "CASE", "CASE/train" or "CASE/infer"; the bare name means train. Unknown names come with the nearest. */
+int bench_target_parse(struct bench_target *, const char *text, bool tiny, struct nr_error *);
+const char *bench_target_text(const struct bench_target *, char *buf, size_t size);
+
+/* What the models share (block.c). */
+int64_t bench_patches(const struct bench_size *);
+nr_t *bench_block(struct nr_net *, const char *norm, nr_t *x, int64_t heads);
+double bench_block_flops(double batch, double tokens, double dim);
+
+/* ---- one case, ready to run (run.c) ---- */
+
+struct bench {
+	struct bench_target target;
+	struct nr_store *store;
+	struct nr_net *net;
+	struct nr_plan *plan;
+	nr_t *out;
+	struct bench_inputs in;
+	struct nr_exec exec;
+	struct nr_optim optim;
+	struct nr_segment *segment;
+	int64_t segments;
+	void *scratch;                          /* of the optimizer */
+};
+int bench_open(struct bench **, const struct bench_target *, unsigned plan_flags, struct nr_error *);
+void bench_close(struct bench *);               /* NULL is fine */
+void bench_step(struct bench *);                /* training: forward, backward, AdamW; else forward */
+void bench_update(struct bench *);              /* AdamW alone */
+double bench_loss(const struct bench *);        /* of the last training step; 0 for inference */
+
+/* ---- measuring (measure.c) ---- */
+
+struct bench_options {
+	double seconds;
+	int64_t rounds;
+	int32_t peer;                           /* enum bench_peer */
+	bool json, tiny, profile;
+};
+enum bench_peer { BENCH_NONE, BENCH_EAGER, BENCH_COMPILE, BENCH_BOTH };
+
+/* The system's state before a measurement, for foreign_cpu: CPU seconds of other processes by wall time. */
+struct bench_load { double busy, own, wall; };
+struct bench_load bench_load_start(void);
+double bench_load_share(const struct bench_load *);
+double bench_median(double *v, int64_t n);      /* sorts v */
+long bench_peak_rss_mib(void);
+/* GFLOP/s of our own product 1576x768x768: the median of 15. 0 when out of memory. */
+double bench_ref_gflops(bool tiny);
+/* A record of the target with the keys of peers/common.py and ours. NULL and err on failure. */
+json_t *bench_measure(const struct bench_target *, const struct bench_options *, struct nr_error *);
+/* Time by kind of instruction, as a table. */
+int bench_profile(const struct bench_target *, int64_t steps, FILE *, struct nr_error *);
+
+/* ---- against the peers, each measurement in its own process (peer.c) ---- */
+
+/* The record of bench_measure plus peer, peer_ms, peer_ms_best, ratio, peer_rss_mib, rss_share (of the faster peer),
+ * and "peers": the same for each mode asked for. */
+json_t *bench_compare(const struct bench_target *, const struct bench_options *, int threads, struct nr_error *);
+
+/* ---- others ---- */
+
+void bench_print_header(FILE *);
+void bench_print(FILE *, const json_t *record); /* one row for us and one for each peer (print.c) */
+int bench_json_line(FILE *, json_t *record, struct nr_error *);         /* takes the reference; 6 digits */
+int bench_gemm(const struct bench_options *, struct nr_error *);        /* gemm.c */
+/* The replayed plan against the same kernels called from a hand-written loop (hand.c). */
+int bench_loop(const struct bench_target *, const struct bench_options *, struct nr_error *);
+
+#endif

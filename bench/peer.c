@@ -1,0 +1,274 @@
+/* Us against PyTorch in one run: rounds of ours, eager, compile, each in a process of its own, so that peak memory is
+ * honest and no thread team of one disturbs the other. A ratio is taken within a round; the median of rounds counts. */
+#include <errno.h>
+#include <fcntl.h>
+#include <spawn.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/progress.h"
+#include "base/str.h"
+#include "bench.h"
+#include "math/isa.h"
+
+extern char **environ;
+
+enum { MAX_ROUNDS = 100, MAX_ARGS = 32 };
+static const char *const modes[] = { "eager", "compile" };
+
+static int spawn_failed(const char *program, int code, struct nr_error *err)
+{
+	return nr_fail(err, NR_EIO, "cannot run", program, "%s", strerror(code));
+}
+
+/* The last line that the program wrote to its error stream. */
+static void last_line(int fd, char *buf, size_t size)
+{
+	const off_t end = lseek(fd, 0, SEEK_END), from = end > (off_t)size - 1 ? end - (off_t)size + 1 : 0;
+	const ssize_t n = pread(fd, buf, size - 1, from);
+	buf[n > 0 ? n : 0] = 0;
+	size_t length = strlen(buf);
+	while (length && buf[length - 1] == '\n') buf[--length] = 0;
+	const char *start = strrchr(buf, '\n');
+	if (start) memmove(buf, start + 1, strlen(start));
+}
+
+/* Standard output of a program as text. Its error stream is shown only if it fails. */
+static int output_of(char *const argv[], struct nr_str *out, struct nr_error *err)
+{
+	int fd[2], status = 0, code;
+	const int log = memfd_create("stderr", MFD_CLOEXEC);
+	if (log < 0) return spawn_failed(argv[0], errno, err);
+	if (pipe2(fd, O_CLOEXEC)) {
+		close(log);
+		return spawn_failed(argv[0], errno, err);
+	}
+	pid_t pid;
+	posix_spawn_file_actions_t act;
+	posix_spawn_file_actions_init(&act);
+	posix_spawn_file_actions_adddup2(&act, fd[1], STDOUT_FILENO);
+	posix_spawn_file_actions_adddup2(&act, log, STDERR_FILENO);
+	code = posix_spawn(&pid, argv[0], &act, NULL, argv, environ);
+	posix_spawn_file_actions_destroy(&act);
+	close(fd[1]);
+	char buf[4096];
+	for (ssize_t n; !code && (n = read(fd[0], buf, sizeof buf)) > 0;) nr_str_add_n(out, buf, (size_t)n);
+	close(fd[0]);
+	if (code) spawn_failed(argv[0], code, err);
+	else if (waitpid(pid, &status, 0) < 0) code = spawn_failed(argv[0], errno, err);
+	else if (status) {
+		last_line(log, buf, 512);
+		code = nr_fail(err, NR_EIO, "the program failed", argv[0], "%s", buf[0] ? buf : "it said nothing");
+	}
+	close(log);
+	return code;
+}
+
+/* The last line of the output as JSON. */
+static json_t *record_of(char *const argv[], struct nr_error *err)
+{
+	struct nr_str out = { 0 };
+	json_t *r = NULL;
+	if (!output_of(argv, &out, err)) {
+		while (out.len && out.text[out.len - 1] == '\n') out.text[--out.len] = 0;
+		const char *line = out.len ? strrchr(out.text, '\n') : NULL;
+		line = line ? line + 1 : nr_str_text(&out);
+		r = nr_json_parse(line, strlen(line), argv[1], err);
+	}
+	nr_str_release(&out);
+	return r;
+}
+
+/* Paths relative to the source tree: that of the working folder, or the one that holds build/bin/norma. */
+static int find_file(const char *relative, char *buf, size_t size)
+{
+	snprintf(buf, size, "%s", relative);
+	if (!access(buf, R_OK)) return 0;
+	char exe[512];
+	const ssize_t n = readlink("/proc/self/exe", exe, sizeof exe - 1);
+	if (n <= 0) return -1;
+	exe[n] = 0;
+	for (int up = 0; up < 3; up++) {
+		char *slash = strrchr(exe, '/');
+		if (slash) *slash = 0;
+	}
+	snprintf(buf, size, "%s/%s", exe, relative);
+	return access(buf, R_OK);
+}
+
+static int find_python(char *buf, size_t size, struct nr_error *err)
+{
+	const char *where = getenv("NORMA_PEERS");
+	if (where && *where) snprintf(buf, size, "%s/bin/python", where);
+	if (!(where && *where ? access(buf, X_OK) : find_file(".peers/bin/python", buf, size))) return NR_OK;
+	nr_fail(err, NR_EIO, "cannot find the peers", where && *where ? where : ".peers", "no bin/python there");
+	return nr_hint(err, "run scripts/setup-peers, or set NORMA_PEERS");
+}
+
+struct work {
+	const struct bench_target *target;
+	const struct bench_options *opt;
+	int threads;
+	char name[128], threads_text[16], seconds[32], python[1024], script[1024];
+};
+
+static json_t *run_own(struct work *w, struct nr_error *err)
+{
+	static char exe[] = "/proc/self/exe", bench[] = "bench", step[] = "step", json[] = "--json",
+		    threads[] = "--threads", seconds[] = "--seconds", isa[] = "--isa", tiny[] = "--tiny";
+	char set[16];
+	snprintf(set, sizeof set, "%s", nr_isa_name(nr_isa_active()));
+	char *argv[] = { exe, bench, step, w->name, json, threads, w->threads_text, seconds, w->seconds, isa, set,
+			 w->target->tiny ? tiny : NULL, NULL };
+	return record_of(argv, err);
+}
+
+static json_t *run_peer(struct work *w, const char *mode, struct nr_error *err)
+{
+	char words[512];
+	snprintf(words, sizeof words, "%s --task %s --mode %s --threads %s --seconds %s", w->target->of->peer,
+		w->target->train ? "train" : "infer", mode, w->threads_text, w->seconds);
+	char *argv[MAX_ARGS + 2] = { w->python, w->script }, *save = NULL;
+	int n = 2;
+	char *word = strtok_r(words, " ", &save);   /* the script's own name */
+	while (word && n < MAX_ARGS && (word = strtok_r(NULL, " ", &save))) argv[n++] = word;
+	argv[n] = NULL;
+	return record_of(argv, err);
+}
+
+static double num(const json_t *r, const char *key) { return json_number_value(json_object_get(r, key)); }
+static json_t *rounded(double v) { return json_real(nearbyint(v * 1e3) / 1e3); }
+
+static double median_of(json_t **r, int64_t n, const char *key)
+{
+	double v[MAX_ROUNDS];
+	for (int64_t i = 0; i < n; i++) v[i] = num(r[i], key);
+	return bench_median(v, n);
+}
+static double least_of(json_t **r, int64_t n, const char *key)
+{
+	double best = num(r[0], key);
+	for (int64_t i = 1; i < n; i++) best = fmin(best, num(r[i], key));
+	return best;
+}
+static double most_of(json_t **r, int64_t n, const char *key)
+{
+	double most = num(r[0], key);
+	for (int64_t i = 1; i < n; i++) most = fmax(most, num(r[i], key));
+	return most;
+}
+
+/* Our own record over the rounds: median of medians, best of bests, largest memory. */
+static json_t *merge_own(json_t **own, int64_t n)
+{
+	json_t *r = json_copy(own[0]);
+	const double ms = median_of(own, n, "ms"), gflops = num(r, "gflop") / ms * 1e3,
+		     ref = median_of(own, n, "ref_gflops");
+	json_object_set_new(r, "ms", rounded(ms));
+	json_object_set_new(r, "ms_best", rounded(least_of(own, n, "ms_best")));
+	json_object_set_new(r, "steps_per_s", rounded(1e3 / ms));
+	json_object_set_new(r, "samples_per_s", rounded(1e3 / ms * num(r, "samples")));
+	json_object_set_new(r, "gflops", rounded(gflops));
+	json_object_set_new(r, "ref_gflops", rounded(ref));
+	json_object_set_new(r, "share_of_ref", rounded(median_of(own, n, "share_of_ref")));
+	json_object_set_new(r, "foreign_cpu", rounded(median_of(own, n, "foreign_cpu")));
+	json_object_set_new(r, "peak_rss_mib", json_integer((json_int_t)most_of(own, n, "peak_rss_mib")));
+	json_object_set_new(r, "rounds", json_integer(n));
+	return r;
+}
+
+static json_t *merge_peer(json_t **own, json_t **peer, int64_t n)
+{
+	double ratio[MAX_ROUNDS], best = num(peer[0], "ms_best") / num(own[0], "ms_best");
+	json_t *all = json_array();
+	for (int64_t i = 0; i < n; i++) {
+		ratio[i] = num(peer[i], "ms") / num(own[i], "ms");
+		json_array_append_new(all, rounded(ratio[i]));
+	}
+	best = least_of(peer, n, "ms_best") / least_of(own, n, "ms_best");
+	json_t *r = json_object();
+	json_object_set_new(r, "ms", rounded(median_of(peer, n, "ms")));
+	json_object_set_new(r, "ms_best", rounded(least_of(peer, n, "ms_best")));
+	json_object_set_new(r, "ratio", rounded(bench_median(ratio, n)));
+	json_object_set_new(r, "ratio_best", rounded(best));
+	json_object_set_new(r, "ratio_rounds", all);
+	json_object_set_new(r, "rss_mib", json_integer((json_int_t)most_of(peer, n, "peak_rss_mib")));
+	json_object_set_new(
+		r, "rss_share", rounded(most_of(own, n, "peak_rss_mib") / most_of(peer, n, "peak_rss_mib")));
+	json_object_set_new(r, "gflop", rounded(num(peer[0], "gflop")));
+	json_object_set_new(r, "params", json_integer((json_int_t)num(peer[0], "params")));
+	json_object_set_new(r, "foreign_cpu", rounded(median_of(peer, n, "foreign_cpu")));
+	return r;
+}
+
+/* The faster peer's figures at the top of the record: the ratio that has to hold. */
+static void promote(json_t *r, const char *mode, const json_t *peer)
+{
+	char key[64];
+	snprintf(key, sizeof key, "ratio_%s", mode);
+	json_object_set_new(r, key, rounded(num(peer, "ratio")));
+	const json_t *old = json_object_get(r, "ratio");
+	if (old && json_number_value(old) <= num(peer, "ratio")) return;
+	json_object_set_new(r, "peer", json_string(mode));
+	json_object_set(r, "peer_ms", json_object_get(peer, "ms"));
+	json_object_set(r, "peer_ms_best", json_object_get(peer, "ms_best"));
+	json_object_set(r, "ratio", json_object_get(peer, "ratio"));
+	json_object_set(r, "peer_rss_mib", json_object_get(peer, "rss_mib"));
+	json_object_set(r, "rss_share", json_object_get(peer, "rss_share"));
+}
+
+static int prepare(struct work *w, struct nr_error *err)
+{
+	char relative[512];
+	bench_target_text(w->target, w->name, sizeof w->name);
+	snprintf(w->threads_text, sizeof w->threads_text, "%d", w->threads);
+	snprintf(w->seconds, sizeof w->seconds, "%g", w->opt->seconds);
+	if (w->opt->peer == BENCH_NONE) return NR_OK;
+	snprintf(relative, sizeof relative, "bench/peers/%.*s", (int)strcspn(w->target->of->peer, " "),
+		w->target->of->peer);
+	if (find_file(relative, w->script, sizeof w->script)) {
+		nr_fail(err, NR_EIO, "cannot find the peer's script", relative, "%s", strerror(errno));
+		return nr_hint(err, "run norma from its source tree");
+	}
+	return find_python(w->python, sizeof w->python, err);
+}
+
+json_t *bench_compare(const struct bench_target *t, const struct bench_options *o, int threads, struct nr_error *err)
+{
+	struct work w = { .target = t, .opt = o, .threads = threads };
+	if (prepare(&w, err)) return NULL;
+	const int64_t rounds = o->peer == BENCH_NONE ? 1 : o->rounds < MAX_ROUNDS ? o->rounds : MAX_ROUNDS;
+	json_t *own[MAX_ROUNDS] = { NULL }, *peer[2][MAX_ROUNDS] = { { NULL } }, *r = NULL;
+	struct nr_progress bar;
+	nr_progress_init(&bar, stderr, w.name, 3 * rounds, 0);
+	bool ok = true;
+	for (int64_t i = 0; i < rounds && ok; i++) {
+		nr_progress_update(&bar, 3 * i, "round %d: norma", (int)i + 1);
+		ok = (own[i] = run_own(&w, err)) != NULL;
+		for (int m = 0; m < 2 && ok; m++) {
+			if (!(o->peer >> m & 1)) continue;
+			nr_progress_update(&bar, 3 * i + m + 1, "round %d: torch %s", (int)i + 1, modes[m]);
+			ok = (peer[m][i] = run_peer(&w, modes[m], err)) != NULL;
+		}
+	}
+	nr_progress_release(&bar);
+	if (ok && (r = merge_own(own, rounds))) {
+		json_t *peers = json_object();
+		for (int m = 0; m < 2; m++) {
+			if (!(o->peer >> m & 1)) continue;
+			json_t *p = merge_peer(own, peer[m], rounds);
+			promote(r, modes[m], p);
+			json_object_set_new(peers, modes[m], p);
+		}
+		if (o->peer != BENCH_NONE) json_object_set_new(r, "peers", peers);
+		else json_decref(peers);
+	}
+	for (int64_t i = 0; i < rounds; i++) {
+		json_decref(own[i]);
+		for (int m = 0; m < 2; m++) json_decref(peer[m][i]);
+	}
+	return r;
+}

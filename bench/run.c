@@ -1,0 +1,107 @@
+/* A case, ready to run: store, graph, plan, inputs from counters, and AdamW over the store as the peers set it. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/rng.h"
+#include "bench.h"
+#include "math/random.h"
+
+enum { SEED = 1, STREAM_IMAGE = 2, STREAM_LABELS = 3 };
+
+static void fill_inputs(struct bench *b)
+{
+	if (b->in.image)
+		nr_fill_normal(nr_len(b->in.image), nr_plan_data(b->plan, b->in.image), 0, 1,
+			nr_rng_make(SEED, STREAM_IMAGE, 0), 0);
+	int32_t *labels = b->in.labels ? nr_plan_data(b->plan, b->in.labels) : NULL;
+	for (int64_t i = 0; labels && i < b->target.size->batch; i++)
+		labels[i] = (int32_t)nr_rng_below(
+			nr_rng_make(SEED, STREAM_LABELS, 0), (uint64_t)i, (uint64_t)b->target.size->classes);
+}
+
+/* Every parameter decays, as torch.optim.AdamW does with model.parameters(). */
+static int make_segments(struct bench *b, struct nr_error *err)
+{
+	const int64_t n = nr_store_count(b->store);
+	b->segment = calloc((size_t)n + 1, sizeof *b->segment);
+	if (!b->segment) return nr_fail(err, NR_EMEMORY, "cannot prepare the optimizer", NULL, "out of memory");
+	for (int64_t i = 0; i < n; i++) {
+		const struct nr_entry *e = nr_store_at(b->store, i);
+		if (e->buffer) continue;
+		real *m = nr_moment(e, 0, err), *v = m ? nr_moment(e, 1, err) : NULL;
+		if (!v) return err->code;
+		b->segment[b->segments++] = (struct nr_segment){
+			.value = nr_value(e),
+			.grad = nr_grad(e),
+			.m = m,
+			.v = v,
+			.count = e->count,
+			.nd = e->nd,
+			.lr_scale = 1,
+			.decay = 1,
+		};
+	}
+	nr_option_defaults(nr_optim_options, &b->optim);
+	b->optim.kind = NR_OPTIM_ADAMW;
+	b->optim.lr = 1e-4;
+	b->optim.weight_decay = .05;
+	b->scratch = malloc(nr_optim_scratch(b->segment, b->segments) + 1);
+	return b->scratch ? NR_OK : nr_fail(err, NR_EMEMORY, "cannot prepare the optimizer", NULL, "out of memory");
+}
+
+int bench_open(struct bench **out, const struct bench_target *t, unsigned flags, struct nr_error *err)
+{
+	*out = NULL;
+	struct bench *b = calloc(1, sizeof *b);
+	if (!b) return nr_fail(err, NR_EMEMORY, "cannot open the case", t->of->name, "out of memory");
+	b->target = *t;
+	b->exec = (struct nr_exec){ .train = t->train, .seed = SEED };
+	int code = nr_store_make(&b->store, SEED, err);
+	if (!code && !(b->net = nr_net_make(b->store)))
+		code = nr_fail(err, NR_EMEMORY, "cannot record the case", t->of->name, "out of memory");
+	if (!code) {
+		b->out = (t->train ? t->of->model->train : t->of->model->infer)(b->net, t->size, &b->in);
+		code = nr_plan_make(&b->plan, b->net, b->out, flags | (t->train ? NR_PLAN_TRAIN : 0), err);
+	}
+	if (!code) fill_inputs(b);
+	if (!code && t->train) code = make_segments(b, err);
+	if (code) bench_close(b);
+	else *out = b;
+	return code;
+}
+
+void bench_close(struct bench *b)
+{
+	if (!b) return;
+	free(b->scratch);
+	free(b->segment);
+	nr_plan_free(b->plan);
+	nr_net_free(b->net);
+	nr_store_free(b->store);
+	free(b);
+}
+
+void bench_update(struct bench *b)
+{
+	const struct nr_rates rates = { b->optim.lr, b->optim.weight_decay };
+	nr_optim_step(&b->optim, &rates, b->exec.step, b->segment, b->segments, b->scratch, NULL);
+}
+
+void bench_step(struct bench *b)
+{
+	const struct bench_model *m = b->target.of->model;
+	b->exec.step++;
+	if (!b->target.train) {
+		nr_plan_run(b->plan, &b->exec, NR_RUN_FORWARD);
+		return;
+	}
+	if (m->draw) m->draw(b->target.size, &b->in, b->plan, b->exec.step);
+	nr_plan_run(b->plan, &b->exec, NR_RUN_FORWARD | NR_RUN_BACKWARD | NR_RUN_COMMIT);
+	bench_update(b);
+}
+
+double bench_loss(const struct bench *b)
+{
+	const real *loss = b->target.train ? nr_plan_data(b->plan, b->out) : NULL;
+	return loss ? (double)*loss : 0;
+}

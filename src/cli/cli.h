@@ -1,0 +1,62 @@
+/* The command: a table of subcommands, each one file that ends with its descriptor. Help, man page and completion
+ * derive from the descriptors and their option tables. */
+#ifndef NR_CLI_H
+#define NR_CLI_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/mem.h"
+#include "base/str.h"
+#include "norma/option.h"
+
+struct cli_common {
+	int64_t threads;
+	int32_t isa;
+}; /* what every subcommand takes */
+extern const struct nr_option cli_common_options[];
+
+struct cli {
+	struct nr_arena *arena;                 /* lives until the end of the command */
+	struct nr_error *err;
+	const struct cli_common *common;
+	char **argv;                            /* of main */
+};
+
+struct cli_command {
+	const char *name, *title;               /* title: one line, lower case, no full stop */
+	const char *usage;                      /* what follows the name, without options: "CASE" */
+	const char *about;                      /* paragraphs, separated by empty lines */
+	size_t conf_size;
+	const struct nr_option *options;        /* its own; NULL: none */
+	void (*words)(struct nr_str *);         /* completion of its arguments, one per line; NULL: none */
+	/* May change the arguments before they are parsed; NULL: they are taken as given. */
+	int (*rewrite)(struct cli *, int argc, char **argv);
+	/* Returns 0 or an nr_err whose message is in the slot; NR_EUSAGE and NR_ENAME end with exit code 2. */
+	int (*run)(struct cli *, const void *conf, const struct nr_list *args);
+};
+#define COMMAND(name) extern const struct cli_command cli_##name;
+#include "commands.def"
+#undef COMMAND
+extern const struct cli_command *const cli_commands[];  /* ends with NULL */
+
+/* NULL and an error with the nearest name if there is none. */
+const struct cli_command *cli_find(const char *name, struct nr_error *);
+/* The common rows and the command's own, moved behind struct cli_common; NULL when out of memory. */
+struct nr_option *cli_options(const struct cli_command *, struct nr_arena *);
+void cli_help_text(const struct cli_command *, struct nr_arena *, struct nr_str *);  /* NULL: the whole command */
+int cli_usage(struct cli *, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+extern const char cli_title[];                  /* of the whole command */
+struct cli_env { const char *name, *help; };
+extern const struct cli_env cli_environment[];  /* variables that it reads; ends with a NULL name */
+struct cli_exit { int code; const char *help; };
+extern const struct cli_exit cli_exits[];       /* ends with a NULL help */
+
+/* Before heavy work with threads: starts the command again if OpenMP would spin for long (spin.c). */
+void cli_bound_spin(const struct cli *);
+
+/* Escape sequences for bold and the like on stdout; "" off a terminal or with NO_COLOR. */
+const char *cli_bold(void), *cli_red(void), *cli_green(void), *cli_plain(void);
+
+#endif

@@ -1,0 +1,116 @@
+/* norma bench step|all|loop|gemm: see bench/bench.h. */
+#include <omp.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "bench/bench.h"
+#include "cli.h"
+
+static const char *const peers[] = { "none", "eager", "compile", "both", NULL };
+static const struct nr_option options[] = { NR_OPT_BOOL(struct bench_options, json, "0",
+						    "one line of JSON for each record"),
+	NR_OPT_FLOAT(struct bench_options, seconds, 6, 0, 3600, "time spent measuring each case, in each round"),
+	NR_OPT_ENUM(struct bench_options, peer, "none", peers,
+		"run PyTorch in turn and add the ratio; --peer alone means both"),
+	NR_OPT_INT(struct bench_options, rounds, 3, 1, 100, "rounds with --peer: ours, then each peer"),
+	NR_OPT_BOOL(struct bench_options, tiny, "0", "a very small version of the case, one step: for tests"),
+	NR_OPT_BOOL(struct bench_options, profile, "0", "time by kind of instruction instead"), NR_OPT_END };
+
+static void words(struct nr_str *s)
+{
+	nr_str_add(s, "step\nall\nloop\ngemm\n");
+	for (const struct bench_case *c = bench_cases; c->name; c++)
+		nr_str_printf(s, "%s/train\n%s/infer\n", c->name, c->name);
+}
+
+/* `--peer` without a value means both. */
+static int rewrite(struct cli *c, int argc, char **argv)
+{
+	for (int i = 0; i < argc; i++) {
+		if (strcmp(argv[i], "--peer")) continue;
+		int k = 0;
+		while (i + 1 < argc && peers[k] && strcmp(peers[k], argv[i + 1])) k++;
+		/* a word that is no case and no subcommand is a misspelt mode: leave it to the parser */
+		const bool value =
+			i + 1 < argc && (peers[k] || (argv[i + 1][0] != '-' && !strchr(argv[i + 1], '_') && i > 1));
+		if (!value && !(argv[i] = nr_arena_strdup(c->arena, "--peer=both")))
+			return nr_fail(c->err, NR_EMEMORY, "cannot read the arguments", NULL, "out of memory");
+	}
+	return NR_OK;
+}
+
+static int print_record(const struct bench_options *o, json_t *r, struct nr_error *err)
+{
+	if (!r) return err->code;
+	if (o->json) return bench_json_line(stdout, r, err);
+	bench_print(stdout, r);
+	json_decref(r);
+	return NR_OK;
+}
+
+static int step(struct cli *c, const struct bench_options *o, const struct bench_target *t)
+{
+	const int threads = omp_get_max_threads();
+	if (!o->tiny && o->peer == BENCH_NONE) cli_bound_spin(c);
+	if (o->profile) return bench_profile(t, t->tiny ? 1 : 10, stdout, c->err);
+	if (!o->json) bench_print_header(stdout);
+	return print_record(o,
+		o->peer == BENCH_NONE ? bench_measure(t, o, c->err) : bench_compare(t, o, threads, c->err), c->err);
+}
+
+static int all(struct cli *c, const struct bench_options *o)
+{
+	if (!o->json) bench_print_header(stdout);
+	for (const struct bench_case *k = bench_cases; k->name; k++)
+		for (int train = 1; train >= 0; train--) {
+			const struct bench_target t = { k, o->tiny ? &k->tiny : &k->full, train, o->tiny };
+			if (print_record(o, bench_compare(&t, o, omp_get_max_threads(), c->err), c->err))
+				return c->err->code;
+		}
+	return NR_OK;
+}
+
+static int run(struct cli *c, const void *conf, const struct nr_list *args)
+{
+	const struct bench_options *o = conf;
+	static const char *const names[] = { "step", "all", "loop", "gemm", NULL };
+	const char *what = args->count ? args->item[0] : NULL;
+	int k = 0;
+	while (what && names[k] && strcmp(names[k], what)) k++;
+	if (!what || !names[k]) {
+		const char *near = what ? nr_nearest(what, names) : NULL;
+		nr_fail(c->err, NR_EUSAGE, what ? "unknown benchmark" : "bench needs one of step, all, loop, gemm",
+			what, NULL);
+		return near ? nr_hint(c->err, "did you mean '%s'?", near) : nr_hint(c->err, "norma bench --help");
+	}
+	const int64_t wanted = k == 0 || k == 2 ? 2 : 1;
+	if (args->count != wanted) {
+		cli_usage(c, "bench %s takes %s", what, wanted == 2 ? "one case" : "no arguments");
+		return nr_hint(c->err, "norma bench --help");
+	}
+	if (o->tiny && o->peer != BENCH_NONE) return cli_usage(c, "--tiny cases have no peer");
+	struct bench_target t;
+	if (wanted == 2 && bench_target_parse(&t, args->item[1], o->tiny, c->err)) return c->err->code;
+	if (k == 0) return step(c, o, &t);
+	if (k == 1) return all(c, o);
+	if (!o->tiny) cli_bound_spin(c);
+	return k == 2 ? bench_loop(&t, o, c->err) : bench_gemm(o, c->err);
+}
+
+const struct cli_command cli_bench = {
+	.name = "bench",
+	.title = "time training steps, also against PyTorch",
+	.usage = "step CASE | all | loop CASE | gemm",
+	.about = "step  a training step (CASE/train) or inference (CASE/infer): median and best of single steps,\n"
+		 "beside the rate of a matrix product 1576x768x768 in the same process.\n\n"
+		 "all  every case, each in a process of its own.\n\n"
+		 "loop  the replayed plan against the same kernels called from a hand-written loop.\n\n"
+		 "gemm  matrix products at the shapes of transformers, own kernels and oneDNN.\n\n"
+		 "With --peer the PyTorch script of bench/peers runs in turn; the ratio is the peer's time over ours,\n"
+		 "within a round, median of rounds. It needs the environment of scripts/setup-peers.",
+	.conf_size = sizeof(struct bench_options),
+	.options = options,
+	.words = words,
+	.rewrite = rewrite,
+	.run = run,
+};

@@ -1,0 +1,84 @@
+/* norma plan CASE: what a step runs, what it costs and who holds the memory. */
+#include <stdio.h>
+
+#include "base/json.h"
+#include "bench/bench.h"
+#include "cli.h"
+
+struct plan { bool instructions, rebuild, infer, fuse, json, tiny; };
+
+static const struct nr_option options[] = {
+	NR_OPT_BOOL(struct plan, instructions, "0", "list every instruction with its shape and FLOPs"),
+	NR_OPT_BOOL(struct plan, rebuild, "0", "plan for less memory: cheap outputs are made again in backward"),
+	NR_OPT_BOOL(struct plan, infer, "0", "plan inference, as CASE/infer"),
+	NR_OPT_BOOL(struct plan, fuse, "1", "fuse pairs of ops"),
+	NR_OPT_BOOL(struct plan, tiny, "0", "the very small version of the case"),
+	NR_OPT_BOOL(struct plan, json, "0", "one line of JSON"),
+	NR_OPT_END
+};
+
+static void words(struct nr_str *s)
+{
+	for (const struct bench_case *c = bench_cases; c->name; c++)
+		nr_str_printf(s, "%s/train\n%s/infer\n", c->name, c->name);
+}
+
+static int print_json(const struct bench *b, struct nr_error *err)
+{
+	const struct nr_plan_stats s = nr_plan_stats(b->plan);
+	char name[128];
+	json_t *r = json_object();
+	json_object_set_new(r, "case", json_string(bench_target_text(&b->target, name, sizeof name)));
+	json_object_set_new(r, "instructions", json_integer(s.instructions));
+	json_object_set_new(r, "forward", json_integer(s.forward));
+	json_object_set_new(r, "backward", json_integer(s.backward));
+	json_object_set_new(r, "fused", json_integer(s.fused));
+	json_object_set_new(r, "rebuilt", json_integer(s.rebuilt));
+	json_object_set_new(r, "aliased", json_integer(s.aliased));
+	json_object_set_new(r, "arena_bytes", json_integer(s.arena_bytes));
+	json_object_set_new(r, "scratch_bytes", json_integer(s.scratch_bytes));
+	json_object_set_new(r, "no_reuse_bytes", json_integer(s.no_reuse_bytes));
+	json_object_set_new(r, "params", json_integer(s.param_count));
+	json_object_set_new(r, "buffers", json_integer(s.buffer_count));
+	json_object_set_new(r, "forward_gflop", json_real(s.forward_flops * 1e-9));
+	json_object_set_new(r, "backward_gflop", json_real(s.backward_flops * 1e-9));
+	return bench_json_line(stdout, r, err);
+}
+
+static int run(struct cli *c, const void *conf, const struct nr_list *args)
+{
+	const struct plan *o = conf;
+	if (args->count != 1) {
+		cli_usage(c, "plan needs one case, not %d", (int)args->count);
+		return nr_hint(c->err, "norma plan --help");
+	}
+	struct bench_target t;
+	if (bench_target_parse(&t, args->item[0], o->tiny, c->err)) return c->err->code;
+	if (o->infer) t.train = false;
+	struct bench *b;
+	if (bench_open(&b, &t, (o->rebuild ? NR_PLAN_REBUILD : 0) | (o->fuse ? 0 : NR_PLAN_NO_FUSE), c->err))
+		return c->err->code;
+	int code = NR_OK;
+	if (o->json) {
+		code = print_json(b, c->err);
+	} else {
+		char name[128];
+		printf("%s%s%s: %s\n", cli_bold(), bench_target_text(&t, name, sizeof name), cli_plain(), t.of->title);
+		nr_plan_print(b->plan, stdout, o->instructions);
+	}
+	bench_close(b);
+	return code;
+}
+
+const struct cli_command cli_plan = {
+	.name = "plan",
+	.title = "instructions, memory and FLOPs of a case",
+	.usage = "CASE",
+	.about = "Records the case, plans it and prints the number of instructions, parameters, FLOPs, the planned\n"
+		 "memory, and what is alive at its peak. Nothing is run. Cases are those of `norma bench step`;\n"
+		 "CASE alone means CASE/train.",
+	.conf_size = sizeof(struct plan),
+	.options = options,
+	.words = words,
+	.run = run,
+};

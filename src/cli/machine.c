@@ -1,0 +1,184 @@
+/* Facts about this machine: see machine.h. */
+#include "machine.h"
+
+#include <gnu/libc-version.h>
+#include <jansson.h>
+#include <libgen.h>
+#include <link.h>
+#include <omp.h>
+#include <sched.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <yaml.h>
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "bench/bench.h"
+#include "math/gemm.h"
+#include "math/isa.h"
+
+/* The first line of a file, without its newline; false if there is none. */
+static bool first_line(const char *path, char *buf, size_t size)
+{
+	FILE *f = fopen(path, "r");
+	const bool ok = f && fgets(buf, (int)size, f);
+	if (f) fclose(f);
+	if (ok) buf[strcspn(buf, "\n")] = 0;
+	return ok;
+}
+
+static void read_cpu(struct machine *m)
+{
+	char line[512];
+	FILE *f = fopen("/proc/cpuinfo", "r");
+	snprintf(m->cpu, sizeof m->cpu, "unknown");
+	while (f && fgets(line, sizeof line, f)) {
+		const char *colon = strchr(line, ':');
+		if (!colon || strncmp(line, "model name", 10)) continue;
+		snprintf(m->cpu, sizeof m->cpu, "%.*s", (int)strcspn(colon + 2, "\n"), colon + 2);
+		break;
+	}
+	if (f) fclose(f);
+	m->cpus = sysconf(_SC_NPROCESSORS_ONLN);
+	cpu_set_t set;
+	m->allowed = sched_getaffinity(0, sizeof set, &set) ? m->cpus : CPU_COUNT(&set);
+	m->l1 = sysconf(_SC_LEVEL1_DCACHE_SIZE);
+	m->l2 = sysconf(_SC_LEVEL2_CACHE_SIZE);
+	m->l3 = sysconf(_SC_LEVEL3_CACHE_SIZE);
+	double quota, period;
+	if (first_line("/sys/fs/cgroup/cpu.max", line, sizeof line) &&
+		sscanf(line, "%lf %lf", &quota, &period) == 2 && period > 0)
+		m->quota = quota / period;
+}
+
+static void read_memory(struct machine *m)
+{
+	char line[128];
+	FILE *f = fopen("/proc/meminfo", "r");
+	while (f && fgets(line, sizeof line, f)) {
+		long long kib;
+		if (sscanf(line, "MemTotal: %lld", &kib) == 1) m->memory = kib * 1024;
+		if (sscanf(line, "MemAvailable: %lld", &kib) == 1) m->available = kib * 1024;
+	}
+	if (f) fclose(f);
+	if (!first_line("/sys/kernel/mm/transparent_hugepage/enabled", line, sizeof line)) return;
+	const char *open = strchr(line, '['), *close = open ? strchr(open, ']') : NULL;
+	if (close) snprintf(m->huge_pages, sizeof m->huge_pages, "%.*s", (int)(close - open - 1), open + 1);
+}
+
+/* Loaded libraries tell their version by the name of their file. */
+static int add_library(struct dl_phdr_info *info, size_t size, void *arg)
+{
+	(void)size;
+	static const char *const ours[] = { "libdnnl.so", "libgomp.so", "libomp.so", "libnorma.so" };
+	struct machine *m = arg;
+	char *path = info->dlpi_name && *info->dlpi_name ? realpath(info->dlpi_name, NULL) : NULL;
+	for (size_t i = 0; path && i < sizeof ours / sizeof *ours; i++) {
+		const char *base = strrchr(path, '/');
+		base = base ? base + 1 : path;
+		const size_t used = strlen(m->libraries);
+		if (!strncmp(base, ours[i], strlen(ours[i])))
+			snprintf(m->libraries + used, sizeof m->libraries - used, ", %s", base);
+	}
+	free(path);
+	return 0;
+}
+
+void machine_read(struct machine *m)
+{
+	*m = (struct machine){ .threads = omp_get_max_threads() };
+	read_cpu(m);
+	read_memory(m);
+	snprintf(m->libraries, sizeof m->libraries, "glibc %s, libyaml %s, jansson %s", gnu_get_libc_version(),
+		yaml_get_version_string(), jansson_version_str());
+	dl_iterate_phdr(add_library, m);
+}
+
+/* Bytes read and written by threads that each copy their part; far beyond the caches. */
+static double copy_rate(void)
+{
+	const size_t bytes = (size_t)64 << 20, parts = 64, part = bytes / parts;
+	char *from = nr_slab_make(bytes), *to = nr_slab_make(bytes);
+	double best = 0;
+	const double start = nr_clock();
+	for (int i = 0; from && to && (i < 3 || nr_clock() - start < 0.1); i++) {
+		const double s = nr_clock();
+#pragma omp parallel for schedule(static)
+		for (size_t p = 0; p < parts; p++)
+			memcpy(to + p * part, i ? from + p * part : memset(from + p * part, 1, part), part);
+		const double rate = 2e-9 * (double)bytes / (nr_clock() - s);
+		if (i && rate > best) best = rate;   /* the first touches the pages */
+	}
+	nr_slab_free(from, bytes);
+	nr_slab_free(to, bytes);
+	return best;
+}
+
+void machine_measure(struct machine *m)
+{
+	const struct bench_load load = bench_load_start();
+	m->sgemm = bench_ref_gflops(false);
+	m->copy = copy_rate();
+	m->foreign = bench_load_share(&load);
+}
+
+static void __attribute__((format(printf, 2, 3))) warn(struct warnings *w, const char *fmt, ...)
+{
+	if (w->count == MACHINE_MAX_WARNINGS) return;
+	va_list ap;
+	va_start(ap, fmt);
+	vsnprintf(w->text[w->count++], sizeof w->text[0], fmt, ap);
+	va_end(ap);
+}
+
+static const char *env(const char *name)
+{
+	const char *v = getenv(name);
+	return v ? v : "";
+}
+
+/* What OpenMP was told. The wait policies are explained in docs/performance.md. */
+static void check_openmp(const struct machine *m, struct warnings *w)
+{
+	if (!strcasecmp(env("OMP_WAIT_POLICY"), "passive"))
+		warn(w, "OMP_WAIT_POLICY=passive: threads sleep after every kernel; steps take 1.3 to 1.5 times as "
+			"long. Unset it");
+	if (!strcasecmp(env("OMP_WAIT_POLICY"), "active"))
+		warn(w, "OMP_WAIT_POLICY=active: threads never sleep; steps collapse when another process holds a "
+			"core. Unset it");
+	if (!strcasecmp(env("GOMP_SPINCOUNT"), "infinite") || !strcasecmp(env("GOMP_SPINCOUNT"), "infinity"))
+		warn(w, "GOMP_SPINCOUNT=%s: threads never sleep; steps collapse when another process holds a core",
+			env("GOMP_SPINCOUNT"));
+	if (!strcmp(env("GOMP_SPINCOUNT"), "0"))
+		warn(w, "GOMP_SPINCOUNT=0: threads sleep after every kernel; steps take longer");
+	if (!strcasecmp(env("OMP_DYNAMIC"), "true"))
+		warn(w, "OMP_DYNAMIC=true: the number of threads changes with the load. Unset it");
+	if (m->threads > m->allowed)
+		warn(w, "%d threads on %ld CPUs: they wait for each other. Use --threads %ld", m->threads,
+			m->allowed, m->allowed);
+	if (m->threads > omp_get_thread_limit())
+		warn(w, "OMP_THREAD_LIMIT=%d is below %d threads", omp_get_thread_limit(), m->threads);
+	if (m->allowed < m->cpus) warn(w, "this process may use %ld of %ld CPUs (affinity)", m->allowed, m->cpus);
+	if (m->quota > 0 && m->quota < m->threads)
+		warn(w, "the control group grants %.1f CPUs to %d threads: they are stopped in turn. Use --threads %d",
+			m->quota, m->threads, m->quota < 2 ? 1 : (int)m->quota);
+}
+
+void machine_check(const struct machine *m, struct warnings *w)
+{
+	w->count = 0;
+	const char *isa = env("NORMA_ISA");
+	if (*isa && strcmp(isa, "auto") && strcmp(isa, nr_isa_name(nr_isa_active()))) warn(w, "%s", nr_isa_reason());
+	else if (nr_isa_active() < nr_isa_best()) warn(w, "slower kernels than possible: %s", nr_isa_reason());
+	const char *gemm = env("NORMA_GEMM");
+	if (*gemm && strcmp(gemm, "auto") && strcmp(gemm, "own") && strcmp(gemm, "onednn"))
+		warn(w, "%s", nr_gemm_reason());
+	if (!strcmp(env("NORMA_FUSE"), "0")) warn(w, "NORMA_FUSE=0: ops are not fused; steps take longer");
+	check_openmp(m, w);
+	if (!strcmp(m->huge_pages, "never")) warn(w, "huge pages are off: large buffers take longer to touch");
+	if (m->foreign > 0.2)
+		warn(w, "other processes used %.1f CPUs during the measurement: its figures are low", m->foreign);
+}

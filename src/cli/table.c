@@ -1,0 +1,101 @@
+/* What all subcommands share: their table, the common options, help. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/optdoc.h"
+#include "cli.h"
+#include "norma/norma.h"
+
+const char cli_title[] = "normalization in transformers: training and study on CPUs";
+
+const struct cli_command *const cli_commands[] = {
+#define COMMAND(name) &cli_##name,
+#include "commands.def"
+#undef COMMAND
+	NULL
+};
+
+static const char *const sets[] = { "auto", "plain", "avx2", "avx512", NULL };
+const struct nr_option cli_common_options[] = {
+	NR_OPT_INT(struct cli_common, threads, 0, 0, 1024, "threads of the kernels; 0: OMP_NUM_THREADS, or every CPU"),
+	NR_OPT_ENUM(struct cli_common, isa, "auto", sets, "instruction set; auto: NORMA_ISA, or the best of this CPU"),
+	NR_OPT_END
+};
+
+const struct cli_env cli_environment[] = {
+	{ "NORMA_ISA", "instruction set of the kernels: auto, plain, avx2 or avx512" },
+	{ "NORMA_GEMM", "engine of matrix products: auto, own or onednn" },
+	{ "NORMA_FUSE", "0 keeps the planner from fusing ops" },
+	{ "NORMA_PEERS", "folder of the Python environment with PyTorch; default .peers" },
+	{ "OMP_NUM_THREADS", "threads, unless --threads is given" },
+	{ "NO_COLOR", "no colours on a terminal when set to anything" },
+	{ NULL, NULL },
+};
+
+const struct cli_command *cli_find(const char *name, struct nr_error *err)
+{
+	struct nr_near near = { .word = name };
+	for (const struct cli_command *const *c = cli_commands; *c; c++) {
+		if (!strcmp((*c)->name, name)) return *c;
+		nr_near_try(&near, (*c)->name);
+	}
+	nr_fail(err, NR_EUSAGE, "unknown command", name, NULL);
+	if (near.best) nr_hint(err, "did you mean '%s'?", near.best);
+	else nr_hint(err, "norma help lists what there is");
+	return NULL;
+}
+
+struct nr_option *cli_options(const struct cli_command *c, struct nr_arena *arena)
+{
+	size_t common = 0, own = 0;
+	while (cli_common_options[common].name) common++;
+	while (c->options && c->options[own].name) own++;
+	struct nr_option *table = nr_arena_alloc(arena, (common + own + 1) * sizeof *table);
+	if (!table) return NULL;
+	for (size_t i = 0; i < own; i++) {
+		table[i] = c->options[i];
+		table[i].offset += sizeof(struct cli_common);
+	}
+	memcpy(table + own, cli_common_options, common * sizeof *table);
+	return table;
+}
+
+static const char *colour(const char *code)
+{
+	static int on = -1;
+	const char *no = getenv("NO_COLOR"), *term = getenv("TERM");
+	if (on < 0) on = isatty(STDOUT_FILENO) && !(no && *no) && !(term && !strcmp(term, "dumb"));
+	return on ? code : "";
+}
+const char *cli_bold(void) { return colour("\033[1m"); }
+const char *cli_red(void) { return colour("\033[31m"); }
+const char *cli_green(void) { return colour("\033[32m"); }
+const char *cli_plain(void) { return colour("\033[0m"); }
+
+static void whole_help(struct nr_str *s)
+{
+	nr_str_printf(s, "%snorma%s %s: %s\n\nusage: norma [OPTION...] COMMAND [ARGUMENT...]\n\n%scommands%s\n",
+		cli_bold(), cli_plain(), nr_version(), cli_title, cli_bold(), cli_plain());
+	for (const struct cli_command *const *c = cli_commands; *c; c++)
+		nr_str_printf(s, "  %-12s%s\n", (*c)->name, (*c)->title);
+	nr_str_printf(s, "\n%soptions%s\n", cli_bold(), cli_plain());
+	nr_option_help(cli_common_options, s);
+	nr_str_add(s, "  -V, --version     print the version and exit\n");
+	nr_str_add(s, "  -h, --help        print this, or a command's help, and exit\n\n");
+	nr_str_printf(s, "`norma help COMMAND` explains one; `man norma` has all.\n");
+}
+
+void cli_help_text(const struct cli_command *c, struct nr_arena *arena, struct nr_str *s)
+{
+	if (!c) {
+		whole_help(s);
+		return;
+	}
+	struct nr_option *table = cli_options(c, arena);
+	nr_str_printf(s, "%snorma %s%s: %s\n\nusage: norma %s%s%s [OPTION...]\n\n%s\n", cli_bold(), c->name,
+		cli_plain(), c->title, c->name, *c->usage ? " " : "", c->usage, c->about);
+	nr_str_printf(s, "\n%soptions%s\n", cli_bold(), cli_plain());
+	if (table) nr_option_help(table, s);
+}

@@ -1,0 +1,18 @@
+#!/bin/bash
+# plan prints what a step runs and holds; rebuilding takes less memory, fusing fewer instructions.
+set -euo pipefail
+# shellcheck source=test/cli/check.inc
+. "$(dirname "$0")/check.inc"
+
+number() { sed -n "s/.*\"$1\":\([0-9.]*\).*/\1/p" <<<"$out"; }
+run 0 plan vit_tiny_bs8; says "parameters: 5717416"; says "peak:"; says "forward"; silent
+run 0 plan vit_tiny_bs8 --instructions; says "blocks.11.mlp.fc2"; says "MFLOP"
+run 0 plan vit_tiny_bs8 --json; json instructions forward backward arena_bytes scratch_bytes params forward_gflop; arena=$(number arena_bytes) count=$(number instructions)
+run 0 plan vit_tiny_bs8 --json --rebuild; [ "$(number arena_bytes)" -lt "$arena" ] || fail "rebuilding saves nothing"
+run 0 plan vit_tiny_bs8 --json --no-fuse; [ "$(number instructions)" -gt "$count" ] || fail "fusing saves no instruction"
+NORMA_FUSE=0 run 0 plan vit_tiny_bs8 --json; [ "$(number fused)" = 0 ] || fail "NORMA_FUSE=0 fused"
+run 0 plan vit_tiny_bs8 --json --infer; says '"backward":0'; says 'vit_tiny_bs8/infer'; infer=$out
+run 0 plan vit_tiny_bs8/infer --json; [ "$out" = "$infer" ] || fail "not the same as --infer"
+run 0 plan mae32_bs128 --json; says '"params":1320304'
+run 0 plan vit_small_bs4 --json; says '"params":22050664'
+exit "$failed"
