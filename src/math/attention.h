@@ -102,8 +102,8 @@ static inline struct nr_attention nr_attention_packed(
 		.dv = d,
 		.scale = 1 / nr_sqrt((real)d),
 		.q = qkv,
-		.k = qkv + C,
-		.v = qkv + 2 * C,
+		.k = qkv ? qkv + C : NULL, /* NULL: sizes only */
+		.v = qkv ? qkv + 2 * C : NULL,
 		.out = out,
 		.sq = s,
 		.sk = s,

@@ -9,10 +9,10 @@ enum { STRIP = 64 };  /* rows of x in one task */
 typedef real v4 __attribute__((vector_size(4 * sizeof(real))));
 typedef real v4u __attribute__((vector_size(4 * sizeof(real)), aligned(sizeof(real)), may_alias));
 
-static inline void put4(real *y, v4 v, int add)
+/* By address: how a vector is passed by value depends on the instruction set. */
+static inline void put4(real *y, const v4 *v, int add)
 {
-	if (add) v += *(const v4u *)y;
-	*(v4u *)y = v;
+	*(v4u *)y = add ? *v + *(const v4u *)y : *v;
 }
 
 static inline void block4(const real *x, int64_t ldx, real *y, int64_t ldy, int add)
@@ -21,10 +21,11 @@ static inline void block4(const real *x, int64_t ldx, real *y, int64_t ldy, int 
 		 d = *(const v4u *)(x + 3 * ldx);
 	const v4 e = __builtin_shufflevector(a, b, 0, 4, 1, 5), f = __builtin_shufflevector(c, d, 0, 4, 1, 5);
 	const v4 g = __builtin_shufflevector(a, b, 2, 6, 3, 7), h = __builtin_shufflevector(c, d, 2, 6, 3, 7);
-	put4(y, __builtin_shufflevector(e, f, 0, 1, 4, 5), add);
-	put4(y + ldy, __builtin_shufflevector(e, f, 2, 3, 6, 7), add);
-	put4(y + 2 * ldy, __builtin_shufflevector(g, h, 0, 1, 4, 5), add);
-	put4(y + 3 * ldy, __builtin_shufflevector(g, h, 2, 3, 6, 7), add);
+	const v4 out[4] = {
+		__builtin_shufflevector(e, f, 0, 1, 4, 5), __builtin_shufflevector(e, f, 2, 3, 6, 7),
+		__builtin_shufflevector(g, h, 0, 1, 4, 5), __builtin_shufflevector(g, h, 2, 3, 6, 7),
+	};
+	for (int i = 0; i < 4; i++) put4(y + i * ldy, &out[i], add);
 }
 
 static void edge(int64_t rows, int64_t cols, const real *x, int64_t ldx, real *y, int64_t ldy, int add)
@@ -73,7 +74,7 @@ static void copy_row(int64_t n, const real *x, real *y, int add)
 void nr_permute(int nd, const int64_t *d, const int *perm, const real *x, real *y, int add)
 {
 	int64_t sx[NR_PERMUTE_MAX], sy[NR_PERMUTE_MAX], total = 1, outer = 1;   /* both by axis of y */
-	int64_t stride[NR_PERMUTE_MAX];
+	int64_t stride[NR_PERMUTE_MAX] = { 0 };
 	int turned = nd - 1;                                                    /* axis of y that is last in x */
 	for (int i = nd - 1; i >= 0; i--) {
 		stride[i] = total;
