@@ -1,8 +1,9 @@
 /* How a product is cut into tasks and put together again; the arithmetic is in the tables (plain below, fast/gemm.c).
  *
- * Two ways. Shared: op(A) = A and no batch: B is packed once, by all threads, into the scratch; the tasks are tiles of
- * rows of C. Private: A transposed (weight gradients: few rows, long K) or a batch: each task packs a panel of B at a time
- * on its stack, and K is cut too when C is small; partial products are folded in order. Cuts follow from the shape alone. */
+ * The tasks are tiles of rows of C; also of columns when there are few rows. A transposed A (weight gradients: few rows,
+ * long K) has K cut too when C is small; partial products are folded in order. Cuts follow from the shape alone.
+ * A transposed B (forward) is packed once into the scratch, shared by all tasks: turning it is dear. Else, and in a
+ * batch, each task packs a panel at a time on its stack while it multiplies: that costs nothing and needs no barrier. */
 #include "math/gemm.h"
 
 #include <stdlib.h>
@@ -18,11 +19,12 @@ enum {
 	KC = 384,         /* k of one pass: a panel of B (KC x nr) fits L1 */
 	KC_PRIVATE = 256,
 	KC_WIDE = 192,    /* the same for a transposed A with long rows: each k is on another page */
-	ROWS = 128,       /* wanted rows of a shared tile */
-	ROWS_PRIVATE = 144,
+	ROWS = 128,       /* wanted rows of a tile */
+	ROWS_PRIVATE = 144, /* at most, for a transposed A or a batch */
 	COLS = 256,       /* columns worked on at a time: this part of C is in L2 when its epilogue runs */
-	COLS_PRIVATE = 64,
+	COLS_PRIVATE = 64, /* columns of a turned B packed at a time */
 	TASKS = 8,        /* wanted at least, so that many threads find work */
+	TASKS_K = 6,      /* with fewer, K is cut: partial products cost a pass and a barrier */
 	K_PIECE = 256,    /* no shorter pieces of K */
 };
 #define SMALL 100000 /* fewer multiplications are not worth waking threads */
@@ -39,17 +41,18 @@ static int64_t round_up(int64_t a, int64_t b) { return ceil_div(a, b) * b; }
 /* Cuts n into `parts` of equal size, a multiple of unit; returns the size. */
 static int64_t cut(int64_t n, int64_t parts, int64_t unit) { return nr_max64(round_up(ceil_div(n, parts), unit), unit); }
 
-static struct grid make_grid(int64_t m, int64_t n, int64_t k, int ta, int64_t count, int mr, int nr)
+static struct grid make_grid(const struct nr_gemm *gemm, int mr, int nr)
 {
-	struct grid g = { .shared = !ta && count == 1 };
+	const int64_t m = gemm->m, n = gemm->n, k = gemm->k, count = nr_max64(gemm->count, 1);
+	struct grid g = { .shared = !gemm->ta && gemm->tb && count == 1 };
 	int64_t nm, nn = 1, nk = 1;
-	if (g.shared) {
+	if (!gemm->ta && count == 1) {
 		nm = m <= 2 * ROWS / 3 ? 1 : nr_max64((m + 2 * ROWS) / (4 * ROWS) * 4, 2);   /* 4 i: balanced on 2, 4 threads */
 		if (nm < TASKS) nn = nr_min64(ceil_div(TASKS, nm), ceil_div(n, 64));
 	} else {
 		nm = ceil_div(m, ROWS_PRIVATE);
-		if (count * nm < TASKS) nn = nr_min64(ceil_div(TASKS, count * nm), ceil_div(n, COLS));
-		if (count * nm * nn < TASKS) nk = nr_min64(ceil_div(TASKS, count * nm * nn), nr_max64(k / K_PIECE, 1));
+		if (count * nm < TASKS) nn = nr_min64(ceil_div(TASKS, count * nm), nr_max64(n / 128, 1));
+		if (count * nm * nn < TASKS_K) nk = nr_min64(ceil_div(TASKS, count * nm * nn), nr_max64(k / K_PIECE, 1));
 	}
 	g.mt = cut(m, nm, mr);
 	g.nt = cut(n, nn, nr);
@@ -173,7 +176,7 @@ static struct run prepare(const struct nr_gemm *g, void *scratch)
 {
 	const struct nr_gemm_kernels *K = nr_gemm_active;
 	struct run r = { .g = g, .count = nr_max64(g->count, 1), .engine = nr_gemm_engine_active() };
-	r.grid = make_grid(g->m, g->n, g->k, g->ta, r.count, K->mr, K->nr);
+	r.grid = make_grid(g, K->mr, K->nr);
 	r.kc = g->k > KC ? ceil_div(g->k, ceil_div(g->k, KC)) : g->k;
 	r.npad = round_up(g->n, K->nr);
 	r.packed = r.part = (real *)(void *)(((uintptr_t)scratch + 63) & ~(uintptr_t)63);
@@ -183,7 +186,7 @@ static struct run prepare(const struct nr_gemm *g, void *scratch)
 static size_t bytes(const struct nr_gemm *g, int mr, int nr)
 {
 	const int64_t count = nr_max64(g->count, 1);
-	const struct grid grid = make_grid(g->m, g->n, g->k, g->ta, count, mr, nr);
+	const struct grid grid = make_grid(g, mr, nr);
 	const int64_t v = grid.shared ? g->k * round_up(g->n, nr) : count * (grid.nk - 1) * g->m * g->n;
 	return v ? (size_t)v * sizeof(real) + 64 : 0;
 }
@@ -305,25 +308,26 @@ static void private_task(const struct run *r, int64_t task)
 		return;
 	}
 #endif
-	_Alignas(64) real pb[COLS_PRIVATE * KC_PRIVATE];
+	_Alignas(64) real panel[COLS_PRIVATE * KC_PRIVATE];
 	const int64_t rs = g->ta ? 1 : lda, cs = g->ta ? lda : 1, len = nr_max64(p1 - p0, 1);
 	const int64_t kc = ceil_div(len, ceil_div(len, g->ta && lda > 512 ? KC_WIDE : KC_PRIVATE));
-	const int64_t cols = g->tb ? COLS_PRIVATE : j1 - j0;   /* as it lies, B is packed on the way */
-	for (int64_t p = p0; p == p0 || p < p1; p += kc) {
-		const int64_t k = nr_min64(kc, p1 - p), ldfrom = p == p0 ? ldbase : ldc;
-		for (int64_t j = j0; j < j1; j += cols) {
-			const int64_t n = nr_min64(cols, j1 - j);
+	const int64_t cols = g->tb ? COLS_PRIVATE : g->ta ? j1 - j0 : COLS;
+	for (int64_t j = j0; j < j1; j += cols) {
+		const int64_t n = nr_min64(cols, j1 - j);
+		for (int64_t p = p0; p == p0 || p < p1; p += kc) {
+			const int64_t k = nr_min64(kc, p1 - p), ldfrom = p == p0 ? ldbase : ldc;
 			const real *from = p > p0 ? C + j : base ? base + j : NULL, *s = bias && p == p0 ? bias + j : NULL;
 			const real *a = A + p * cs;
 			if (g->tb) {
-				K->pack_b(k, n, B + j * g->ldb + p, g->ldb, 1, pb);
-				K->block(m, n, k, a, rs, cs, pb, from, ldfrom, s, C + j, ldc);
+				K->pack_b(k, n, B + j * g->ldb + p, g->ldb, 1, panel);
+				K->block(m, n, k, a, rs, cs, panel, from, ldfrom, s, C + j, ldc);
 			} else {
-				K->block_fresh(m, n, k, a, rs, cs, B + p * g->ldb + j, g->ldb, pb, from, ldfrom, s, C + j, ldc);
+				K->block_fresh(m, n, k, a, rs, cs, B + p * g->ldb + j, g->ldb, panel, from, ldfrom, s, C + j,
+					ldc);
 			}
 		}
+		if (t->nk == 1) epilogue(g, b, i, j, m, n);
 	}
-	if (t->nk == 1) epilogue(g, b, i, j0, m, j1 - j0);
 }
 
 /* Rows i.. of one product: the pieces of K added up in order. */
@@ -354,7 +358,7 @@ static void run_shared(const struct run *r, int threads)
 			K->pack_b(k, nr_min64(group, g->n - j), g->b + (g->tb ? j * g->ldb + p : p * g->ldb + j), g->ldb,
 				g->tb, r->packed + p * r->npad + j * k);
 		}
-#pragma omp for schedule(dynamic, 1)
+#pragma omp for schedule(dynamic, 1) nowait
 		for (int64_t x = 0; x < tasks; x++) shared_task(r, x);
 	}
 }
@@ -364,11 +368,16 @@ static void run_private(const struct run *r, int threads)
 	const struct nr_gemm *g = r->g;
 	const int64_t tasks = r->count * r->grid.nm * r->grid.nn * r->grid.nk;
 	const int64_t rows = 16, folds = r->grid.nk > 1 ? ceil_div(g->m, rows) : 0;
+	if (!folds) {
+#pragma omp parallel for schedule(dynamic, 1) if (threads)
+		for (int64_t x = 0; x < tasks; x++) private_task(r, x);
+		return;
+	}
 #pragma omp parallel if (threads)
 	{
 #pragma omp for schedule(dynamic, 1)
 		for (int64_t x = 0; x < tasks; x++) private_task(r, x);
-#pragma omp for schedule(static)
+#pragma omp for schedule(static) nowait
 		for (int64_t x = 0; x < folds * r->count; x++) {
 			const int64_t i = x % folds * rows;
 			fold(r, x / folds, i, nr_min64(rows, g->m - i));

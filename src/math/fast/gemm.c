@@ -12,11 +12,11 @@ enum { MR = 6, NR = 16 };
 enum { AHEAD = 16 };           /* rows of an unpacked B asked for in advance */
 
 /* mr <= MR rows and one panel: c = a b + base + bias. a(i,p) = a[i * rs + p * cs]; mr, cs and fresh are constants once
- * inlined. n < NR: only the first n columns are touched. fresh: b has rows ldb apart, and is packed into panel on the way
- * (the two stores hide behind the multiplications); else it is a panel, ldb = NR. */
+ * inlined. fresh: b has rows ldb apart, and is packed into panel on the way (the two stores hide behind the
+ * multiplications); else it is a panel, ldb = NR. */
 INL void micro(const int mr, int64_t k, const float *restrict a, int64_t rs, int64_t cs, const float *restrict b,
 	const int fresh, int64_t ldb, float *restrict panel, const float *base, int64_t ldbase, const float *bias, float *c,
-	int64_t ldc, int64_t n)
+	int64_t ldc)
 {
 	vf acc[MR][2];
 #pragma GCC unroll 12
@@ -42,49 +42,34 @@ INL void micro(const int mr, int64_t k, const float *restrict a, int64_t rs, int
 			acc[i][1] += s * b1;
 		}
 	}
-	if (n >= NR) {
-		if (bias) {
-			const vf s0 = ld(bias), s1 = ld(bias + VL);
-#pragma GCC unroll 12
-			for (int i = 0; i < mr; i++) {
-				acc[i][0] += s0;
-				acc[i][1] += s1;
-			}
-		}
-		if (base) {
-#pragma GCC unroll 12
-			for (int i = 0; i < mr; i++) {
-				acc[i][0] += ld(base + i * ldbase);
-				acc[i][1] += ld(base + i * ldbase + VL);
-			}
-		}
+	if (bias) {
+		const vf s0 = ld(bias), s1 = ld(bias + VL);
 #pragma GCC unroll 12
 		for (int i = 0; i < mr; i++) {
-			st(c + i * ldc, acc[i][0]);
-			st(c + i * ldc + VL, acc[i][1]);
+			acc[i][0] += s0;
+			acc[i][1] += s1;
 		}
-	} else {
+	}
+	if (base) {
 #pragma GCC unroll 12
 		for (int i = 0; i < mr; i++) {
-#pragma GCC unroll 2
-			for (int v = 0; v < 2; v++) {
-				const int64_t left = n - v * VL;
-				if (left <= 0) continue;
-				vf x = acc[i][v];
-				if (bias) x += ldn(bias + v * VL, left);
-				if (base) x += ldn(base + i * ldbase + v * VL, left);
-				stn(c + i * ldc + v * VL, x, left);
-			}
+			acc[i][0] += ld(base + i * ldbase);
+			acc[i][1] += ld(base + i * ldbase + VL);
 		}
+	}
+#pragma GCC unroll 12
+	for (int i = 0; i < mr; i++) {
+		st(c + i * ldc, acc[i][0]);
+		st(c + i * ldc + VL, acc[i][1]);
 	}
 }
 
 /* The last rows, fewer than MR: 8, 4, 2, 1 of them at a time. */
 #define REST(r)                                                                                                        \
 	for (; m >= r; m -= r, a += r * rs, base = base ? base + r * ldbase : NULL, c += r * ldc)                      \
-		micro(r, k, a, rs, cs, b, 0, NR, NULL, base, ldbase, bias, c, ldc, n)
+		micro(r, k, a, rs, cs, b, 0, NR, NULL, base, ldbase, bias, c, ldc)
 static __attribute__((noinline)) void rest(int64_t m, int64_t k, const float *a, int64_t rs, int64_t cs, const float *b,
-	const float *base, int64_t ldbase, const float *bias, float *c, int64_t ldc, int64_t n)
+	const float *base, int64_t ldbase, const float *bias, float *c, int64_t ldc)
 {
 #if VL == 16
 	REST(8);
@@ -94,28 +79,47 @@ static __attribute__((noinline)) void rest(int64_t m, int64_t k, const float *a,
 	REST(1);
 }
 
-/* Rows i.. of A times one panel. */
-static __attribute__((noinline)) void column(int64_t i, int64_t m, int64_t n, int64_t k, const float *a, int64_t rs,
-	int64_t cs, const float *b, const float *base, int64_t ldbase, const float *bias, float *c, int64_t ldc)
+/* Rows i.. of A times one whole panel. */
+static __attribute__((noinline)) void column(int64_t i, int64_t m, int64_t k, const float *a, int64_t rs, int64_t cs,
+	const float *b, const float *base, int64_t ldbase, const float *bias, float *c, int64_t ldc)
 {
 	for (; i + MR <= m; i += MR) {
 		const float *r = base ? base + i * ldbase : NULL;
 		if (cs == 1)
-			micro(MR, k, a + i * rs, rs, 1, b, 0, NR, NULL, r, ldbase, bias, c + i * ldc, ldc, n);
+			micro(MR, k, a + i * rs, rs, 1, b, 0, NR, NULL, r, ldbase, bias, c + i * ldc, ldc);
 		else
-			micro(MR, k, a + i, 1, cs, b, 0, NR, NULL, r, ldbase, bias, c + i * ldc, ldc, n);
+			micro(MR, k, a + i, 1, cs, b, 0, NR, NULL, r, ldbase, bias, c + i * ldc, ldc);
 	}
 	if (i < m)
-		rest(m - i, k, a + i * rs, rs, cs, b, base ? base + i * ldbase : NULL, ldbase, bias, c + i * ldc, ldc, n);
+		rest(m - i, k, a + i * rs, rs, cs, b, base ? base + i * ldbase : NULL, ldbase, bias, c + i * ldc, ldc);
+}
+
+/* The last panel, of which only n < NR columns exist in C. */
+static void column_part(int64_t m, int64_t n, int64_t k, const float *a, int64_t rs, int64_t cs, const float *b,
+	const float *base, int64_t ldbase, const float *bias, float *c, int64_t ldc)
+{
+	_Alignas(64) float t[MR * NR];
+	for (int64_t i = 0; i < m; i += MR) {
+		const int64_t rows = m - i < MR ? m - i : MR;
+		column(0, rows, k, a + i * rs, rs, cs, b, NULL, 0, NULL, t, NR);
+		for (int64_t r = 0; r < rows; r++)
+			for (int64_t j = 0; j < n; j++)
+				c[(i + r) * ldc + j] = t[r * NR + j] + (bias ? bias[j] : 0) +
+					(base ? base[(i + r) * ldbase + j] : 0);
+	}
 }
 
 /* Panels of B outside, rows of A inside: a panel (k x nr) stays in L1, the rows of A in L2. */
 static void block(int64_t m, int64_t n, int64_t k, const float *a, int64_t rs, int64_t cs, const float *pb,
 	const float *base, int64_t ldbase, const float *bias, float *c, int64_t ldc)
 {
-	for (int64_t j = 0; j < n; j += NR)
-		column(0, m, n - j, k, a, rs, cs, pb + j * k, base ? base + j : NULL, ldbase, bias ? bias + j : NULL, c + j,
-			ldc);
+	for (int64_t j = 0; j < n; j += NR) {
+		const float *b = pb + j * k, *from = base ? base + j : NULL, *s = bias ? bias + j : NULL;
+		if (n - j >= NR)
+			column(0, m, k, a, rs, cs, b, from, ldbase, s, c + j, ldc);
+		else
+			column_part(m, n - j, k, a, rs, cs, b, from, ldbase, s, c + j, ldc);
+	}
 }
 
 static void pack_b(int64_t k, int64_t n, const float *b, int64_t ldb, int tb, float *out);
@@ -125,17 +129,17 @@ static void block_fresh(int64_t m, int64_t n, int64_t k, const float *a, int64_t
 {
 	for (int64_t j = 0; j < n; j += NR) {
 		const float *from = base ? base + j : NULL, *s = bias ? bias + j : NULL;
-		int64_t i = 0;
 		if (m < MR || n - j < NR) {
-			pack_b(k, n - j < NR ? n - j : NR, b + j, ldb, 0, panel);
-		} else {
-			if (cs == 1)
-				micro(MR, k, a, rs, 1, b + j, 1, ldb, panel, from, ldbase, s, c + j, ldc, NR);
-			else
-				micro(MR, k, a, 1, cs, b + j, 1, ldb, panel, from, ldbase, s, c + j, ldc, NR);
-			i = MR;
+			const int64_t cols = n - j < NR ? n - j : NR;
+			pack_b(k, cols, b + j, ldb, 0, panel);
+			block(m, cols, k, a, rs, cs, panel, from, ldbase, s, c + j, ldc);
+			continue;
 		}
-		column(i, m, n - j, k, a, rs, cs, panel, from, ldbase, s, c + j, ldc);
+		if (cs == 1)
+			micro(MR, k, a, rs, 1, b + j, 1, ldb, panel, from, ldbase, s, c + j, ldc);
+		else
+			micro(MR, k, a, 1, cs, b + j, 1, ldb, panel, from, ldbase, s, c + j, ldc);
+		column(MR, m, k, a, rs, cs, panel, from, ldbase, s, c + j, ldc);
 	}
 }
 
