@@ -27,6 +27,8 @@ enum {
 	TASKS_K = 6,      /* with fewer, K is cut: partial products cost a pass and a barrier */
 	K_PIECE = 256,    /* no shorter pieces of K */
 };
+#define PACK_ALONE 200000 /* a smaller B is packed by one thread: a barrier less, which counts on a busy machine */
+#define FOLD_ALONE 40000 /* fewer partial values are folded by one thread, for the same reason */
 #define SMALL 100000 /* fewer multiplications are not worth waking threads */
 
 struct grid {
@@ -344,20 +346,30 @@ static void fold(const struct run *r, int64_t b, int64_t i, int64_t rows)
 	epilogue(g, b, i, 0, rows, g->n);
 }
 
+/* Packs columns j.. of rows p.. of B. */
+static void pack_piece(const struct run *r, int64_t p, int64_t j, int64_t cols)
+{
+	const struct nr_gemm *g = r->g;
+	const int64_t k = nr_min64(r->kc, g->k - p);
+	nr_gemm_active->pack_b(k, nr_min64(cols, g->n - j), g->b + j * g->ldb + p, g->ldb, g->tb,
+		r->packed + p * r->npad + j * k);
+}
+
 static void run_shared(const struct run *r, int threads)
 {
 	const struct nr_gemm *g = r->g;
-	const struct nr_gemm_kernels *K = nr_gemm_active;
 	const int64_t pieces = g->k ? ceil_div(g->k, r->kc) : 0, tasks = r->grid.nm * r->grid.nn;
-	const int64_t group = 4 * K->nr, groups = r->engine == NR_GEMM_OWN ? ceil_div(g->n, group) : 0;
+	const int64_t group = 4 * nr_gemm_active->nr, groups = r->engine == NR_GEMM_OWN ? ceil_div(g->n, group) : 0;
+	if (g->k * g->n <= PACK_ALONE) {
+		for (int64_t x = 0; groups && x < pieces; x++) pack_piece(r, x * r->kc, 0, g->n);
+#pragma omp parallel for schedule(dynamic, 1) if (threads)
+		for (int64_t x = 0; x < tasks; x++) shared_task(r, x);
+		return;
+	}
 #pragma omp parallel if (threads)
 	{
 #pragma omp for schedule(dynamic, 1)
-		for (int64_t x = 0; x < pieces * groups; x++) {
-			const int64_t p = x / groups * r->kc, j = x % groups * group, k = nr_min64(r->kc, g->k - p);
-			K->pack_b(k, nr_min64(group, g->n - j), g->b + (g->tb ? j * g->ldb + p : p * g->ldb + j), g->ldb,
-				g->tb, r->packed + p * r->npad + j * k);
-		}
+		for (int64_t x = 0; x < pieces * groups; x++) pack_piece(r, x / groups * r->kc, x % groups * group, group);
 #pragma omp for schedule(dynamic, 1) nowait
 		for (int64_t x = 0; x < tasks; x++) shared_task(r, x);
 	}
@@ -367,22 +379,14 @@ static void run_private(const struct run *r, int threads)
 {
 	const struct nr_gemm *g = r->g;
 	const int64_t tasks = r->count * r->grid.nm * r->grid.nn * r->grid.nk;
-	const int64_t rows = 16, folds = r->grid.nk > 1 ? ceil_div(g->m, rows) : 0;
-	if (!folds) {
+	const int64_t rows = 16, folds = r->grid.nk > 1 ? ceil_div(g->m, rows) * r->count : 0, each = ceil_div(g->m, rows);
+	const int alone = g->m * g->n * r->grid.nk * r->count <= FOLD_ALONE;
 #pragma omp parallel for schedule(dynamic, 1) if (threads)
-		for (int64_t x = 0; x < tasks; x++) private_task(r, x);
-		return;
-	}
-#pragma omp parallel if (threads)
-	{
-#pragma omp for schedule(dynamic, 1)
-		for (int64_t x = 0; x < tasks; x++) private_task(r, x);
-#pragma omp for schedule(static) nowait
-		for (int64_t x = 0; x < folds * r->count; x++) {
-			const int64_t i = x % folds * rows;
-			fold(r, x / folds, i, nr_min64(rows, g->m - i));
-		}
-	}
+	for (int64_t x = 0; x < tasks; x++) private_task(r, x);
+	if (!folds) return;
+#pragma omp parallel for schedule(static) if (threads && !alone)
+	for (int64_t x = 0; x < folds; x++)
+		fold(r, x / each, x % each * rows, nr_min64(rows, g->m - x % each * rows));
 }
 
 void nr_gemm_run(const struct nr_gemm *g, void *scratch)
