@@ -47,6 +47,7 @@ static struct nr_node *fuse_pair(struct planner *p, const struct nr_node *a, con
 	if (!k || !attr) return NULL;
 	*attr = (struct nr_fused_attr){ a->attr, b->attr, a->n_in };
 	*k = *b;
+	if (strlen(a->where.scope) > strlen(b->where.scope)) k->where = a->where; /* the one that says more */
 	k->op = op;
 	k->attr = attr;
 	k->stash = k->scratch = k->pending = 0;

@@ -1,5 +1,6 @@
 /* Threaded drivers over arrays and rows. Chunks are fixed, so the bits are the same for any number of threads; small work
- * stays on the calling thread. */
+ * stays on the calling thread: by a plain branch where a training step comes by often, because libgomp allocates a team
+ * whenever the size of the last one differs, also for an `if` clause that is false. */
 #include "math/row.h"
 
 #include <string.h>
@@ -38,7 +39,11 @@ void nr_array_scale(int64_t n, real a, const real *x, real *y)
 
 void nr_array_put(int64_t n, const real *x, real *y, int add)
 {
-#pragma omp parallel for schedule(static) if (n > SMALL)
+	if (n <= SMALL) {
+		nr_row_active->put(n, x, y, add);
+		return;
+	}
+#pragma omp parallel for schedule(static)
 	for (int64_t i = 0; i < n; i += NR_ARRAY_CHUNK)
 		nr_row_active->put(nr_min64(NR_ARRAY_CHUNK, n - i), x + i, y + i, add);
 }
@@ -72,20 +77,30 @@ real nr_array_dot(int64_t n, const real *x, const real *y, real *scratch)
 	return nr_sum(chunks, scratch);
 }
 
+static void fold_columns(int64_t chunks, int64_t C, int64_t w, const real *part, real *out, int add)
+{
+	if (!add) memset(out, 0, (size_t)w * sizeof(real));
+	nr_row_active->col_sum(chunks, w, part, C, out);
+}
+
 void nr_fold(int64_t chunks, int64_t C, const real *part, real *out, int add)
 {
 	const int64_t width = 128;
-#pragma omp parallel for schedule(static) if (chunks * C > 2 * SMALL)
-	for (int64_t i = 0; i < C; i += width) {
-		const int64_t w = nr_min64(width, C - i);
-		if (!add) memset(out + i, 0, (size_t)w * sizeof(real));
-		nr_row_active->col_sum(chunks, w, part + i, C, out + i);
+	if (chunks * C <= 2 * SMALL) {
+		fold_columns(chunks, C, C, part, out, add);
+		return;
 	}
+#pragma omp parallel for schedule(static)
+	for (int64_t i = 0; i < C; i += width) fold_columns(chunks, C, nr_min64(width, C - i), part + i, out + i, add);
 }
 
 void nr_col_sum(int64_t rows, int64_t C, const real *x, int64_t ldx, real *out, int add, real *scratch)
 {
 	const int64_t chunks = nr_chunks(rows);
+	if (chunks <= 1) {
+		fold_columns(rows, ldx, C, x, out, add);
+		return;
+	}
 #pragma omp parallel for schedule(static) if (rows * C > SMALL)
 	for (int64_t q = 0; q < chunks; q++) {
 		const int64_t r = q * NR_CHUNK;
