@@ -28,4 +28,7 @@ static inline int64_t nr_blocks_most(const nr_t *x)
 	return nr_max64(nr_chunks(nr_rows(x)), t ? nr_rows(x) / t * nr_chunks(t) : 0);
 }
 
+/* Copies (or adds) the rows of one view to another of the same shape; both may have gaps. A copy onto itself does nothing. */
+void nr_rows_put(const struct nr_view *to, const struct nr_view *from, int add);
+
 #endif

@@ -4,10 +4,10 @@
 
 #include <stdarg.h>
 
+#include "graph/blocks.h"
 #include "math/row.h"
 
-/* Copies (or adds) rows from one view to another; both may have gaps. Equal pointers mean that nothing is to do. */
-static void move_rows(const struct nr_view *to, const struct nr_view *from, int add)
+void nr_rows_put(const struct nr_view *to, const struct nr_view *from, int add)
 {
 	if (to->p == from->p && !add) return;
 	if (nr_packed(to) && nr_packed(from)) {
@@ -50,14 +50,14 @@ static void span_forward(const struct nr_call *k)
 {
 	const struct nr_span_attr *a = k->node->attr;
 	const struct nr_view from = part(k->x[0], a->from, a->to - a->from);
-	move_rows(&k->y[0], &from, 0);
+	nr_rows_put(&k->y[0], &from, 0);
 }
 static void span_backward(const struct nr_call *k)
 {
 	const struct nr_span_attr *a = k->node->attr;
 	const struct nr_view whole = k->dx[0], to = part(whole, a->from, a->to - a->from);
 	if (to.p == k->dy[0].p) return;
-	move_rows(&to, &k->dy[0], k->add[0]);
+	nr_rows_put(&to, &k->dy[0], k->add[0]);
 	if (k->add[0]) return;
 	const int64_t samples = whole.rows / whole.t; /* first writer: the other tokens get no gradient from here */
 	for (int64_t b = 0; b < samples; b++) {
@@ -108,14 +108,14 @@ static int join_shape(struct nr_node *k)
 static void join_forward(const struct nr_call *k)
 {
 	const struct nr_view a = part(k->y[0], 0, k->x[0].t), b = part(k->y[0], k->x[0].t, k->x[1].t);
-	move_rows(&a, &k->x[0], 0);
-	move_rows(&b, &k->x[1], 0);
+	nr_rows_put(&a, &k->x[0], 0);
+	nr_rows_put(&b, &k->x[1], 0);
 }
 static void join_backward(const struct nr_call *k)
 {
 	const struct nr_view a = part(k->dy[0], 0, k->x[0].t), b = part(k->dy[0], k->x[0].t, k->x[1].t);
-	if (k->dx[0].p != a.p) move_rows(&k->dx[0], &a, k->add[0]);
-	if (k->dx[1].p != b.p) move_rows(&k->dx[1], &b, k->add[1]);
+	if (k->dx[0].p != a.p) nr_rows_put(&k->dx[0], &a, k->add[0]);
+	if (k->dx[1].p != b.p) nr_rows_put(&k->dx[1], &b, k->add[1]);
 }
 static nr_t *join_try(struct nr_net *n, nr_t **x, const char *options)
 {
@@ -145,13 +145,13 @@ static void pack_forward(const struct nr_call *k) /* rows of y and x may differ 
 {
 	struct nr_view y = k->y[0];
 	y.rows = k->x[0].rows, y.c = k->x[0].c, y.t = k->x[0].t, y.bs = y.t * y.c;
-	move_rows(&y, &k->x[0], 0);
+	nr_rows_put(&y, &k->x[0], 0);
 }
 static void pack_backward(const struct nr_call *k)
 {
 	struct nr_view dy = k->dy[0];
 	dy.rows = k->dx[0].rows, dy.c = k->dx[0].c, dy.t = k->dx[0].t, dy.bs = dy.t * dy.c;
-	if (dy.p != k->dx[0].p) move_rows(&k->dx[0], &dy, k->add[0]);
+	if (dy.p != k->dx[0].p) nr_rows_put(&k->dx[0], &dy, k->add[0]);
 }
 static nr_t *reshape_try(struct nr_net *n, nr_t **x, const char *options)
 {
@@ -225,7 +225,7 @@ static void add_forward(const struct nr_call *k)
 static void add_backward(const struct nr_call *k) /* dx that already is dy was aliased by the plan */
 {
 	for (int i = 0; i < 2; i++)
-		if (k->want >> i & 1 && k->dx[i].p != k->dy[0].p) move_rows(&k->dx[i], &k->dy[0], k->add[i]);
+		if (k->want >> i & 1 && k->dx[i].p != k->dy[0].p) nr_rows_put(&k->dx[i], &k->dy[0], k->add[i]);
 }
 static nr_t *add_try(struct nr_net *n, nr_t **x, const char *options)
 {

@@ -14,18 +14,6 @@ static int is_tokens(struct nr_node *k, const nr_t *x)
 		nr_shape_text(x, s, sizeof s));
 }
 
-/* dx = dy, or +=, where they are not the same memory. */
-static void pass(const struct nr_view *dy, const struct nr_view *dx, int add)
-{
-	if (dx->p == dy->p) return;
-	const struct nr_blocks n = nr_blocks_of(dy, nr_packed(dy) && nr_packed(dx));
-#pragma omp parallel for schedule(static) if (dy->rows * dy->c > 16384)
-	for (int64_t q = 0; q < n.count; q++) {
-		int64_t rows, r = nr_block(&n, q, &rows);
-		nr_row_put(rows * dy->c, nr_row(dy, r), nr_row(dx, r), add);
-	}
-}
-
 /* out (T,C) = sum over samples of x (B,T,C), or +=; each value is summed by one thread, in order. */
 static void sum_samples(const struct nr_view *x, real *out, int add)
 {
@@ -64,7 +52,7 @@ static void table_forward(const struct nr_call *k)
 static void table_backward(const struct nr_call *k)
 {
 	if (k->want & 2) sum_samples(&k->dy[0], k->dx[1].p, k->add[1]);
-	if (k->want & 1) pass(&k->dy[0], &k->dx[0], k->add[0]);
+	if (k->want & 1 && k->dx[0].p != k->dy[0].p) nr_rows_put(&k->dx[0], &k->dy[0], k->add[0]);
 }
 static nr_t *table_try(struct nr_net *n, nr_t **x, const char *options)
 {

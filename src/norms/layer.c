@@ -33,6 +33,19 @@ static int sizes(struct nr_node *k, int first)   /* first: index of the weight *
 			 "one weight and one bias per channel");
 }
 
+static void norm_forward(const struct nr_call *k, const struct nr_view *x, const struct nr_view *y, real eps, int first)
+{
+	const struct nr_blocks b = nr_blocks_of(x, nr_packed(x) && nr_packed(y));
+	const struct stats s = stats_of(k, x->rows);
+	const int affine = k->node->n_in > first;
+#pragma omp parallel for schedule(static)
+	for (int64_t q = 0; q < b.count; q++) {
+		int64_t rows, r = nr_block(&b, q, &rows);
+		nr_row_active->layer_forward(rows, x->c, nr_row(x, r), x->c, affine ? k->x[first].p : NULL,
+			affine ? k->x[first + 1].p : NULL, eps, nr_row(y, r), x->c, s.mean + r, s.rstd + r);
+	}
+}
+
 /* dx (+)= the gradient through the norm, dweight and dbias folded in block order. */
 static void norm_backward(const struct nr_call *k, const struct nr_view *x, const struct nr_view *dy, const struct nr_view *dx,
 	int add, int first)
@@ -67,17 +80,7 @@ static int shape(struct nr_node *k)
 
 static void forward(const struct nr_call *k)
 {
-	const struct layer *conf = k->node->attr;
-	const struct nr_view *x = &k->x[0], *y = &k->y[0];
-	const struct nr_blocks b = nr_blocks_of(x, nr_packed(x) && nr_packed(y));
-	const struct stats s = stats_of(k, x->rows);
-	const int affine = k->node->n_in > 1;
-#pragma omp parallel for schedule(static)
-	for (int64_t q = 0; q < b.count; q++) {
-		int64_t rows, r = nr_block(&b, q, &rows);
-		nr_row_active->layer_forward(rows, x->c, nr_row(x, r), x->c, affine ? k->x[1].p : NULL, affine ? k->x[2].p : NULL,
-			conf->eps, nr_row(y, r), x->c, s.mean + r, s.rstd + r);
-	}
+	norm_forward(k, &k->x[0], &k->y[0], ((const struct layer *)k->node->attr)->eps, 1);
 }
 
 static void backward(const struct nr_call *k) { norm_backward(k, &k->x[0], &k->dy[0], &k->dx[0], k->add[0], 1); }
@@ -107,35 +110,16 @@ static void add_forward(const struct nr_call *k)
 	}
 }
 
-/* y again, from the sum and the kept statistics. */
-static void add_rebuild(const struct nr_call *k)
-{
-	const struct nr_view *sum = &k->y[0], *y = &k->y[1];
-	const struct nr_blocks n = nr_blocks_of(sum, nr_packed(sum) && nr_packed(y));
-	const struct stats s = stats_of(k, sum->rows);
-	const int affine = k->node->n_in > 2;
-#pragma omp parallel for schedule(static)
-	for (int64_t q = 0; q < n.count; q++) {
-		int64_t rows, r = nr_block(&n, q, &rows), C = sum->c;
-		nr_row_active->layer_forward(rows, C, nr_row(sum, r), C, affine ? k->x[2].p : NULL, affine ? k->x[3].p : NULL,
-			fused_conf(k->node)->eps, nr_row(y, r), C, s.mean + r, s.rstd + r);
-	}
-}
+/* y again, from the sum. */
+static void add_rebuild(const struct nr_call *k) { norm_forward(k, &k->y[0], &k->y[1], fused_conf(k->node)->eps, 2); }
 
 /* dsum = dy[0] + what comes through the norm, left in dy[0]; both inputs of the sum get it. */
 static void add_backward(const struct nr_call *k)
 {
 	const struct nr_view *dsum = &k->dy[0];
 	if (k->dy[1].p) norm_backward(k, &k->y[0], &k->dy[1], dsum, !k->dy_empty, 2);
-	for (int i = 0; i < 2; i++) {
-		if (!(k->want >> i & 1) || k->dx[i].p == dsum->p) continue;
-		const struct nr_blocks n = nr_blocks_of(dsum, nr_packed(dsum) && nr_packed(&k->dx[i]));
-#pragma omp parallel for schedule(static)
-		for (int64_t q = 0; q < n.count; q++) {
-			int64_t rows, r = nr_block(&n, q, &rows);
-			nr_row_put(rows * dsum->c, nr_row(dsum, r), nr_row(&k->dx[i], r), k->add[i]);
-		}
-	}
+	for (int i = 0; i < 2; i++)
+		if (k->want >> i & 1 && k->dx[i].p != dsum->p) nr_rows_put(&k->dx[i], dsum, k->add[i]);
 }
 
 static const struct nr_op op_add_layer = {

@@ -110,15 +110,8 @@ static void add_backward(const struct nr_call *k)
 {
 	const struct nr_view *dsum = &k->dy[0];
 	if (k->dy[1].p) norm_backward(k, &k->y[0], &k->dy[1], dsum, !k->dy_empty, 2);
-	for (int i = 0; i < 2; i++) {
-		if (!(k->want >> i & 1) || k->dx[i].p == dsum->p) continue;
-		const struct nr_blocks n = nr_blocks_of(dsum, nr_packed(dsum) && nr_packed(&k->dx[i]));
-#pragma omp parallel for schedule(static)
-		for (int64_t q = 0; q < n.count; q++) {
-			int64_t rows, r = nr_block(&n, q, &rows);
-			nr_row_put(rows * dsum->c, nr_row(dsum, r), nr_row(&k->dx[i], r), k->add[i]);
-		}
-	}
+	for (int i = 0; i < 2; i++)
+		if (k->want >> i & 1 && k->dx[i].p != dsum->p) nr_rows_put(&k->dx[i], dsum, k->add[i]);
 }
 
 static const struct nr_op op_add_rms = {
