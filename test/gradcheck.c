@@ -20,7 +20,7 @@ enum { MAXVALUES = 1 << 16, MAXLEAF = 24 };
 static int failures, checks;
 static const char *current = "";
 
-static void expect(int ok, const char *fmt, ...)
+__attribute__((format(printf, 2, 3))) static void expect(int ok, const char *fmt, ...)
 {
 	checks++;
 	if (ok) return;
