@@ -14,8 +14,6 @@
 #include "bench.h"
 #include "math/isa.h"
 
-extern char **environ;
-
 enum { MAX_ROUNDS = 100, MAX_ARGS = 32 };
 static const char *const modes[] = { "eager", "compile" };
 
@@ -182,13 +180,13 @@ static json_t *merge_own(json_t **own, int64_t n)
 
 static json_t *merge_peer(json_t **own, json_t **peer, int64_t n)
 {
-	double ratio[MAX_ROUNDS], best = num(peer[0], "ms_best") / num(own[0], "ms_best");
+	double ratio[MAX_ROUNDS];
 	json_t *all = json_array();
 	for (int64_t i = 0; i < n; i++) {
 		ratio[i] = num(peer[i], "ms") / num(own[i], "ms");
 		json_array_append_new(all, rounded(ratio[i]));
 	}
-	best = least_of(peer, n, "ms_best") / least_of(own, n, "ms_best");
+	const double best = least_of(peer, n, "ms_best") / least_of(own, n, "ms_best");
 	json_t *r = json_object();
 	json_object_set_new(r, "ms", rounded(median_of(peer, n, "ms")));
 	json_object_set_new(r, "ms_best", rounded(least_of(peer, n, "ms_best")));

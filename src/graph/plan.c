@@ -187,7 +187,7 @@ static int make(struct nr_plan *plan, struct planner *p)
 	p->grad = list(p, p->n_tensor, sizeof *p->grad);
 	p->stash = list(p, p->n_node, sizeof *p->stash);
 	p->pending = list(p, p->n_node, sizeof *p->pending);
-	if (p->err->code || (rc = nr_plan_place_values(p)) || (rc = nr_plan_place_grads(p))) return p->err->code;
+	if (p->err->code || nr_plan_place_values(p) || nr_plan_place_grads(p)) return p->err->code;
 	nr_plan_lifetimes(p);
 	nr_plan_inplace(p);
 	if ((rc = take_memory(plan, p))) return rc;
