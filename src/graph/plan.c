@@ -169,32 +169,25 @@ static int take_memory(struct nr_plan *plan, struct planner *p)
 	return 0;
 }
 
-static void *list(struct planner *p, int64_t n, size_t size)
-{
-	void *m = nr_arena_alloc(p->arena, (size_t)(n + 1) * size);
-	if (!m) nr_fail(p->err, NR_EMEMORY, "cannot plan", NULL, "out of memory");
-	return m;
-}
-
 static int make(struct nr_plan *plan, struct planner *p)
 {
 	int rc;
 	if ((rc = nr_store_seal(p->net->store, p->err)) || (rc = nr_plan_prune(p)) || (rc = nr_plan_fuse(p)) ||
 	    (rc = nr_plan_link(p)) || (rc = nr_plan_schedule(p)))
 		return rc;
-	p->value = list(p, p->n_tensor, sizeof *p->value);
-	p->again = list(p, p->n_tensor, sizeof *p->again);
-	p->grad = list(p, p->n_tensor, sizeof *p->grad);
-	p->stash = list(p, p->n_node, sizeof *p->stash);
-	p->pending = list(p, p->n_node, sizeof *p->pending);
+	p->value = nr_plan_list(p, p->n_tensor, sizeof *p->value);
+	p->again = nr_plan_list(p, p->n_tensor, sizeof *p->again);
+	p->grad = nr_plan_list(p, p->n_tensor, sizeof *p->grad);
+	p->stash = nr_plan_list(p, p->n_node, sizeof *p->stash);
+	p->pending = nr_plan_list(p, p->n_node, sizeof *p->pending);
 	if (p->err->code || nr_plan_place_values(p) || nr_plan_place_grads(p)) return p->err->code;
 	nr_plan_lifetimes(p);
 	nr_plan_inplace(p);
 	if ((rc = take_memory(plan, p))) return rc;
-	plan->instr = list(p, p->n_step, sizeof *plan->instr);
-	plan->commit = list(p, p->n_node, sizeof *plan->commit);
-	plan->first_write = list(p, p->n_tensor, sizeof *plan->first_write);
-	uint8_t *written = list(p, p->n_tensor, 1);
+	plan->instr = nr_plan_list(p, p->n_step, sizeof *plan->instr);
+	plan->commit = nr_plan_list(p, p->n_node, sizeof *plan->commit);
+	plan->first_write = nr_plan_list(p, p->n_tensor, sizeof *plan->first_write);
+	uint8_t *written = nr_plan_list(p, p->n_tensor, 1);
 	if (p->err->code) return p->err->code;
 	resolve(plan, p, written);
 	count(plan, p);

@@ -79,6 +79,7 @@ struct nr_plan {
 };
 
 /* plan_list.c */
+void *nr_plan_list(struct planner *, int64_t count, size_t size);    /* zeroed, lives with the plan; NULL sets the error */
 int nr_plan_prune(struct planner *);
 int nr_plan_fuse(struct planner *);
 int nr_plan_link(struct planner *);         /* made_by, used_by, need_grad, reached, back */

@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-static void *list(struct planner *p, int64_t count, size_t size)
+void *nr_plan_list(struct planner *p, int64_t count, size_t size)
 {
 	void *m = nr_arena_alloc(p->arena, (size_t)(count ? count : 1) * size);
 	if (!m) nr_fail(p->err, NR_EMEMORY, "cannot plan", NULL, "out of memory");
@@ -16,10 +16,10 @@ static int is_output(const struct planner *p, const nr_t *t) { return t == p->lo
 int nr_plan_prune(struct planner *p)
 {
 	struct nr_net *n = p->net;
-	uint8_t *needed = list(p, n->n_tensor, 1);
-	p->node = list(p, n->n_node, sizeof *p->node);
+	uint8_t *needed = nr_plan_list(p, n->n_tensor, 1);
+	p->node = nr_plan_list(p, n->n_node, sizeof *p->node);
 	if (!needed || !p->node) return NR_EMEMORY;
-	uint8_t *keep = list(p, n->n_node, 1);
+	uint8_t *keep = nr_plan_list(p, n->n_node, 1);
 	if (!keep) return NR_EMEMORY;
 	for (int32_t i = n->n_node - 1; i >= 0; i--) {
 		const struct nr_node *k = n->node[i];
@@ -42,8 +42,8 @@ static const struct nr_op *fused_op(const struct nr_node *consumer, const struct
 
 static struct nr_node *fuse_pair(struct planner *p, const struct nr_node *a, const struct nr_node *b, const struct nr_op *op)
 {
-	struct nr_node *k = list(p, 1, sizeof *k);
-	struct nr_fused_attr *attr = list(p, 1, sizeof *attr);
+	struct nr_node *k = nr_plan_list(p, 1, sizeof *k);
+	struct nr_fused_attr *attr = nr_plan_list(p, 1, sizeof *attr);
 	if (!k || !attr) return NULL;
 	*attr = (struct nr_fused_attr){ a->attr, b->attr, a->n_in };
 	*k = *b;
@@ -66,7 +66,7 @@ int nr_plan_fuse(struct planner *p)
 {
 	const char *env = getenv("NORMA_FUSE");
 	if (p->flags & NR_PLAN_NO_FUSE || (env && !strcmp(env, "0"))) return 0;
-	int32_t *at = list(p, p->net->n_tensor, sizeof *at); /* node that makes a tensor; -1 leaf */
+	int32_t *at = nr_plan_list(p, p->net->n_tensor, sizeof *at); /* node that makes a tensor; -1 leaf */
 	if (!at) return NR_EMEMORY;
 	const int32_t n_tensor = p->net->n_tensor;
 	for (int32_t i = 0; i < n_tensor; i++) at[i] = -1;
@@ -100,21 +100,21 @@ int nr_plan_link(struct planner *p)
 {
 	p->n_tensor = p->net->n_tensor;
 	const int32_t T = p->n_tensor;
-	int32_t *uses = list(p, T, sizeof *uses);
-	p->made_by = list(p, T, sizeof *p->made_by);
-	p->used_by = list(p, T, sizeof *p->used_by);
-	p->need_grad = list(p, T, 1);
-	p->reached = list(p, T, 1);
-	p->back = list(p, p->n_node, 1);
-	p->back_time = list(p, p->n_node, sizeof *p->back_time);
-	p->rebuild = list(p, p->n_node, 1);
+	int32_t *uses = nr_plan_list(p, T, sizeof *uses);
+	p->made_by = nr_plan_list(p, T, sizeof *p->made_by);
+	p->used_by = nr_plan_list(p, T, sizeof *p->used_by);
+	p->need_grad = nr_plan_list(p, T, 1);
+	p->reached = nr_plan_list(p, T, 1);
+	p->back = nr_plan_list(p, p->n_node, 1);
+	p->back_time = nr_plan_list(p, p->n_node, sizeof *p->back_time);
+	p->rebuild = nr_plan_list(p, p->n_node, 1);
 	if (!uses || !p->made_by || !p->used_by || !p->need_grad || !p->reached || !p->back || !p->back_time || !p->rebuild)
 		return NR_EMEMORY;
 	for (int32_t i = 0; i < T; i++) p->made_by[i] = -1;
 	for (int32_t i = 0; i < p->n_node; i++)
 		for (int j = 0; j < p->node[i]->n_in; j++) uses[p->node[i]->in[j]->id]++;
 	for (int32_t i = 0; i < T; i++) {
-		p->used_by[i] = list(p, uses[i] + 1, sizeof **p->used_by);
+		p->used_by[i] = nr_plan_list(p, uses[i] + 1, sizeof **p->used_by);
 		if (!p->used_by[i]) return NR_EMEMORY;
 		uses[i] = 0;
 	}
@@ -197,8 +197,8 @@ static void choose_rebuilds(struct planner *p)
 int nr_plan_schedule(struct planner *p)
 {
 	if (p->flags & NR_PLAN_TRAIN && p->flags & NR_PLAN_REBUILD) choose_rebuilds(p);
-	p->step = list(p, 3 * (int64_t)p->n_node + 1, sizeof *p->step);
-	uint8_t *done = list(p, p->n_node, 1);
+	p->step = nr_plan_list(p, 3 * (int64_t)p->n_node + 1, sizeof *p->step);
+	uint8_t *done = nr_plan_list(p, p->n_node, 1);
 	if (!p->step || !done) return NR_EMEMORY;
 	for (int32_t i = 0; i < p->n_node; i++) p->step[p->n_step++] = (struct step){ STEP_FORWARD, i };
 	p->n_forward = p->n_step;

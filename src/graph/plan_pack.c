@@ -7,11 +7,8 @@ int32_t nr_buffer_make(struct planner *p, int64_t bytes, const char *what, const
 {
 	if (p->n_buf == p->cap_buf) {
 		const int32_t cap = p->cap_buf ? p->cap_buf * 2 : 512;
-		struct buffer *more = nr_arena_alloc(p->arena, (size_t)cap * sizeof *more);
-		if (!more) {
-			nr_fail(p->err, NR_EMEMORY, "cannot plan", NULL, "out of memory");
-			return 0; /* the error is seen after the pass */
-		}
+		struct buffer *more = nr_plan_list(p, cap, sizeof *more);
+		if (!more) return 0; /* the error is seen after the pass */
 		if (p->n_buf) memcpy(more, p->buf, (size_t)p->n_buf * sizeof *more);
 		p->buf = more;
 		p->cap_buf = cap;
@@ -122,9 +119,8 @@ static int lower_first(const void *a, const void *b)
 /* Largest first, each at the lowest offset that is free during its life. */
 int64_t nr_plan_pack(struct planner *p)
 {
-	struct buffer **order = nr_arena_alloc(p->arena, (size_t)(p->n_buf + 1) * sizeof *order);
-	struct buffer **near = nr_arena_alloc(p->arena, (size_t)(p->n_buf + 1) * sizeof *near);
-	if (!order || !near) return nr_fail(p->err, NR_EMEMORY, "cannot plan", NULL, "out of memory");
+	struct buffer **order = nr_plan_list(p, p->n_buf, sizeof *order), **near = nr_plan_list(p, p->n_buf, sizeof *near);
+	if (!order || !near) return NR_EMEMORY;
 	int32_t n = 0;
 	for (int32_t b = 0; b < p->n_buf; b++)
 		if (p->buf[b].root == b && p->buf[b].first <= p->buf[b].last) order[n++] = &p->buf[b];
