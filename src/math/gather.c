@@ -68,24 +68,26 @@ void nr_scatter(int64_t n, int64_t C, real *dtable, int64_t rows, const int32_t 
 	}
 }
 
-void nr_gather_tokens(int64_t B, int64_t T, int64_t n, int64_t C, const real *x, const int32_t *index, real *y, int add)
+void nr_gather_tokens(int64_t B, int64_t T, int64_t n, int64_t C, const real *x, int64_t sx, const int32_t *index, real *y,
+	int64_t sy, int add)
 {
 #pragma omp parallel for schedule(static) if (B * n * C > SMALL)
-	for (int64_t i = 0; i < B * n; i++) take(C, x + i / n * T * C, T, index[i], y + i * C, add);
+	for (int64_t i = 0; i < B * n; i++) take(C, x + i / n * sx, T, index[i], y + i / n * sy + i % n * C, add);
 }
 
-void nr_scatter_tokens(int64_t B, int64_t T, int64_t n, int64_t C, real *dx, const int32_t *index, const real *dy, int add)
+void nr_scatter_tokens(int64_t B, int64_t T, int64_t n, int64_t C, real *dx, int64_t sx, const int32_t *index,
+	const real *dy, int64_t sy, int add)
 {
 	const int64_t parts = (C + COLS - 1) / COLS;
 #pragma omp parallel for schedule(static) if (B * T * C > SMALL)
 	for (int64_t t = 0; t < B * parts; t++) {
 		const int64_t b = t / parts, c = t % parts * COLS, len = nr_min64(COLS, C - c);
-		real *d = dx + b * T * C + c;
+		real *d = dx + b * sx + c;
 		if (!add)
 			for (int64_t r = 0; r < T; r++) memset(d + r * C, 0, (size_t)len * sizeof(real));
 		for (int64_t i = 0; i < n; i++) {
 			const int32_t r = index[b * n + i];
-			if (inside(r, T)) nr_row_add(len, d + r * C, dy + (b * n + i) * C + c, d + r * C);
+			if (inside(r, T)) nr_row_add(len, d + r * C, dy + b * sy + i * C + c, d + r * C);
 		}
 	}
 }

@@ -19,9 +19,11 @@ void nr_scatter(int64_t n, int64_t C, real *dtable, int64_t rows, const int32_t 
 	int add, void *scratch);
 size_t nr_scatter_scratch(int64_t n, int64_t rows);
 
-/* y (B,n,C) = x (B,T,C) at index (B,n), per sample. */
-void nr_gather_tokens(int64_t B, int64_t T, int64_t n, int64_t C, const real *x, const int32_t *index, real *y, int add);
+/* y (B,n,C) = x (B,T,C) at index (B,n), per sample; samples of x and y begin sx and sy values apart. */
+void nr_gather_tokens(int64_t B, int64_t T, int64_t n, int64_t C, const real *x, int64_t sx, const int32_t *index, real *y,
+	int64_t sy, int add);
 /* dx (B,T,C), overwritten or added to; indices may repeat. */
-void nr_scatter_tokens(int64_t B, int64_t T, int64_t n, int64_t C, real *dx, const int32_t *index, const real *dy, int add);
+void nr_scatter_tokens(int64_t B, int64_t T, int64_t n, int64_t C, real *dx, int64_t sx, const int32_t *index,
+	const real *dy, int64_t sy, int add);
 
 #endif

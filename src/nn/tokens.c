@@ -4,6 +4,7 @@
  * tokens that are not special. Indices outside their range read zeros (or the mask token) and send no gradient. */
 #include "graph/blocks.h"
 #include "math/pool.h"
+#include "math/gather.h"
 #include "math/row.h"
 #include "nn/op.h"
 
@@ -156,27 +157,13 @@ static int take_shape(struct nr_node *k)
 static void take_forward(const struct nr_call *k)
 {
 	const struct nr_view *x = &k->x[0], *y = &k->y[0];
-	const int32_t *index = nr_ints(&k->x[1]);
-	const size_t bytes = (size_t)x->c * sizeof(real);
-#pragma omp parallel for schedule(static) if (y->rows * y->c > 16384)
-	for (int64_t r = 0; r < y->rows; r++) {
-		if (index[r] < 0 || index[r] >= x->t) memset(nr_row(y, r), 0, bytes);
-		else memcpy(nr_row(y, r), nr_row(x, r / y->t * x->t + index[r]), bytes);
-	}
+	nr_gather_tokens(y->rows / y->t, x->t, y->t, x->c, x->p, x->bs, nr_ints(&k->x[1]), y->p, y->bs, 0);
 }
 static void take_backward(const struct nr_call *k)
 {
 	const struct nr_view *dx = &k->dx[0], *dy = &k->dy[0];
-	const int32_t *index = nr_ints(&k->x[1]);
-	const int64_t T = dx->t, K = dy->t, samples = dx->rows / T;
-	if (!(k->want & 1)) return;
-#pragma omp parallel for schedule(static) if (dx->rows * dx->c > 16384)
-	for (int64_t b = 0; b < samples; b++) {
-		if (!k->add[0]) memset(nr_row(dx, b * T), 0, (size_t)(T * dx->c) * sizeof(real));
-		for (int64_t r = b * K; r < (b + 1) * K; r++)
-			if (index[r] >= 0 && index[r] < T)
-				nr_row_axpy(dx->c, 1, nr_row(dy, r), nr_row(dx, b * T + index[r]));
-	}
+	if (k->want & 1)
+		nr_scatter_tokens(dx->rows / dx->t, dx->t, dy->t, dx->c, dx->p, dx->bs, nr_ints(&k->x[1]), dy->p, dy->bs, k->add[0]);
 }
 static nr_t *take_try(struct nr_net *n, nr_t **x, const char *options)
 {

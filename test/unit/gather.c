@@ -89,7 +89,7 @@ static void tokens_are_taken_per_sample_and_given_back(void **state)
 		real *x = values(B * T * C), *y = values(B * n * C), *dy = values(B * n * C), *start = values(B * T * C);
 		int32_t *id = indices(B * n, T);   /* some repeat */
 		id[2] = (int32_t)T;
-		nr_gather_tokens(B, T, n, C, x, id, y, 0);
+		nr_gather_tokens(B, T, n, C, x, T * C, id, y, n * C, 0);
 		for (int64_t i = 0; i < B * n; i++)
 			for (int64_t c = 0; c < C; c++)
 				assert_true(y[i * C + c] == (i == 2 ? 0 : x[(i / n * T + id[i]) * C + c]));
@@ -100,7 +100,7 @@ static void tokens_are_taken_per_sample_and_given_back(void **state)
 			for (int threads = 1; threads <= 3; threads++) {
 				real *d = copy_of(start, B * T * C);
 				omp_set_num_threads(threads);
-				nr_scatter_tokens(B, T, n, C, d, id, dy, add);
+				nr_scatter_tokens(B, T, n, C, d, T * C, id, dy, n * C, add);
 				assert_same_bits(d, want, B * T * C);
 				free(d);
 			}
