@@ -9,6 +9,8 @@ enum nr_norm_needs { NR_NEED_GRID = 1, NR_NEED_HEADS = 2, NR_NEED_BATCH = 4 };
 struct nr_norm {
 	const char *name, *alias;           /* "layer", "ln" (NULL: none) */
 	const char *title, *cite, *equation;
+	const char *about;                  /* a few sentences: what its statistics see and what sets it apart */
+	const char *const *laws;            /* "dtn:lam=1 = layer": what `norma prove` shows of it; ends with NULL, or NULL */
 	uint32_t needs;
 	size_t conf_size;
 	const struct nr_option *options;

@@ -6,7 +6,7 @@
 
 #include "graph/blocks.h"
 #include "math/row.h"
-#include "norma/norm.h"
+#include "norms/norms.h"
 
 struct layer { float eps; bool affine; };
 
@@ -130,18 +130,11 @@ static const struct nr_op op_add_layer = {
 
 static const struct nr_fuse fuse[] = { { "add", &op_add_layer }, { NULL, NULL } };
 
-static nr_t *build(struct nr_net *n, nr_t *x, const void *conf);
-
-static nr_t *try_case(struct nr_net *n, nr_t **x, const char *text)
-{
-	struct layer conf;
-	nr_option_defaults(options, &conf);
-	nr_option_parse(options, &conf, text, nr_net_arena(n), NULL);
-	return build(n, x[0], &conf);
-}
+static nr_t *try_case(struct nr_net *n, nr_t **x, const char *text) { return nr_norm_try(n, &nr_norm_layer, x, text); }
 
 static const struct nr_case cases[] = {
-	{ "2x5x12", "eps=1e-6" }, { "3x1x7", "eps=0.1" }, { "1x70x3", "affine=0" }, { "1x1x2", "eps=0.5" }, { NULL, NULL },
+	{ "2x5x12", "eps=1e-6" }, { "3x1x7", "eps=0.1" }, { "1x70x3", "affine=0" }, { "1x1x2", "eps=0.5" },
+	{ "2x5x12 2x5x12", "sum | eps=1e-3" }, { NULL, NULL },
 };
 
 static const struct nr_op op = {

@@ -1,11 +1,7 @@
 /* The registry of normalizations. */
 #include "base/mem.h"
 #include "base/str.h"
-#include "norma/norm.h"
-
-#define NORM(name) extern const struct nr_norm nr_norm_##name;
-#include "norms/norms.def"
-#undef NORM
+#include "norms/norms.h"
 
 #define NORM(name) &nr_norm_##name,
 static const struct nr_norm *const norms[] = {

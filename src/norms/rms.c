@@ -6,7 +6,7 @@
 
 #include "graph/blocks.h"
 #include "math/row.h"
-#include "norma/norm.h"
+#include "norms/norms.h"
 
 struct rms { float eps; bool affine; };
 
@@ -123,21 +123,11 @@ static const struct nr_op op_add_rms = {
 
 static const struct nr_fuse fuse[] = { { "add", &op_add_rms }, { NULL, NULL } };
 
-static nr_t *build(struct nr_net *n, nr_t *x, const void *conf);
-
-/* "sum": after a residual sum, so that the fused pair is tried, too. */
-static nr_t *try_case(struct nr_net *n, nr_t **x, const char *text)
-{
-	struct rms conf;
-	const int sum = !strncmp(text, "sum ", 4);
-	nr_option_defaults(options, &conf);
-	nr_option_parse(options, &conf, text + 4 * sum, nr_net_arena(n), NULL);
-	return build(n, sum ? nr_add(n, x[0], x[1]) : x[0], &conf);
-}
+static nr_t *try_case(struct nr_net *n, nr_t **x, const char *text) { return nr_norm_try(n, &nr_norm_rms, x, text); }
 
 static const struct nr_case cases[] = {
 	{ "2x5x12", "eps=1e-6" }, { "3x1x7", "eps=0.1" }, { "1x70x3", "affine=0" }, { "1x1x1", "eps=0.5" },
-	{ "2x5x12 2x5x12", "sum eps=1e-3" }, { "1x70x3 1x70x3", "sum affine=0" }, { NULL, NULL },
+	{ "2x5x12 2x5x12", "sum | eps=1e-3" }, { "1x70x3 1x70x3", "sum | affine=0" }, { NULL, NULL },
 };
 
 static const struct nr_op op = {
