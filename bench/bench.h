@@ -11,7 +11,7 @@
 #include <stdbool.h>
 
 #include "base/json.h"
-#include "norma/graph.h"
+#include "norma/norm.h"
 #include "norma/train.h"
 
 /* ---- cases ---- */
@@ -35,6 +35,7 @@ struct bench_model {
 	nr_t *(*train)(struct nr_net *, const struct bench_size *, struct bench_inputs *);      /* the loss */
 	nr_t *(*infer)(struct nr_net *, const struct bench_size *, struct bench_inputs *);      /* the output */
 	double (*flops)(const struct bench_size *, bool train);         /* of one forward: products only */
+	struct nr_norm_defaults norms;
 	/* What a training step draws for itself, as the peer does inside its step; NULL: nothing. */
 	void (*draw)(const struct bench_size *, const struct bench_inputs *, const struct nr_plan *, int64_t step);
 };
@@ -47,14 +48,19 @@ struct bench_case {
 extern const struct bench_case bench_cases[];    /* ends with a NULL name */
 extern const struct bench_model bench_vit, bench_mae;
 
-struct bench_target { const struct bench_case *of; const struct bench_size *size; bool train, tiny; };
+struct bench_target {
+	const struct bench_case *of;
+	const struct bench_size *size;
+	bool train, tiny;
+	const char *norm;                       /* norm plan; NULL: the model's own */
+};
 /* "CASE", "CASE/train" or "CASE/infer"; the bare name means train. Unknown names come with the nearest. */
 int bench_target_parse(struct bench_target *, const char *text, bool tiny, struct nr_error *);
 const char *bench_target_text(const struct bench_target *, char *buf, size_t size);
 
 /* What the models share (block.c). */
 int64_t bench_patches(const struct bench_size *);
-nr_t *bench_block(struct nr_net *, const char *norm, nr_t *x, int64_t heads);
+nr_t *bench_blocks(struct nr_net *, nr_t *x, int64_t depth, int64_t heads);
 double bench_block_flops(double batch, double tokens, double dim);
 
 /* ---- one case, ready to run (run.c) ---- */
@@ -85,6 +91,7 @@ struct bench_options {
 	int64_t rounds;
 	int32_t peer;                           /* enum bench_peer */
 	bool json, tiny, profile;
+	struct nr_list norm, shapes;            /* of `bench norms`; empty: all of them */
 };
 enum bench_peer { BENCH_NONE, BENCH_EAGER, BENCH_COMPILE, BENCH_BOTH };
 
@@ -106,6 +113,26 @@ int bench_profile(const struct bench_target *, int64_t steps, FILE *, struct nr_
 /* The record of bench_measure plus peer, peer_ms, peer_ms_best, ratio, peer_rss_mib, rss_share (of the faster peer),
  * and "peers": the same for each mode asked for. */
 json_t *bench_compare(const struct bench_target *, const struct bench_options *, int threads, struct nr_error *);
+
+enum { BENCH_MAX_ROUNDS = 100 };
+/* Runs a program and returns the lines of its output that are JSON objects, as an array (spawn.c). */
+json_t *bench_records(char *const argv[], struct nr_error *);
+/* A file of the source tree, and the Python that has PyTorch; both buffers have `size` bytes. */
+int bench_find_peer(const char *relative, char *script, char *python, size_t size, struct nr_error *);
+
+/* ---- normalizations (norms.c, norms_run.c) ---- */
+
+struct bench_shape { int64_t B, T, C; };
+int bench_shape_parse(struct bench_shape *, const char *text, struct nr_error *);
+/* Special tokens, grid and heads as the peer's script takes them: T = n^2 or 1 + n^2, else the squarest grid; heads of
+ * 64 channels. separate: at least one special token. */
+struct nr_tokens bench_tokens(struct bench_shape, bool separate);
+
+struct bench_times { double forward, both; };   /* seconds, medians; forward 0: the norm does nothing */
+/* Forward alone and forward with backward of one norm, each for so many seconds. */
+int bench_norm_time(const char *text, struct bench_shape, bool tiny, double seconds, struct bench_times *, struct nr_error *);
+double bench_copy_time(struct bench_shape, bool tiny, double seconds);          /* 0 when out of memory */
+int bench_norms(const struct bench_options *, int threads, struct nr_error *);
 
 /* ---- others ---- */
 

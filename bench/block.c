@@ -1,9 +1,6 @@
-/* The transformer block that both models are made of, with timm's names. Vaswani et al. arXiv:1706.03762, pre-norm.
- *
- *   x = x + proj(attention(qkv(norm1(x))));  x = x + fc2(gelu(fc1(norm2(x)))) */
+/* The stack of transformer blocks that both models are made of. */
 #include "bench.h"
-#include "norma/nn.h"
-#include "norma/norm.h"
+#include "models/block.h"
 
 enum { MLP = 4 }; /* the width of the MLP over that of the tokens */
 
@@ -12,23 +9,15 @@ int64_t bench_patches(const struct bench_size *s)
 	return s->image / s->patch * (s->image / s->patch);
 }
 
-static nr_t *attention(struct nr_net *n, nr_t *x, int64_t heads)
+/* blocks.0, blocks.1, ... and the final norm. */
+nr_t *bench_blocks(struct nr_net *n, nr_t *x, int64_t depth, int64_t heads)
 {
-	const int64_t dim = x ? nr_cols(x) : 0;
-	nr_t *y = nr_attention(n, nr_linear(n, "attn.qkv", x, 3 * dim), heads);
-	return nr_linear(n, "attn.proj", y, dim);
-}
-
-static nr_t *mlp(struct nr_net *n, nr_t *x)
-{
-	const int64_t dim = x ? nr_cols(x) : 0;
-	return nr_linear(n, "mlp.fc2", nr_linear_gelu(n, "mlp.fc1", x, MLP * dim), dim);
-}
-
-nr_t *bench_block(struct nr_net *n, const char *norm, nr_t *x, int64_t heads)
-{
-	x = nr_add(n, x, attention(n, nr_norm_make(n, "norm1", norm, x), heads));
-	return nr_add(n, x, mlp(n, nr_norm_make(n, "norm2", norm, x)));
+	const struct nr_block b = { .heads = heads, .hidden = MLP * (x ? nr_cols(x) : 0) };
+	for (int64_t i = 0; i < depth; i++) {
+		nr_push_nth(n, "blocks", i, depth);
+		x = nr_pop(n, nr_block(n, x, &b));
+	}
+	return nr_norm(n, "final", x);
 }
 
 /* qkv 3, proj 1, fc1 and fc2 MLP each, in units of dim^2 per token; then scores and values. */

@@ -317,13 +317,13 @@ static void name_params(struct hand *h, const struct nr_store *s)
 	h->pos = param(h, s, "", "pos_embed", "");
 	h->embed = linear(h, s, "", "patch_embed.proj", h->s.channels * h->s.patch * h->s.patch, C);
 	h->head = linear(h, s, "", "head", C, h->s.classes);
-	name_norm(h, s, &h->norm, "", "norm");
+	name_norm(h, s, &h->norm, "", "final");
 	for (int64_t i = 0; i < h->s.depth; i++) {
 		struct block *k = &h->block[i];
 		char scope[32];
 		snprintf(scope, sizeof scope, "blocks.%d.", (int)i);
-		name_norm(h, s, &k->norm1, scope, "norm1");
-		name_norm(h, s, &k->norm2, scope, "norm2");
+		name_norm(h, s, &k->norm1, scope, "attn.in");
+		name_norm(h, s, &k->norm2, scope, "mlp.in");
 		k->qkv = linear(h, s, scope, "attn.qkv", C, 3 * C);
 		k->proj = linear(h, s, scope, "attn.proj", C, C);
 		k->fc1 = linear(h, s, scope, "mlp.fc1", C, MLP * C);

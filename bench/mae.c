@@ -7,20 +7,9 @@
 #include "norma/nn.h"
 #include "norma/norm.h"
 
-#define NORM_BLOCK "layer:eps=1e-6" /* timm's Block */
-#define NORM_END "layer:eps=1e-5"   /* nn.LayerNorm */
 enum { MAX_PATCHES = 1024, MASK_SEED = 0x3a5c, MASK_STREAM = 1 };
 
 static int64_t kept_patches(const struct bench_size *s) { return (int64_t)((double)bench_patches(s) * s->keep); }
-
-static nr_t *stack(struct nr_net *n, const char *name, nr_t *x, int64_t depth, int64_t heads)
-{
-	for (int64_t i = 0; i < depth; i++) {
-		nr_push(n, "%s.%d", name, (int)i);
-		x = nr_pop(n, bench_block(n, NORM_BLOCK, x, heads));
-	}
-	return x;
-}
 
 /* Patches with their places; kept NULL: all of them. The class token has place 0 and comes first. */
 static nr_t *embed(struct nr_net *n, const struct bench_size *s, struct bench_inputs *in, nr_t *kept)
@@ -28,20 +17,16 @@ static nr_t *embed(struct nr_net *n, const struct bench_size *s, struct bench_in
 	in->image = nr_input(n, "image", NR_REAL, 4, s->batch, s->channels, s->image, s->image);
 	nr_t *cls = nr_param(n, "cls", NR_ZEROS, 3, (int64_t)1, (int64_t)1, s->dim);
 	nr_t *pos = nr_param(n, "pos", NR_NORMAL_02, 3, (int64_t)1, bench_patches(s) + 1, s->dim);
-	nr_t *x = nr_patch_embed(n, "embed", in->image, s->patch, s->dim);
-	x = nr_add_table(n, x, nr_span(n, pos, 1, NR_END));
+	nr_t *x = nr_norm(n, "patch.in", nr_patches(n, in->image, s->patch, NR_PATCH_CHANNEL_ROW_COL));
+	x = nr_norm(n, "patch.out", nr_patch_linear(n, "embed", x, s->patch, s->dim));
+	x = nr_norm(n, "patch.pos", nr_add_table(n, x, nr_span(n, pos, 1, NR_END)));
 	if (kept) x = nr_take_tokens(n, x, kept);
 	return nr_prepend(n, nr_add(n, cls, nr_span(n, pos, 0, 1)), x);
 }
 
-static nr_t *encode(struct nr_net *n, const struct bench_size *s, nr_t *x)
-{
-	return nr_norm_make(n, "norm", NORM_END, stack(n, "blocks", x, s->depth, s->heads));
-}
-
 static nr_t *mae_features(struct nr_net *n, const struct bench_size *s, struct bench_inputs *in)
 {
-	return encode(n, s, embed(n, s, in, NULL));
+	return bench_blocks(n, embed(n, s, in, NULL), s->depth, s->heads);
 }
 
 static nr_t *mae_loss(struct nr_net *n, const struct bench_size *s, struct bench_inputs *in)
@@ -51,12 +36,13 @@ static nr_t *mae_loss(struct nr_net *n, const struct bench_size *s, struct bench
 	in->restore = nr_input(n, "restore", NR_I32, 2, s->batch, N + 1);
 	in->weight = nr_input(n, "weight", NR_REAL, 2, s->batch, N);
 
-	nr_t *x = encode(n, s, embed(n, s, in, in->kept));
+	nr_t *x = bench_blocks(n, embed(n, s, in, in->kept), s->depth, s->heads);
 
 	x = nr_linear(n, "dembed", x, C);
 	x = nr_restore_tokens(n, x, nr_param(n, "mask", NR_ZEROS, 3, (int64_t)1, (int64_t)1, C), in->restore);
 	x = nr_add_table(n, x, nr_param(n, "dpos", NR_NORMAL_02, 3, (int64_t)1, N + 1, C));
-	x = nr_norm_make(n, "dnorm", NORM_END, stack(n, "dblocks", x, s->decoder_depth, s->decoder_heads));
+	nr_push(n, "decoder");
+	x = nr_pop(n, bench_blocks(n, x, s->decoder_depth, s->decoder_heads));
 	x = nr_linear(n, "pred", x, s->patch * s->patch * s->channels);
 
 	nr_t *target = nr_patches(n, in->image, s->patch, NR_PATCH_ROW_COL_CHANNEL);
@@ -115,4 +101,5 @@ static double mae_flops(const struct bench_size *s, bool train)
 const struct bench_model bench_mae = { .train = mae_loss,
 	.infer = mae_features,
 	.flops = mae_flops,
-	.draw = draw_mask };
+	.draw = draw_mask,
+	.norms = { .norm = "layer", .placement = "pre", .eps = 1e-6 } };

@@ -1,110 +1,15 @@
 /* Us against PyTorch in one run: rounds of ours, eager, compile, each in a process of its own, so that peak memory is
  * honest and no thread team of one disturbs the other. A ratio is taken within a round; the median of rounds counts. */
 #include <errno.h>
-#include <fcntl.h>
-#include <spawn.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "base/progress.h"
-#include "base/str.h"
 #include "bench.h"
 #include "math/isa.h"
 
-enum { MAX_ROUNDS = 100, MAX_ARGS = 32 };
+enum { MAX_ROUNDS = BENCH_MAX_ROUNDS, MAX_ARGS = 32 };
 static const char *const modes[] = { "eager", "compile" };
-
-static int spawn_failed(const char *program, int code, struct nr_error *err)
-{
-	return nr_fail(err, NR_EIO, "cannot run", program, "%s", strerror(code));
-}
-
-/* The last line that the program wrote to its error stream. */
-static void last_line(int fd, char *buf, size_t size)
-{
-	const off_t end = lseek(fd, 0, SEEK_END), from = end > (off_t)size - 1 ? end - (off_t)size + 1 : 0;
-	const ssize_t n = pread(fd, buf, size - 1, from);
-	buf[n > 0 ? n : 0] = 0;
-	size_t length = strlen(buf);
-	while (length && buf[length - 1] == '\n') buf[--length] = 0;
-	const char *start = strrchr(buf, '\n');
-	if (start) memmove(buf, start + 1, strlen(start));
-}
-
-/* Standard output of a program as text. Its error stream is shown only if it fails. */
-static int output_of(char *const argv[], struct nr_str *out, struct nr_error *err)
-{
-	int fd[2], status = 0, code;
-	const int log = memfd_create("stderr", MFD_CLOEXEC);
-	if (log < 0) return spawn_failed(argv[0], errno, err);
-	if (pipe2(fd, O_CLOEXEC)) {
-		close(log);
-		return spawn_failed(argv[0], errno, err);
-	}
-	pid_t pid;
-	posix_spawn_file_actions_t act;
-	posix_spawn_file_actions_init(&act);
-	posix_spawn_file_actions_adddup2(&act, fd[1], STDOUT_FILENO);
-	posix_spawn_file_actions_adddup2(&act, log, STDERR_FILENO);
-	code = posix_spawn(&pid, argv[0], &act, NULL, argv, environ);
-	posix_spawn_file_actions_destroy(&act);
-	close(fd[1]);
-	char buf[4096];
-	for (ssize_t n; !code && (n = read(fd[0], buf, sizeof buf)) > 0;) nr_str_add_n(out, buf, (size_t)n);
-	close(fd[0]);
-	if (code) spawn_failed(argv[0], code, err);
-	else if (waitpid(pid, &status, 0) < 0) code = spawn_failed(argv[0], errno, err);
-	else if (status) {
-		last_line(log, buf, 512);
-		code = nr_fail(err, NR_EIO, "the program failed", argv[0], "%s", buf[0] ? buf : "it said nothing");
-	}
-	close(log);
-	return code;
-}
-
-/* The last line of the output as JSON. */
-static json_t *record_of(char *const argv[], struct nr_error *err)
-{
-	struct nr_str out = { 0 };
-	json_t *r = NULL;
-	if (!output_of(argv, &out, err)) {
-		while (out.len && out.text[out.len - 1] == '\n') out.text[--out.len] = 0;
-		const char *line = out.len ? strrchr(out.text, '\n') : NULL;
-		line = line ? line + 1 : nr_str_text(&out);
-		r = nr_json_parse(line, strlen(line), argv[1], err);
-	}
-	nr_str_release(&out);
-	return r;
-}
-
-/* Paths relative to the source tree: that of the working folder, or the one that holds build/bin/norma. */
-static int find_file(const char *relative, char *buf, size_t size)
-{
-	snprintf(buf, size, "%s", relative);
-	if (!access(buf, R_OK)) return 0;
-	char exe[512];
-	const ssize_t n = readlink("/proc/self/exe", exe, sizeof exe - 1);
-	if (n <= 0) return -1;
-	exe[n] = 0;
-	for (int up = 0; up < 3; up++) {
-		char *slash = strrchr(exe, '/');
-		if (slash) *slash = 0;
-	}
-	snprintf(buf, size, "%s/%s", exe, relative);
-	return access(buf, R_OK);
-}
-
-static int find_python(char *buf, size_t size, struct nr_error *err)
-{
-	const char *where = getenv("NORMA_PEERS");
-	if (where && *where) snprintf(buf, size, "%s/bin/python", where);
-	if (!(where && *where ? access(buf, X_OK) : find_file(".peers/bin/python", buf, size))) return NR_OK;
-	nr_fail(err, NR_EIO, "cannot find the peers", where && *where ? where : ".peers", "no bin/python there");
-	return nr_hint(err, "run scripts/setup-peers, or set NORMA_PEERS");
-}
 
 struct work {
 	const struct bench_target *target;
@@ -112,6 +17,16 @@ struct work {
 	int threads;
 	char name[128], threads_text[16], seconds[32], python[1024], script[1024];
 };
+
+/* Programs may write more than one record; the last one is asked for. */
+static json_t *last_record(char *const argv[], struct nr_error *err)
+{
+	json_t *all = bench_records(argv, err), *r = NULL;
+	if (all && !(r = json_incref(json_array_get(all, json_array_size(all) - 1))))
+		nr_fail(err, NR_EFORMAT, "no record from", argv[1], "it wrote nothing");
+	json_decref(all);
+	return r;
+}
 
 static json_t *run_own(struct work *w, struct nr_error *err)
 {
@@ -121,7 +36,7 @@ static json_t *run_own(struct work *w, struct nr_error *err)
 	snprintf(set, sizeof set, "%s", nr_isa_name(nr_isa_active()));
 	char *argv[] = { exe, bench, step, w->name, json, threads, w->threads_text, seconds, w->seconds, isa, set,
 			 w->target->tiny ? tiny : NULL, NULL };
-	return record_of(argv, err);
+	return last_record(argv, err);
 }
 
 static json_t *run_peer(struct work *w, const char *mode, struct nr_error *err)
@@ -134,7 +49,7 @@ static json_t *run_peer(struct work *w, const char *mode, struct nr_error *err)
 	char *word = strtok_r(words, " ", &save);   /* the script's own name */
 	while (word && n < MAX_ARGS && (word = strtok_r(NULL, " ", &save))) argv[n++] = word;
 	argv[n] = NULL;
-	return record_of(argv, err);
+	return last_record(argv, err);
 }
 
 static double num(const json_t *r, const char *key) { return json_number_value(json_object_get(r, key)); }
@@ -227,11 +142,7 @@ static int prepare(struct work *w, struct nr_error *err)
 	if (w->opt->peer == BENCH_NONE) return NR_OK;
 	snprintf(relative, sizeof relative, "bench/peers/%.*s", (int)strcspn(w->target->of->peer, " "),
 		w->target->of->peer);
-	if (find_file(relative, w->script, sizeof w->script)) {
-		nr_fail(err, NR_EIO, "cannot find the peer's script", relative, "%s", strerror(errno));
-		return nr_hint(err, "run norma from its source tree");
-	}
-	return find_python(w->python, sizeof w->python, err);
+	return bench_find_peer(relative, w->script, w->python, sizeof w->python, err);
 }
 
 json_t *bench_compare(const struct bench_target *t, const struct bench_options *o, int threads, struct nr_error *err)

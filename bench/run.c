@@ -59,10 +59,13 @@ int bench_open(struct bench **out, const struct bench_target *t, unsigned flags,
 	int code = nr_store_make(&b->store, SEED, err);
 	if (!code && !(b->net = nr_net_make(b->store)))
 		code = nr_fail(err, NR_EMEMORY, "cannot record the case", t->of->name, "out of memory");
+	if (!code) code = nr_norms_use(b->net, t->norm, &t->of->model->norms, err);
 	if (!code) {
 		b->out = (t->train ? t->of->model->train : t->of->model->infer)(b->net, t->size, &b->in);
-		code = nr_plan_make(&b->plan, b->net, b->out, flags | (t->train ? NR_PLAN_TRAIN : 0), err);
+		code = nr_norms_done(b->net, err);
 	}
+	if (!code)
+		code = nr_plan_make(&b->plan, b->net, b->out, flags | (t->train ? NR_PLAN_TRAIN : 0), err);
 	if (!code) fill_inputs(b);
 	if (!code && t->train) code = make_segments(b, err);
 	if (code) bench_close(b);

@@ -123,6 +123,10 @@ struct nr_entry {
 	int buffer;                         /* 1: not trained */
 	int frozen;                         /* 1: a parameter that the optimizer leaves alone */
 	double value;                       /* of NR_ONES: its multiple */
+	void (*fill)(const struct nr_entry *, const void *conf, real *values);   /* instead of `init`, or NULL */
+	const void *fill_conf;
+	double gain;                        /* initial values from number gain_from on are multiplied with it */
+	int64_t gain_from;
 	int64_t offset;                     /* in its slabs */
 	struct nr_store *store;
 };
@@ -138,6 +142,9 @@ NR_API real *nr_value(const struct nr_entry *);                                 
 NR_API real *nr_grad(const struct nr_entry *);                                      /* NULL for buffers */
 /* Slabs for the optimizer's moments, made at the first call: which = 0 (m) or 1 (v). */
 NR_API real *nr_moment(const struct nr_entry *, int which, struct nr_error *);
+/* Initial values of the caller's own making: `fill` writes them when the store is sealed. conf is copied; NULL entry: ignored. */
+NR_API int nr_entry_fill(struct nr_entry *, void (*fill)(const struct nr_entry *, const void *conf, real *values), const void *conf,
+	size_t size, struct nr_error *);
 /* The flat slabs; parameters come first, in order of registration, each at a multiple of 16 values. */
 NR_API real *nr_store_values(const struct nr_store *, int64_t *count);
 NR_API real *nr_store_grads(const struct nr_store *, int64_t *count);
@@ -154,6 +161,8 @@ NR_API struct nr_store *nr_net_store(const struct nr_net *);
 /* Memory that lives as long as the net. */
 NR_API struct nr_arena *nr_net_arena(const struct nr_net *);
 NR_API void nr_push(struct nr_net *, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+/* "blocks.3", the fourth of `of`: depth that a norm plan's ranges and residual scaling refer to. */
+NR_API void nr_push_nth(struct nr_net *, const char *name, int64_t i, int64_t of);
 NR_API nr_t *nr_pop(struct nr_net *, nr_t *x);             /* returns x, so that `return nr_pop(n, x)` reads well */
 /* Remembers the caller's line for messages; returns the net. The builders' macros call it. */
 NR_API struct nr_net *nr_at(struct nr_net *, const char *file, int line);
@@ -162,6 +171,8 @@ NR_API nr_t *nr_input(struct nr_net *, const char *name, enum nr_dtype, int nd, 
 NR_API nr_t *nr_param(struct nr_net *, const char *name, int init, int nd, ...);         /* found or made, under the scope */
 NR_API nr_t *nr_buffer(struct nr_net *, const char *name, int init, int nd, ...);
 NR_API nr_t *nr_tap(struct nr_net *, const char *name, nr_t *x);                         /* readable after a run; returns x */
+/* Multiplies the initial values of a parameter of the present scope, from this one on (Sub-LN, DeepNorm). */
+NR_API void nr_init_gain(struct nr_net *, const char *name, int64_t from, double gain);
 /* The same tensor with another meaning of its token axis. */
 NR_API nr_t *nr_with_tokens(struct nr_net *, nr_t *x, struct nr_tokens);
 /* Applies an op and returns y[0]. attr is copied. NULL inputs return NULL. */

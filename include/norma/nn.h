@@ -33,10 +33,13 @@ NR_API nr_t *nr_cross_attention(struct nr_net *, nr_t *q, nr_t *k, nr_t *v, stru
 /* The probabilities (B,H,T,T), for analysis only: T x T is stored. No gradient. */
 NR_API nr_t *nr_attention_map(struct nr_net *, nr_t *qkv, struct nr_attention_options);
 
+/* a (H,3) -> (H,T,T), T = special + h w: a_h . (d^2, dx, dy) between tokens of the grid, a bias for attention. */
+NR_API nr_t *nr_position_bias(struct nr_net *, nr_t *a, int64_t h, int64_t w, int64_t special);
+
 /* Pictures. (B,C,H,W) -> patches (B,T,p*p*C), features in the order row, column, channel, or channel, row, column. */
 NR_API nr_t *nr_patches(struct nr_net *, nr_t *image, int64_t patch, enum nr_patch_order);
-/* Patch embedding with timm's weight name.weight (D,C,p,p). */
-NR_API nr_t *nr_patch_embed(struct nr_net *, const char *name, nr_t *image, int64_t patch, int64_t dim);
+/* Patches (channel, row, column) times timm's weight name.weight (D,C,p,p). */
+NR_API nr_t *nr_patch_linear(struct nr_net *, const char *name, nr_t *patches, int64_t patch, int64_t dim);
 /* x (B,T,C) + table (1,T,C) or (T,C) */
 NR_API nr_t *nr_add_table(struct nr_net *, nr_t *x, nr_t *table);
 /* Puts a learned token (1,n,C) before every sample; the tokens' special count and lengths grow by n. */
@@ -56,7 +59,9 @@ NR_API nr_t *nr_embedding(struct nr_net *, const char *name, nr_t *ids, int64_t 
 /* Elementwise and small. */
 NR_API nr_t *nr_mul(struct nr_net *, nr_t *a, nr_t *b);
 NR_API nr_t *nr_scale(struct nr_net *, nr_t *x, double factor);
-NR_API nr_t *nr_scale_channels(struct nr_net *, nr_t *x, nr_t *gain);                     /* LayerScale: x * gain (C) */
+/* LayerScale: x * gain (C); with (C/k) gains each serves k channels. */
+NR_API nr_t *nr_scale_channels(struct nr_net *, nr_t *x, nr_t *gain);
+NR_API nr_t *nr_shift_channels(struct nr_net *, nr_t *x, nr_t *shift);                    /* x + shift (C) */
 NR_API nr_t *nr_dropout(struct nr_net *, nr_t *x, double p);                              /* x itself if p = 0 */
 NR_API nr_t *nr_drop_path(struct nr_net *, nr_t *x, double p);                            /* whole samples */
 NR_API nr_t *nr_softmax(struct nr_net *, nr_t *x, double scale, nr_t *mask);              /* mask: rows added, or NULL */
@@ -75,6 +80,11 @@ NR_API nr_t *nr_masked_mse(struct nr_net *, nr_t *pred, nr_t *target, nr_t *weig
 NR_API nr_t *nr_mse(struct nr_net *, nr_t *pred, nr_t *target);
 NR_API nr_t *nr_weighted_sum(struct nr_net *, nr_t *x, nr_t *weight);                     /* sum x * weight: a scalar */
 
+/* Over all pairs of rows of (N,C), or of the rows of each sample of (B,T,C): see nn/pairs.c. */
+enum nr_pair_kind { NR_PAIRS_SQUARE, NR_PAIRS_LINEAR, NR_PAIRS_GAUSS };
+struct nr_pair_options { enum nr_pair_kind kind; int normalize, self; };
+NR_API nr_t *nr_pair_loss(struct nr_net *, nr_t *x, struct nr_pair_options);
+
 /* The caller's line, for messages: inside nn the plain functions are wanted. */
 #ifndef NR_INSIDE_NN
 #define nr_linear(n, ...) nr_linear(nr_at(n, __FILE__, __LINE__), __VA_ARGS__)
@@ -83,7 +93,7 @@ NR_API nr_t *nr_weighted_sum(struct nr_net *, nr_t *x, nr_t *weight);           
 #define nr_activate(n, ...) nr_activate(nr_at(n, __FILE__, __LINE__), __VA_ARGS__)
 #define nr_attention(n, ...) nr_attention(nr_at(n, __FILE__, __LINE__), __VA_ARGS__)
 #define nr_attention_with(n, ...) nr_attention_with(nr_at(n, __FILE__, __LINE__), __VA_ARGS__)
-#define nr_patch_embed(n, ...) nr_patch_embed(nr_at(n, __FILE__, __LINE__), __VA_ARGS__)
+#define nr_patch_linear(n, ...) nr_patch_linear(nr_at(n, __FILE__, __LINE__), __VA_ARGS__)
 #define nr_prepend(n, ...) nr_prepend(nr_at(n, __FILE__, __LINE__), __VA_ARGS__)
 #define nr_conv(n, ...) nr_conv(nr_at(n, __FILE__, __LINE__), __VA_ARGS__)
 #define nr_add(n, ...) nr_add(nr_at(n, __FILE__, __LINE__), __VA_ARGS__)

@@ -24,4 +24,55 @@ NR_API const struct nr_norm *nr_norm_find(const char *name, struct nr_error *);
 /* Builds the norm that a text such as "layer:eps=1e-6" describes, with its parameters under `scope`. */
 NR_API nr_t *nr_norm_make(struct nr_net *, const char *scope, const char *text, nr_t *x);
 
+/* ---- where norms sit ----------------------------------------------------------------------------------------------
+ *
+ * Models name sites; a norm plan maps sites to norms. A plan is a list of items:
+ *
+ *   NORM            at the default sites, those of the placement
+ *   PATTERN=NORM    at the sites that match; the last rule that matches wins
+ *   placement=P     pre post prepost sandwich respost none, or two of them, "pre,post": attention, MLP; normformer, subln,
+ *                   subln_before_act
+ *   patch=V         Dual PatchNorm and its ablations: dual pre post post_posemb rms only_learnable no_learnable none
+ *   residual=R      plain, layerscale:init=1e-4, rezero, deepnorm
+ *
+ * PATTERN: `attn.in`, `blocks[0:6].attn.in`, `blocks[-1].*`; `*` stands for the default sites, `**` for all. A plan without
+ * NORM and PATTERN puts the model's own norm at the default sites. */
+
+struct nr_norm_defaults {
+	const char *norm, *placement;       /* "layer", "pre" */
+	const char *sites;                  /* default sites apart from the blocks and "final": "embed"; or NULL */
+	double eps;                         /* where a norm's text gives none; 0: the norm's own */
+};
+/* Gives the net its plan; text NULL or "" is the model's default. */
+NR_API int nr_norms_use(struct nr_net *, const char *text, const struct nr_norm_defaults *, struct nr_error *);
+/* The norm that the plan has for this site of the present scope, with its parameters under SITE; x itself if there is none. */
+NR_API nr_t *nr_norm(struct nr_net *, const char *site, nr_t *x);
+/* The text of that norm, for models that apply it themselves; NULL if there is none. */
+NR_API const char *nr_norm_at(struct nr_net *, const char *site);
+/* x + y as the plan has it: norm BRANCH.out on y, the residual's scaling, drop path, the sum, norm BRANCH.res. */
+NR_API nr_t *nr_residual(struct nr_net *, const char *branch, nr_t *x, nr_t *y, double drop_path);
+/* What the plan (Sub-LN, DeepNorm) multiplies the initial values of value, output and MLP weights with. */
+NR_API double nr_norms_gain(const struct nr_net *);
+/* After the model is recorded: a rule that no site matched is an error with the nearest site. */
+NR_API int nr_norms_done(struct nr_net *, struct nr_error *);
+
+/* The flags --norm, --placement, --patch-norm and --residual; the rows of an option table for a field `f` of type
+ * struct nr_norm_choice, and the plan that they make. NULL when out of memory. */
+struct nr_norm_choice { char *norm, *placement, *patch, *residual; };
+#define NR_NORM_ROW(S, f, part, name_, var, help_)                                                                          \
+	{ .name = name_, .type = NR_TSTRING, .offset = offsetof(S, f.part), .size = sizeof(char *), .text = "", .metavar = var, \
+	  .help = help_ }
+#define NR_OPT_NORMS(S, f)                                                                                                   \
+	NR_NORM_ROW(S, f, norm, "norm", "PLAN", "norms and where they sit: \"ln\", \"sep(bn,ln)\", \"blocks[0:6].*=dtn mlp.in=ln\""), \
+	NR_NORM_ROW(S, f, placement, "placement", "P", "pre, post, prepost, sandwich, respost, \"pre,post\", normformer, subln"),       \
+	NR_NORM_ROW(S, f, patch, "patch_norm", "V", "Dual PatchNorm: dual, pre, post, post_posemb, rms, ..."),                     \
+	NR_NORM_ROW(S, f, residual, "residual", "R", "plain, layerscale:init=1e-4, rezero, deepnorm")
+NR_API const char *nr_norm_choice_text(const struct nr_norm_choice *, struct nr_arena *);
+
+struct nr_site { const char *name, *norm, *rule; };        /* "blocks.0.attn.in", "layer" (NULL: none) and who said so */
+NR_API const struct nr_site *nr_sites(const struct nr_net *, int64_t *count);
+NR_API const char *const *nr_placements(void);              /* names, ends with NULL; likewise: */
+NR_API const char *const *nr_patch_norms(void);
+NR_API const char *const *nr_residuals(void);
+
 #endif

@@ -5,8 +5,10 @@
 #ifndef NORMA_H
 #define NORMA_H
 
+#include "norma/data.h"
 #include "norma/err.h"
 #include "norma/graph.h"
+#include "norma/model.h"
 #include "norma/nn.h"
 #include "norma/norm.h"
 #include "norma/option.h"

@@ -1,4 +1,4 @@
-/* norma bench step|all|loop|gemm: see bench/bench.h. */
+/* norma bench step|all|loop|gemm|norms: see bench/bench.h. */
 #include <omp.h>
 #include <stdio.h>
 #include <string.h>
@@ -9,21 +9,24 @@
 static const char *const peers[] = { "none", "eager", "compile", "both", NULL };
 static const struct nr_option options[] = { NR_OPT_BOOL(struct bench_options, json, "0",
 						    "one line of JSON for each record"),
-	NR_OPT_FLOAT(struct bench_options, seconds, 6, 0, 3600, "time spent measuring each case, in each round"),
+	NR_OPT_FLOAT(struct bench_options, seconds, 6, 0, 3600, "time spent on each case (norms: on each shape), in each round"),
 	NR_OPT_ENUM(struct bench_options, peer, "none", peers,
-		"run PyTorch in turn and add the ratio; --peer alone means both"),
+		"run PyTorch in turn and add the ratio; --peer alone means both (norms: eager)"),
 	NR_OPT_INT(struct bench_options, rounds, 3, 1, 100, "rounds with --peer: ours, then each peer"),
 	NR_OPT_BOOL(struct bench_options, tiny, "0", "a very small version of the case, one step: for tests"),
-	NR_OPT_BOOL(struct bench_options, profile, "0", "time by kind of instruction instead"), NR_OPT_END };
+	NR_OPT_BOOL(struct bench_options, profile, "0", "time by kind of instruction instead"),
+	NR_OPT_LIST(struct bench_options, norm, "norms: only this one, as in a norm plan; may be repeated"),
+	NR_OPT_LIST(struct bench_options, shapes, "norms: samples x tokens x channels, as in 64x196x384; may be repeated"),
+	NR_OPT_END };
 
 static void words(struct nr_str *s)
 {
-	nr_str_add(s, "step\nall\nloop\ngemm\n");
+	nr_str_add(s, "step\nall\nloop\ngemm\nnorms\n");
 	for (const struct bench_case *c = bench_cases; c->name; c++)
 		nr_str_printf(s, "%s/train\n%s/infer\n", c->name, c->name);
 }
 
-/* `--peer` without a value means both. */
+/* `--peer` without a value means both, for norms eager: compiling each of them takes minutes. */
 static int rewrite(struct cli *c, int argc, char **argv)
 {
 	for (int i = 0; i < argc; i++) {
@@ -33,7 +36,8 @@ static int rewrite(struct cli *c, int argc, char **argv)
 		/* a word that is no case and no subcommand is a misspelt mode: leave it to the parser */
 		const bool value =
 			i + 1 < argc && (peers[k] || (argv[i + 1][0] != '-' && !strchr(argv[i + 1], '_') && i > 1));
-		if (!value && !(argv[i] = nr_arena_strdup(c->arena, "--peer=both")))
+		const char *all = argc && !strcmp(argv[0], "norms") ? "--peer=eager" : "--peer=both";
+		if (!value && !(argv[i] = nr_arena_strdup(c->arena, all)))
 			return nr_fail(c->err, NR_EMEMORY, "cannot read the arguments", NULL, "out of memory");
 	}
 	return NR_OK;
@@ -73,13 +77,13 @@ static int all(struct cli *c, const struct bench_options *o)
 static int run(struct cli *c, const void *conf, const struct nr_list *args)
 {
 	const struct bench_options *o = conf;
-	static const char *const names[] = { "step", "all", "loop", "gemm", NULL };
+	static const char *const names[] = { "step", "all", "loop", "gemm", "norms", NULL };
 	const char *what = args->count ? args->item[0] : NULL;
 	int k = 0;
 	while (what && names[k] && strcmp(names[k], what)) k++;
 	if (!what || !names[k]) {
 		const char *near = what ? nr_nearest(what, names) : NULL;
-		nr_fail(c->err, NR_EUSAGE, what ? "unknown benchmark" : "bench needs one of step, all, loop, gemm",
+		nr_fail(c->err, NR_EUSAGE, what ? "unknown benchmark" : "bench needs one of step, all, loop, gemm, norms",
 			what, NULL);
 		return near ? nr_hint(c->err, "did you mean '%s'?", near) : nr_hint(c->err, "norma bench --help");
 	}
@@ -89,23 +93,28 @@ static int run(struct cli *c, const void *conf, const struct nr_list *args)
 		return nr_hint(c->err, "norma bench --help");
 	}
 	if (o->tiny && o->peer != BENCH_NONE) return cli_usage(c, "--tiny cases have no peer");
+	if (k != 4 && (o->norm.count || o->shapes.count)) return cli_usage(c, "--norm and --shapes are for bench norms");
 	struct bench_target t;
 	if (wanted == 2 && bench_target_parse(&t, args->item[1], o->tiny, c->err)) return c->err->code;
 	if (k == 0) return step(c, o, &t);
 	if (k == 1) return all(c, o);
-	if (!o->tiny) cli_bound_spin(c);
+	if (!o->tiny && (k != 4 || o->peer == BENCH_NONE)) cli_bound_spin(c);
+	if (k == 4) return bench_norms(o, omp_get_max_threads(), c->err);
 	return k == 2 ? bench_loop(&t, o, c->err) : bench_gemm(o, c->err);
 }
 
 const struct cli_command cli_bench = {
 	.name = "bench",
 	.title = "time training steps, also against PyTorch",
-	.usage = "step CASE | all | loop CASE | gemm",
+	.usage = "step CASE | all | loop CASE | gemm | norms",
 	.about = "step  a training step (CASE/train) or inference (CASE/infer): median and best of single steps,\n"
 		 "beside the rate of a matrix product 1576x768x768 in the same process.\n\n"
 		 "all  every case, each in a process of its own.\n\n"
 		 "loop  the replayed plan against the same kernels called from a hand-written loop.\n\n"
 		 "gemm  matrix products at the shapes of transformers, own kernels and oneDNN.\n\n"
+		 "norms  every normalization alone, forward and with backward, beside a plain copy; GB/s count x read\n"
+		 "and y written, then x and dy read and dx written. A norm that mixes tokens is also held against its\n"
+		 "matrix products at the rate of our own SGEMM.\n\n"
 		 "With --peer the PyTorch script of bench/peers runs in turn; the ratio is the peer's time over ours,\n"
 		 "within a round, median of rounds. It needs the environment of scripts/setup-peers.",
 	.conf_size = sizeof(struct bench_options),

@@ -1,17 +1,22 @@
 /* norma plan CASE: what a step runs, what it costs and who holds the memory. */
 #include <stdio.h>
+#include <string.h>
 
 #include "base/json.h"
+#include "base/str.h"
+#include "base/table.h"
 #include "bench/bench.h"
 #include "cli.h"
 
-struct plan { bool instructions, rebuild, infer, fuse, json, tiny; };
+struct plan { bool instructions, rebuild, infer, fuse, sites, json, tiny; struct nr_norm_choice norms; };
 
 static const struct nr_option options[] = {
 	NR_OPT_BOOL(struct plan, instructions, "0", "list every instruction with its shape and FLOPs"),
 	NR_OPT_BOOL(struct plan, rebuild, "0", "plan for less memory: cheap outputs are made again in backward"),
 	NR_OPT_BOOL(struct plan, infer, "0", "plan inference, as CASE/infer"),
 	NR_OPT_BOOL(struct plan, fuse, "1", "fuse pairs of ops"),
+	NR_OPT_NORMS(struct plan, norms),
+	NR_OPT_BOOL(struct plan, sites, "0", "list the sites of the model and the norm that each gets"),
 	NR_OPT_BOOL(struct plan, tiny, "0", "the very small version of the case"),
 	NR_OPT_BOOL(struct plan, json, "0", "one line of JSON"),
 	NR_OPT_END
@@ -45,6 +50,47 @@ static int print_json(const struct bench *b, struct nr_error *err)
 	return bench_json_line(stdout, r, err);
 }
 
+static int64_t norm_params(const struct bench *b, const char *site)
+{
+	int64_t params = 0;
+	for (int64_t i = 0; i < nr_store_count(b->store); i++) {
+		const struct nr_entry *e = nr_store_at(b->store, i);
+		const size_t n = strlen(site);
+		if (!e->buffer && !strncmp(e->name, site, n) && e->name[n] == '.') params += e->count;
+	}
+	return params;
+}
+
+static int print_sites(const struct bench *b, bool json, struct nr_error *err)
+{
+	int64_t count;
+	const struct nr_site *site = nr_sites(b->net, &count);
+	struct nr_table *t = nr_table_make();
+	nr_table_column(t, "site", NR_LEFT);
+	nr_table_column(t, "norm", NR_LEFT);
+	nr_table_column(t, "parameters", NR_RIGHT);
+	nr_table_column(t, "rule", NR_LEFT);
+	for (int64_t i = 0; i < count; i++) {
+		const int64_t params = site[i].norm ? norm_params(b, site[i].name) : 0;
+		if (json) {
+			json_t *r = json_pack("{s:s, s:s?, s:I, s:s?}", "site", site[i].name, "norm", site[i].norm, "params", params,
+				"rule", site[i].rule);
+			if (bench_json_line(stdout, r, err)) break;
+			continue;
+		}
+		nr_table_cell(t, "%s", site[i].name);
+		nr_table_cell(t, "%s", site[i].norm ? site[i].norm : "-");
+		nr_table_cell(t, "%lld", (long long)params);
+		nr_table_cell(t, "%s", site[i].rule ? site[i].rule : "-");
+	}
+	struct nr_str text = { 0 };
+	if (!json) nr_table_text(t, &text);
+	fputs(nr_str_text(&text), stdout);
+	nr_str_release(&text);
+	nr_table_free(t);
+	return err->code;
+}
+
 static int run(struct cli *c, const void *conf, const struct nr_list *args)
 {
 	const struct plan *o = conf;
@@ -55,11 +101,14 @@ static int run(struct cli *c, const void *conf, const struct nr_list *args)
 	struct bench_target t;
 	if (bench_target_parse(&t, args->item[0], o->tiny, c->err)) return c->err->code;
 	if (o->infer) t.train = false;
+	t.norm = nr_norm_choice_text(&o->norms, c->arena);
 	struct bench *b;
 	if (bench_open(&b, &t, (o->rebuild ? NR_PLAN_REBUILD : 0) | (o->fuse ? 0 : NR_PLAN_NO_FUSE), c->err))
 		return c->err->code;
 	int code = NR_OK;
-	if (o->json) {
+	if (o->sites) {
+		code = print_sites(b, o->json, c->err);
+	} else if (o->json) {
 		code = print_json(b, c->err);
 	} else {
 		char name[128];
@@ -76,7 +125,8 @@ const struct cli_command cli_plan = {
 	.usage = "CASE",
 	.about = "Records the case, plans it and prints the number of instructions, parameters, FLOPs, the planned\n"
 		 "memory, and what is alive at its peak. Nothing is run. Cases are those of `norma bench step`;\n"
-		 "CASE alone means CASE/train.",
+		 "CASE alone means CASE/train. --norm and its companions put other norms into the model, --sites shows\n"
+		 "where they went.",
 	.conf_size = sizeof(struct plan),
 	.options = options,
 	.words = words,

@@ -10,7 +10,7 @@
 
 #include "base/args.h"
 #include "base/str.h"
-#include "golden/check.h"
+#include "golden/replay.h"
 
 static const struct handler {
 	const char *format, *kind;
@@ -79,7 +79,8 @@ static const struct handler *handler_of(const char *format, const char *kind)
 	for (size_t i = 0; i < sizeof handlers / sizeof *handlers; i++)
 		if (!strcmp(handlers[i].format, format) && !strcmp(handlers[i].kind, kind))
 			return &handlers[i];
-	return NULL;
+	static const struct handler registry = { "norm", "", golden_norm_registry };
+	return !strcmp(format, "norm") && nr_norm_find(kind, NULL) ? &registry : NULL;
 }
 
 static json_t *read_config(struct golden_case *c)

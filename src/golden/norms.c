@@ -1,21 +1,23 @@
-/* norma-golden-1: one normalization over several steps with buffers, for every norm of the registry.
- *
- * Settings are the metadata's keys that the norm's option table has; the upstream gradient makes the loss sum(y dy). */
+/* norma-golden-1, norms: every norm of the registry, SepNorm and its shared twin. Settings are the metadata's keys that the
+ * norm's option table has. */
 #include <string.h>
 
-#include "golden/check.h"
-#include "norma/nn.h"
-#include "norma/norm.h"
+#include "golden/replay.h"
 
-struct built { struct nr_store *store; struct nr_net *net; struct nr_plan *plan; nr_t *x, *dy, *y; };
-
-/* "layer:eps=1e-05,affine=0" from the metadata. */
-static const char *norm_text(struct golden_case *c, const struct nr_norm *norm)
+const char *golden_norm_text(struct golden_case *c, const char *prefix)
 {
+	const char *name = nr_st_metadata(c->file, nr_arena_printf(c->arena, "%snorm", prefix));
+	if (!name) golden_stop(c, NULL, "the metadata has no '%snorm'", prefix);
+	if (!strcmp(name, "sepnorm"))
+		return nr_arena_printf(c->arena, "sep(%s,%s)", golden_norm_text(c, nr_arena_printf(c->arena, "%sspecial.", prefix)),
+			golden_norm_text(c, nr_arena_printf(c->arena, "%srest.", prefix)));
+	struct nr_error err = { 0 };
+	const struct nr_norm *norm = nr_norm_find(name, &err);
+	if (!norm) golden_stop(c, NULL, "no norm '%s'", name);
 	const char *text = norm->name;
 	char sep = ':';
 	for (const struct nr_option *o = norm->options; o->name; o++) {
-		const char *value = nr_st_metadata(c->file, o->name);
+		const char *value = nr_st_metadata(c->file, nr_arena_printf(c->arena, "%s%s", prefix, o->name));
 		if (!value) continue;
 		text = nr_arena_printf(c->arena, "%s%c%s=%s", text, sep, o->name, value);
 		sep = ',';
@@ -23,65 +25,46 @@ static const char *norm_text(struct golden_case *c, const struct nr_norm *norm)
 	return text;
 }
 
-static void build(struct golden_case *c, const struct nr_norm *norm, const struct golden_tensor *x, struct built *b)
+static nr_t *build_norm(struct golden_case *c, struct nr_net *n, nr_t *x, nr_t *valid, const char *prefix)
 {
-	struct nr_error err = { 0 };
-	char line[1024];
-	nr_store_make(&b->store, 0, &err);
-	b->net = b->store ? nr_net_make(b->store) : NULL;
-	if (!b->net) golden_stop(c, NULL, "out of memory");
-	b->x = nr_input(b->net, "x", NR_REAL, x->nd, x->d[0], x->d[1], x->d[2], x->d[3], x->d[4], x->d[5]);
-	b->dy = nr_input(b->net, "dy", NR_REAL, x->nd, x->d[0], x->d[1], x->d[2], x->d[3], x->d[4], x->d[5]);
-	if (b->x) b->x->flags |= NR_GRAD;
-	b->y = nr_tap(b->net, "y", nr_norm_make(b->net, "", norm_text(c, norm), b->x));
-	if (nr_plan_make(&b->plan, b->net, nr_weighted_sum(b->net, b->y, b->dy), NR_PLAN_TRAIN, &err))
-		golden_stop(c, NULL, "%s", nr_error_text(&err, line, sizeof line));
+	nr_with_tokens(n, x, (struct nr_tokens){ .special = (int32_t)golden_meta_int(c, "special_tokens", 0), .valid = valid });
+	return nr_norm_make(n, "", golden_norm_text(c, prefix), x);
 }
 
-static void load(struct golden_case *c, struct built *b)
+static nr_t *build(struct golden_case *c, struct nr_net *n, nr_t *x, nr_t *valid)
 {
-	for (int64_t i = 0; i < nr_store_count(b->store); i++) {
-		const struct nr_entry *e = nr_store_at(b->store, i);
-		const struct golden_tensor t = golden_tensor(c, -1, "%s.%s", e->buffer ? "init" : "param", e->name);
-		golden_expect(c, t.n == e->count, e->name);
-		memcpy(nr_value(e), t.x, (size_t)t.n * sizeof(real));
-	}
+	return build_norm(c, n, x, valid, "");
 }
+int golden_norm_registry(struct golden_case *c) { return golden_replay(c, &(struct replay){ build, NULL }); }
 
-static void step(struct golden_case *c, struct built *b, int k, bool train)
+static nr_t *build_sep(struct golden_case *c, struct nr_net *n, nr_t *x, nr_t *valid)
 {
-	const struct golden_tensor x = golden_tensor(c, -1, "s%d.x", k), dy = golden_tensor(c, -1, "s%d.dy", k);
-	memcpy(nr_plan_data(b->plan, b->x), x.x, (size_t)x.n * sizeof(real));
-	memcpy(nr_plan_data(b->plan, b->dy), dy.x, (size_t)x.n * sizeof(real));
-	const struct nr_exec ex = { .train = train, .step = k };
-	nr_plan_run(b->plan, &ex, NR_RUN_FORWARD | NR_RUN_BACKWARD | (train ? NR_RUN_COMMIT : 0));
-	golden_check(c, "y", nr_plan_data(b->plan, b->y), x.n, "s%d.y", k);
-	golden_check(c, "dx", nr_plan_grad(b->plan, b->x), x.n, "s%d.dx", k);
-	for (int64_t i = 0; i < nr_store_count(b->store); i++) {
-		const struct nr_entry *e = nr_store_at(b->store, i);
-		if (e->buffer) golden_check(c, "buf", nr_value(e), e->count, "s%d.buf.%s", k, e->name);
-		else golden_check(c, "grad", nr_grad(e), e->count, "s%d.grad.%s", k, e->name);
-	}
+	if (!nr_st_metadata(c->file, "special_tokens"))
+		return nr_norm_make(n, "", golden_norm_text(c, ""), nr_with_tokens(n, x, (struct nr_tokens){ 1, .valid = valid }));
+	return build_norm(c, n, x, valid, "");
 }
+int golden_norm_sepnorm(struct golden_case *c) { return golden_replay(c, &(struct replay){ build_sep, NULL }); }
 
-static int run(struct golden_case *c, const char *name)
+static nr_t *build_shared(struct golden_case *c, struct nr_net *n, nr_t *x, nr_t *valid)
 {
-	const struct nr_norm *norm = nr_norm_find(name, NULL);
-	const struct golden_tensor first = golden_tensor(c, -1, "s0.x");
-	struct built b = { 0 };
-	if (golden_has(c, "s0.mask")) return GOLDEN_SKIP;
-	build(c, norm, &first, &b);
-	load(c, &b);
-	const char *steps = nr_st_metadata(c->file, "steps");
-	for (int k = 0; steps && *steps; k++) {
-		step(c, &b, k, !strncmp(steps, "train", 5));
-		steps = strchr(steps, ',') ? strchr(steps, ',') + 1 : NULL;
-	}
-	nr_plan_free(b.plan);
-	nr_net_free(b.net);
-	nr_store_free(b.store);
-	return GOLDEN_RAN;
+	return build_norm(c, n, x, valid, "shared.");
 }
+static const char *shared_name(struct golden_case *c, const char *entry)
+{
+	return golden_has(c, nr_arena_printf(c->arena, "param.shared.%s", entry)) ||
+		golden_has(c, nr_arena_printf(c->arena, "init.shared.%s", entry)) ? nr_arena_printf(c->arena, "shared.%s", entry) : entry;
+}
+int golden_norm_sharenorm(struct golden_case *c) { return golden_replay(c, &(struct replay){ build_shared, shared_name }); }
 
-int golden_norm_layer(struct golden_case *c) { return run(c, "layer"); }
-int golden_norm_rms(struct golden_case *c) { return run(c, "rms"); }
+static nr_t *build_pairs(struct golden_case *c, struct nr_net *n, nr_t *x, nr_t *valid)
+{
+	(void)valid;
+	const char *variant = nr_st_metadata(c->file, "variant");
+	struct nr_pair_options o = { 0 };
+	if (variant && !strcmp(variant, "metric")) o = (struct nr_pair_options){ NR_PAIRS_GAUSS, 1, 0 };
+	else if (variant && !strcmp(variant, "umae")) o = (struct nr_pair_options){ NR_PAIRS_SQUARE, 1, 1 };
+	else if (variant && !strcmp(variant, "eq8")) o = (struct nr_pair_options){ NR_PAIRS_LINEAR, 0, 1 };
+	else golden_stop(c, NULL, "no variant '%s' of uniformity", variant ? variant : "");
+	return nr_reshape(n, nr_pair_loss(n, x, o), 1, (int64_t)1);
+}
+int golden_norm_uniformity(struct golden_case *c) { return golden_replay(c, &(struct replay){ build_pairs, NULL }); }

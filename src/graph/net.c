@@ -135,6 +135,7 @@ void nr_push(struct nr_net *n, const char *fmt, ...)
 		nr_net_fail(n, NR_ELIMIT, NULL, "scopes are nested too deep");
 		return;
 	}
+	n->of[n->depth] = 0;
 	n->mark[n->depth++] = (int32_t)used;
 	if (used && used + 1 < sizeof n->scope) n->scope[used++] = '.';
 	va_list ap;
@@ -143,6 +144,13 @@ void nr_push(struct nr_net *n, const char *fmt, ...)
 	va_end(ap);
 	if (more < 0 || (size_t)more >= sizeof n->scope - used) nr_net_fail(n, NR_ELIMIT, NULL, "the scope's name is too long");
 	if (!more) n->scope[n->mark[n->depth - 1]] = 0; /* an empty name is no name */
+}
+
+void nr_push_nth(struct nr_net *n, const char *name, int64_t i, int64_t of)
+{
+	const int32_t depth = n->depth;
+	nr_push(n, "%s.%lld", name, (long long)i);
+	if (n->depth > depth) n->of[depth] = of;
 }
 
 nr_t *nr_pop(struct nr_net *n, nr_t *x)
@@ -218,6 +226,14 @@ nr_t *nr_buffer(struct nr_net *n, const char *name, int init, int nd, ...)
 	read_sizes(d, nd, ap);
 	va_end(ap);
 	return leaf(n, name, init, 1, nd, d);
+}
+
+void nr_init_gain(struct nr_net *n, const char *name, int64_t from, double gain)
+{
+	const char *full = nr_arena_printf(n->arena, "%s%s%s", n->scope, n->scope[0] ? "." : "", name);
+	struct nr_entry *e = full ? nr_store_find(n->store, full) : NULL;
+	if (e) e->gain = gain, e->gain_from = from;
+	else if (!n->error.code) nr_net_fail(n, NR_ENAME, name, "no such parameter to scale");
 }
 
 nr_t *nr_with_tokens(struct nr_net *n, nr_t *x, struct nr_tokens tok)

@@ -15,6 +15,8 @@ struct nr_net {
 	int32_t n_tensor, n_node, cap_tensor, cap_node;
 	char scope[NR_MAXSCOPE];            /* "blocks.3.attn" */
 	int32_t mark[NR_MAXDEPTH], depth;   /* where each pushed name began */
+	int64_t of[NR_MAXDEPTH];            /* how many of its kind there are; 0: not said */
+	struct nr_norm_plan *norms;         /* where norms sit (norms/plan.c) */
 	const char *file;
 	int line;
 	struct nr_error error;
@@ -29,5 +31,8 @@ struct nr_entry *nr_store_need(struct nr_store *, const char *name, int init, in
 /* Views that the planner knows by name (view.c). */
 struct nr_span_attr { int64_t from, to; };
 extern const struct nr_op nr_op_span, nr_op_join, nr_op_reshape, nr_op_pack, nr_op_add;
+
+/* Lengths (B) int32, shifted and cut to 0 .. most. */
+nr_t *nr_lengths(struct nr_net *, nr_t *valid, int64_t shift, int64_t most);
 
 #endif

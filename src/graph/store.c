@@ -74,10 +74,22 @@ struct nr_entry *nr_store_need(struct nr_store *s, const char *name, int init, i
 	e->count = 1;
 	for (int i = 0; i < nd; i++) e->count *= e->d[i] = d[i];
 	e->init = init;
-	e->value = 1;
+	e->value = e->gain = 1;
 	e->buffer = buffer;
 	e->store = s;
 	return s->entry[s->n_entry++] = e;
+}
+
+int nr_entry_fill(struct nr_entry *e, void (*fill)(const struct nr_entry *, const void *, real *), const void *conf, size_t size,
+	struct nr_error *err)
+{
+	if (!e || e->fill) return 0; /* found again by another graph: it has its values */
+	void *copy = nr_arena_alloc(e->store->arena, size + 1);
+	if (!copy) return nr_fail(err, NR_EMEMORY, "cannot add the parameter", e->name, "out of memory");
+	if (size) memcpy(copy, conf, size);
+	e->fill_conf = copy;
+	e->fill = fill;
+	return 0;
 }
 
 /* ---- memory ---------------------------------------------------------------------------------------------------- */
@@ -93,11 +105,23 @@ static int64_t lay_out(struct nr_store *s, int buffers, int64_t at)
 	return at;
 }
 
-/* Initial values are a pure function of (seed, name's place in the order of registration, index). */
-static void fill(const struct nr_entry *e, uint64_t seed, int64_t place)
+/* FNV-1a. */
+static uint32_t hash_of(const char *name)
+{
+	uint32_t h = 2166136261u;
+	for (; *name; name++) h = (h ^ (unsigned char)*name) * 16777619u;
+	return h;
+}
+
+/* Initial values are a pure function of (seed, name, index): models that differ in a norm start from the same weights. */
+static void fill(const struct nr_entry *e, uint64_t seed)
 {
 	real *v = nr_value(e);
-	const struct nr_rng rng = nr_rng_make(seed, NR_STREAM_INIT, (uint32_t)place);
+	if (e->fill) {
+		e->fill(e, e->fill_conf, v);
+		return;
+	}
+	const struct nr_rng rng = nr_rng_make(seed, NR_STREAM_INIT, hash_of(e->name));
 	const double fan_out = (double)e->d[0], fan_in = (double)e->count / fan_out;
 	const double bound = sqrt(6 / (fan_in + fan_out));
 	switch (e->init & NR_INIT_KIND) {
@@ -123,7 +147,11 @@ int nr_store_seal(struct nr_store *s, struct nr_error *err)
 	if (!s->value || (s->params && !s->grad))
 		return nr_fail(err, NR_EMEMORY, "cannot make room for the parameters", NULL, "%lld values were refused",
 			(long long)s->total);
-	for (int64_t i = 0; i < s->n_entry; i++) fill(s->entry[i], s->seed, i);
+	for (int64_t i = 0; i < s->n_entry; i++) {
+		const struct nr_entry *e = s->entry[i];
+		fill(e, s->seed);
+		for (int64_t k = e->gain_from; k < e->count && e->gain != 1; k++) nr_value(e)[k] *= (real)e->gain;
+	}
 	return 0;
 }
 

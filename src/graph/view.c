@@ -33,6 +33,31 @@ static struct nr_view part(struct nr_view v, int64_t from, int64_t t)
 	return v;
 }
 
+/* ---- lengths: of samples that grew, or of what a span leaves of them --------------------------------------------- */
+
+struct lengths { int32_t shift, most; };
+
+static int lengths_shape(struct nr_node *k)
+{
+	nr_out_like(k, 0, k->in[0]);
+	return nr_expect(k, k->in[0]->dtype == NR_I32, "lengths are int32");
+}
+static void lengths_forward(const struct nr_call *k)
+{
+	const struct lengths *a = k->node->attr;
+	for (int64_t i = 0; i < k->x[0].rows * k->x[0].c; i++) {
+		const int32_t n = nr_ints(&k->x[0])[i] + a->shift;
+		nr_ints(&k->y[0])[i] = n < 0 ? 0 : n > a->most ? a->most : n;
+	}
+}
+static const struct nr_op op_lengths = { .name = "lengths", .shape = lengths_shape, .forward = lengths_forward };
+
+nr_t *nr_lengths(struct nr_net *n, nr_t *valid, int64_t shift, int64_t most)
+{
+	const struct lengths a = { (int32_t)shift, (int32_t)most };
+	return nr_apply(n, &op_lengths, &a, sizeof a, valid);
+}
+
 /* ---- span ------------------------------------------------------------------------------------------------------ */
 
 static int span_shape(struct nr_node *k)
@@ -88,7 +113,9 @@ nr_t *nr_span(struct nr_net *n, nr_t *x, int64_t from, int64_t to)
 		const int64_t special = tok.special;
 		tok.special = (int32_t)(from >= special ? 0 : (to < special ? to : special) - from);
 		if (from > special || to < x->d[1]) tok.h = tok.w = 0;
-		if (to <= special || from > special || tok.valid) tok.valid = NULL, tok.pos = NULL;
+		if (to <= special) tok.valid = NULL;
+		else if (tok.valid) tok.valid = nr_lengths(n, tok.valid, -from, to - from);
+		if (to < x->d[1] || from > special) tok.pos = NULL;
 		nr_with_tokens(n, y, tok);
 	}
 	return y;

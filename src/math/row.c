@@ -120,22 +120,30 @@ void nr_bias_add(int64_t rows, int64_t C, real *x, int64_t ldx, const real *bias
 /* p + i, or NULL if p is: optional outputs per row. */
 static inline real *at(real *p, int64_t i) { return p ? p + i : NULL; }
 
+static void norm_forward(const struct nr_norm_forward *all)
+{
+#pragma omp parallel for schedule(static) if (all->rows * all->C > SMALL)
+	for (int64_t r = 0; r < all->rows; r += NR_CHUNK) {
+		struct nr_norm_forward f = *all;
+		f.rows = nr_min64(NR_CHUNK, all->rows - r);
+		f.x += r * f.ldx, f.y += r * f.ldy, f.mean = at(f.mean, r), f.rstd = at(f.rstd, r);
+		if (f.b) f.b += r * f.ldb, f.sum += r * f.lds;
+		nr_row_active->norm_forward(&f);
+	}
+}
+
 void nr_layer_forward(int64_t rows, int64_t C, const real *x, int64_t ldx, const real *gain, const real *bias, real eps,
 	real *y, int64_t ldy, real *mean, real *rstd)
 {
-#pragma omp parallel for schedule(static) if (rows * C > SMALL)
-	for (int64_t r = 0; r < rows; r += NR_CHUNK)
-		nr_row_active->layer_forward(nr_min64(NR_CHUNK, rows - r), C, x + r * ldx, ldx, gain, bias, eps, y + r * ldy,
-			ldy, at(mean, r), at(rstd, r));
+	norm_forward(&(struct nr_norm_forward){ .rows = rows, .C = C, .x = x, .ldx = ldx, .gain = gain, .bias = bias,
+		.eps = eps, .y = y, .ldy = ldy, .mean = mean, .rstd = rstd });
 }
 
 void nr_add_layer_forward(int64_t rows, int64_t C, const real *a, int64_t lda, const real *b, int64_t ldb,
 	const real *gain, const real *bias, real eps, real *sum, int64_t lds, real *y, int64_t ldy, real *mean, real *rstd)
 {
-#pragma omp parallel for schedule(static) if (rows * C > SMALL)
-	for (int64_t r = 0; r < rows; r += NR_CHUNK)
-		nr_row_active->add_layer_forward(nr_min64(NR_CHUNK, rows - r), C, a + r * lda, lda, b + r * ldb, ldb, gain,
-			bias, eps, sum + r * lds, lds, y + r * ldy, ldy, at(mean, r), at(rstd, r));
+	norm_forward(&(struct nr_norm_forward){ .rows = rows, .C = C, .x = a, .ldx = lda, .b = b, .ldb = ldb, .sum = sum,
+		.lds = lds, .gain = gain, .bias = bias, .eps = eps, .y = y, .ldy = ldy, .mean = mean, .rstd = rstd });
 }
 
 /* A zeroed partial sum of C values for chunk q, or NULL if its total is not wanted. */
@@ -153,41 +161,11 @@ void nr_layer_backward(int64_t rows, int64_t C, const real *x, int64_t ldx, cons
 #pragma omp parallel for schedule(static) if (rows * C > SMALL)
 	for (int64_t q = 0; q < chunks; q++) {
 		const int64_t r = q * NR_CHUNK;
-		nr_row_active->layer_backward(nr_min64(NR_CHUNK, rows - r), C, x + r * ldx, ldx, dy + r * lddy, lddy, gain,
-			mean + r, rstd + r, dx + r * lddx, lddx, !!(add & NR_ADD_X), partial(dgain, gains, q, C),
-			partial(dbias, biases, q, C));
+		nr_row_active->norm_backward(&(struct nr_norm_backward){ .rows = nr_min64(NR_CHUNK, rows - r), .C = C,
+			.x = x + r * ldx, .ldx = ldx, .dy = dy + r * lddy, .lddy = lddy, .gain = gain, .mean = mean + r,
+			.rstd = rstd + r, .dx = dx + r * lddx, .lddx = lddx, .add = !!(add & NR_ADD_X),
+			.dgain = partial(dgain, gains, q, C), .dbias = partial(dbias, biases, q, C) });
 	}
 	if (dgain) nr_fold(chunks, C, gains, dgain, !!(add & NR_ADD_GAIN));
 	if (dbias) nr_fold(chunks, C, biases, dbias, !!(add & NR_ADD_BIAS));
-}
-
-void nr_rms_forward(int64_t rows, int64_t C, const real *x, int64_t ldx, const real *gain, real eps, real *y,
-	int64_t ldy, real *rstd)
-{
-#pragma omp parallel for schedule(static) if (rows * C > SMALL)
-	for (int64_t r = 0; r < rows; r += NR_CHUNK)
-		nr_row_active->rms_forward(nr_min64(NR_CHUNK, rows - r), C, x + r * ldx, ldx, gain, eps, y + r * ldy, ldy,
-			at(rstd, r));
-}
-
-void nr_add_rms_forward(int64_t rows, int64_t C, const real *a, int64_t lda, const real *b, int64_t ldb,
-	const real *gain, real eps, real *sum, int64_t lds, real *y, int64_t ldy, real *rstd)
-{
-#pragma omp parallel for schedule(static) if (rows * C > SMALL)
-	for (int64_t r = 0; r < rows; r += NR_CHUNK)
-		nr_row_active->add_rms_forward(nr_min64(NR_CHUNK, rows - r), C, a + r * lda, lda, b + r * ldb, ldb, gain, eps,
-			sum + r * lds, lds, y + r * ldy, ldy, at(rstd, r));
-}
-
-void nr_rms_backward(int64_t rows, int64_t C, const real *x, int64_t ldx, const real *dy, int64_t lddy, const real *gain,
-	const real *rstd, real *dx, int64_t lddx, real *dgain, unsigned add, real *scratch)
-{
-	const int64_t chunks = nr_chunks(rows);
-#pragma omp parallel for schedule(static) if (rows * C > SMALL)
-	for (int64_t q = 0; q < chunks; q++) {
-		const int64_t r = q * NR_CHUNK;
-		nr_row_active->rms_backward(nr_min64(NR_CHUNK, rows - r), C, x + r * ldx, ldx, dy + r * lddy, lddy, gain,
-			rstd + r, dx + r * lddx, lddx, !!(add & NR_ADD_X), partial(dgain, scratch, q, C));
-	}
-	if (dgain) nr_fold(chunks, C, scratch, dgain, !!(add & NR_ADD_GAIN));
 }

@@ -1,5 +1,5 @@
-/* Rows of channels: sums, elementwise passes, layer and RMS normalization, softmax and losses; the kernels of the `row`
- * family and the threaded drivers on top.
+/* Rows of channels: sums, elementwise passes, normalization of a row, softmax and losses; the kernels of the `row` family
+ * and the threaded drivers on top.
  *
  * Table entries and the inline wrappers are serial. Names with `array` and the norm drivers run threads over fixed
  * chunks. ld* is the distance between rows in values; a vector of C is gain, bias or a partial sum. Softmax and the
@@ -11,6 +11,35 @@
 
 #include "math/chunk.h"
 #include "math/isa.h"
+
+/* What a row is freed of and divided by; rstd is one over the divisor. */
+enum nr_norm_kind {
+	NR_NORM_LAYER,      /* (x - mean) / sqrt(var + eps) */
+	NR_NORM_RMS,        /* x / sqrt(mean(x^2) + eps) */
+	NR_NORM_LENGTH,     /* x / max(|x|, eps) */
+};
+struct nr_norm_forward {                /* y = (x + b - mean) rstd gain + bias */
+	enum nr_norm_kind kind;
+	int64_t rows, C;
+	const real *x, *b;              /* b: added first, or NULL */
+	int64_t ldx, ldb;
+	real *sum, *y;                  /* sum = x + b, only with b, may be x or b; y may be x */
+	int64_t lds, ldy;
+	const real *gain, *bias;        /* (C), or NULL: 1, 0; bias: layer only, and not without gain */
+	real eps, *mean, *rstd;         /* (rows), or NULL: not wanted; mean: layer only */
+};
+struct nr_norm_backward {
+	enum nr_norm_kind kind;
+	int64_t rows, C;
+	const real *x, *dy;
+	int64_t ldx, lddy;
+	const real *gain, *mean, *rstd; /* as forward left them */
+	real eps;                       /* length: rows below it have a constant divisor */
+	real *dx;                       /* may be dy */
+	int64_t lddx;
+	int add;                        /* dx is added to */
+	real *dgain, *dbias;            /* (C), these rows' part is added; NULL: not wanted; dbias: layer only */
+};
 
 struct nr_row_kernels {
 	real (*sum)(int64_t n, const real *x);
@@ -28,24 +57,8 @@ struct nr_row_kernels {
 	/* x (rows,C) += bias (C) */
 	void (*bias)(int64_t rows, int64_t C, real *x, int64_t ldx, const real *bias);
 
-	/* y = (x - mean) rstd gain + bias, rstd = 1/sqrt(var + eps). gain, bias, mean, rstd may be NULL; y may be x. */
-	void (*layer_forward)(int64_t rows, int64_t C, const real *x, int64_t ldx, const real *gain, const real *bias,
-		real eps, real *y, int64_t ldy, real *mean, real *rstd);
-	/* sum = a + b, y = norm(sum). sum may be a or b. */
-	void (*add_layer_forward)(int64_t rows, int64_t C, const real *a, int64_t lda, const real *b, int64_t ldb,
-		const real *gain, const real *bias, real eps, real *sum, int64_t lds, real *y, int64_t ldy, real *mean,
-		real *rstd);
-	/* dx overwritten, or added to; dgain, dbias (C) of these rows are added to, NULL: not wanted. dx may be dy. */
-	void (*layer_backward)(int64_t rows, int64_t C, const real *x, int64_t ldx, const real *dy, int64_t lddy,
-		const real *gain, const real *mean, const real *rstd, real *dx, int64_t lddx, int add, real *dgain,
-		real *dbias);
-	/* The same for y = gain x / sqrt(mean(x^2) + eps). */
-	void (*rms_forward)(int64_t rows, int64_t C, const real *x, int64_t ldx, const real *gain, real eps, real *y,
-		int64_t ldy, real *rstd);
-	void (*add_rms_forward)(int64_t rows, int64_t C, const real *a, int64_t lda, const real *b, int64_t ldb,
-		const real *gain, real eps, real *sum, int64_t lds, real *y, int64_t ldy, real *rstd);
-	void (*rms_backward)(int64_t rows, int64_t C, const real *x, int64_t ldx, const real *dy, int64_t lddy,
-		const real *gain, const real *rstd, real *dx, int64_t lddx, int add, real *dgain);
+	void (*norm_forward)(const struct nr_norm_forward *);
+	void (*norm_backward)(const struct nr_norm_backward *);
 
 	/* See softmax.h for what these compute. */
 	void (*softmax)(int64_t rows, int64_t C, const real *x, int64_t ldx, real scale, const real *mask, int64_t ldm,
@@ -108,7 +121,7 @@ void nr_col_sum(int64_t rows, int64_t C, const real *x, int64_t ldx, real *out, 
 /* x (rows,C) += bias (C) */
 void nr_bias_add(int64_t rows, int64_t C, real *x, int64_t ldx, const real *bias);
 
-/* Norm drivers, threaded over chunks of NR_CHUNK rows; arguments as in the table. */
+/* Layer norm of packed rows, threaded over chunks of NR_CHUNK rows; mean, rstd may be NULL forward. */
 void nr_layer_forward(int64_t rows, int64_t C, const real *x, int64_t ldx, const real *gain, const real *bias, real eps,
 	real *y, int64_t ldy, real *mean, real *rstd);
 void nr_add_layer_forward(int64_t rows, int64_t C, const real *a, int64_t lda, const real *b, int64_t ldb,
@@ -120,11 +133,5 @@ static inline size_t nr_norm_scratch(int64_t rows, int64_t C) { return (size_t)(
 void nr_layer_backward(int64_t rows, int64_t C, const real *x, int64_t ldx, const real *dy, int64_t lddy,
 	const real *gain, const real *mean, const real *rstd, real *dx, int64_t lddx, real *dgain, real *dbias,
 	unsigned add, real *scratch);
-void nr_rms_forward(int64_t rows, int64_t C, const real *x, int64_t ldx, const real *gain, real eps, real *y,
-	int64_t ldy, real *rstd);
-void nr_add_rms_forward(int64_t rows, int64_t C, const real *a, int64_t lda, const real *b, int64_t ldb,
-	const real *gain, real eps, real *sum, int64_t lds, real *y, int64_t ldy, real *rstd);
-void nr_rms_backward(int64_t rows, int64_t C, const real *x, int64_t ldx, const real *dy, int64_t lddy, const real *gain,
-	const real *rstd, real *dx, int64_t lddx, real *dgain, unsigned add, real *scratch);
 
 #endif

@@ -84,77 +84,64 @@ static void bias_add(int64_t rows, int64_t C, real *x, int64_t ldx, const real *
 
 /* Corrected two-pass moments: the rounding d of the first mean is measured in the second pass and taken out of the
  * variance and of y, so that mean >> std keeps its digits. */
-static void layer_forward(int64_t rows, int64_t C, const real *x, int64_t ldx, const real *gain, const real *bias,
-	real eps, real *y, int64_t ldy, real *mean, real *rstd)
+static void layer_row(const struct nr_norm_forward *f, const real *x, real *y, real *mean, real *rstd)
 {
-	for (int64_t r = 0; r < rows; r++, x += ldx, y += ldy) {
-		const real m = sum(C, x) / (real)C;
-		real s[LANES] = { 0 };
-		for (int64_t i = 0; i < C; i++) s[i % LANES] += x[i] - m;
-		const real d = total(s) / (real)C;
-		const real k = 1 / nr_sqrt(sum_sq_about(C, x, m) / (real)C - d * d + eps);
-		for (int64_t i = 0; i < C; i++) y[i] = (x[i] - m - d) * k * (gain ? gain[i] : 1) + (bias ? bias[i] : 0);
-		if (mean) mean[r] = m + d;
-		if (rstd) rstd[r] = k;
+	const int64_t C = f->C;
+	const real m = sum(C, x) / (real)C;
+	real s[LANES] = { 0 };
+	for (int64_t i = 0; i < C; i++) s[i % LANES] += x[i] - m;
+	const real d = total(s) / (real)C;
+	const real k = 1 / nr_sqrt(sum_sq_about(C, x, m) / (real)C - d * d + f->eps);
+	for (int64_t i = 0; i < C; i++) y[i] = (x[i] - m - d) * k * (f->gain ? f->gain[i] : 1) + (f->bias ? f->bias[i] : 0);
+	*mean = m + d;
+	*rstd = k;
+}
+
+static void scaled_row(const struct nr_norm_forward *f, const real *x, real *y, real *rstd)
+{
+	const real sq = dot(f->C, x, x), length = nr_sqrt(sq);
+	const real k = 1 / (f->kind == NR_NORM_RMS ? nr_sqrt(sq / (real)f->C + f->eps) : length > f->eps ? length : f->eps);
+	for (int64_t i = 0; i < f->C; i++) y[i] = x[i] * k * (f->gain ? f->gain[i] : 1);
+	*rstd = k;
+}
+
+static void norm_forward(const struct nr_norm_forward *f)
+{
+	for (int64_t r = 0; r < f->rows; r++) {
+		const real *x = f->x + r * f->ldx;
+		real mean = 0, rstd, *y = f->y + r * f->ldy;
+		if (f->b) {
+			add(f->C, x, f->b + r * f->ldb, f->sum + r * f->lds);
+			x = f->sum + r * f->lds;
+		}
+		if (f->kind == NR_NORM_LAYER) layer_row(f, x, y, &mean, &rstd);
+		else scaled_row(f, x, y, &rstd);
+		if (f->mean) f->mean[r] = mean;
+		if (f->rstd) f->rstd[r] = rstd;
 	}
 }
 
-static void add_layer_forward(int64_t rows, int64_t C, const real *a, int64_t lda, const real *b, int64_t ldb,
-	const real *gain, const real *bias, real eps, real *s, int64_t lds, real *y, int64_t ldy, real *mean, real *rstd)
+/* With h = (x - mean) rstd and g = dy gain: dx = rstd (g - mean(g) - h mean(g h)). Only layer has a mean, and so mean(g);
+ * the length sums instead of averaging; a row below eps has a constant divisor, so that only g is left. */
+static void norm_backward(const struct nr_norm_backward *f)
 {
-	for (int64_t r = 0; r < rows; r++) add(C, a + r * lda, b + r * ldb, s + r * lds);
-	layer_forward(rows, C, s, lds, gain, bias, eps, y, ldy, mean, rstd);
-}
-
-/* With h = (x - mean) rstd and g = dy gain: dx = rstd (g - mean(g) - h mean(g h)). */
-static void layer_backward(int64_t rows, int64_t C, const real *x, int64_t ldx, const real *dy, int64_t lddy,
-	const real *gain, const real *mean, const real *rstd, real *dx, int64_t lddx, int add_to, real *dgain, real *dbias)
-{
-	for (int64_t r = 0; r < rows; r++, x += ldx, dy += lddy, dx += lddx) {
-		const real m = mean[r], k = rstd[r];
-		real sg[LANES] = { 0 }, sgh[LANES] = { 0 };
+	const int64_t C = f->C;
+	const int center = f->kind == NR_NORM_LAYER;
+	for (int64_t r = 0; r < f->rows; r++) {
+		const real *x = f->x + r * f->ldx, *dy = f->dy + r * f->lddy, m = center ? f->mean[r] : 0, k = f->rstd[r];
+		real *dx = f->dx + r * f->lddx, sg[LANES] = { 0 }, sgh[LANES] = { 0 };
 		for (int64_t i = 0; i < C; i++) {
-			const real h = (x[i] - m) * k, g = dy[i] * (gain ? gain[i] : 1);
+			const real h = (x[i] - m) * k, g = dy[i] * (f->gain ? f->gain[i] : 1);
 			sg[i % LANES] += g;
 			sgh[i % LANES] += g * h;
-			if (dgain) dgain[i] += dy[i] * h;
-			if (dbias) dbias[i] += dy[i];
+			if (f->dgain) f->dgain[i] += dy[i] * h;
+			if (f->dbias) f->dbias[i] += dy[i];
 		}
-		const real a = total(sg) / (real)C, b = total(sgh) / (real)C;
+		const real a = center ? total(sg) / (real)C : 0;
+		const real b = f->kind != NR_NORM_LENGTH ? total(sgh) / (real)C : k < 1 / f->eps ? total(sgh) : 0;
 		for (int64_t i = 0; i < C; i++) {
-			const real h = (x[i] - m) * k, g = dy[i] * (gain ? gain[i] : 1);
-			nr_put(&dx[i], k * (g - a - h * b), add_to);
-		}
-	}
-}
-
-static void rms_forward(int64_t rows, int64_t C, const real *x, int64_t ldx, const real *gain, real eps, real *y,
-	int64_t ldy, real *rstd)
-{
-	for (int64_t r = 0; r < rows; r++, x += ldx, y += ldy) {
-		const real k = 1 / nr_sqrt(dot(C, x, x) / (real)C + eps);
-		for (int64_t i = 0; i < C; i++) y[i] = x[i] * k * (gain ? gain[i] : 1);
-		if (rstd) rstd[r] = k;
-	}
-}
-
-static void add_rms_forward(int64_t rows, int64_t C, const real *a, int64_t lda, const real *b, int64_t ldb,
-	const real *gain, real eps, real *s, int64_t lds, real *y, int64_t ldy, real *rstd)
-{
-	for (int64_t r = 0; r < rows; r++) add(C, a + r * lda, b + r * ldb, s + r * lds);
-	rms_forward(rows, C, s, lds, gain, eps, y, ldy, rstd);
-}
-
-/* With h = x rstd and g = dy gain: dx = rstd (g - h mean(g h)). */
-static void rms_backward(int64_t rows, int64_t C, const real *x, int64_t ldx, const real *dy, int64_t lddy,
-	const real *gain, const real *rstd, real *dx, int64_t lddx, int add_to, real *dgain)
-{
-	for (int64_t r = 0; r < rows; r++, x += ldx, dy += lddy, dx += lddx) {
-		const real k = rstd[r], b = (gain ? dot3(C, dy, gain, x) : dot(C, dy, x)) * k / (real)C;
-		for (int64_t i = 0; i < C; i++) {
-			const real h = x[i] * k, g = dy[i];
-			if (dgain) dgain[i] += g * h;
-			nr_put(&dx[i], k * (g * (gain ? gain[i] : 1) - h * b), add_to);
+			const real h = (x[i] - m) * k, g = dy[i] * (f->gain ? f->gain[i] : 1);
+			nr_put(&dx[i], k * (g - a - h * b), f->add);
 		}
 	}
 }
@@ -277,10 +264,8 @@ static void bf16_unpack(int64_t n, const uint16_t *x, real *y)
 
 const struct nr_row_kernels nr_row_plain = {
 	.sum = sum, .dot = dot, .dot3 = dot3, .sum_sq_about = sum_sq_about, .max = max, .axpy = axpy, .add = add, .mul = mul,
-	.scale = scale, .put = put, .col_sum = col_sum, .bias = bias_add, .layer_forward = layer_forward,
-	.add_layer_forward = add_layer_forward, .layer_backward = layer_backward, .rms_forward = rms_forward,
-	.add_rms_forward = add_rms_forward, .rms_backward = rms_backward, .softmax = softmax,
-	.softmax_backward = softmax_backward, .log_softmax = log_softmax, .log_softmax_backward = log_softmax_backward,
-	.xent_labels = xent_labels, .xent_soft = xent_soft, .xent_sigmoid = xent_sigmoid, .bf16_pack = bf16_pack,
-	.bf16_unpack = bf16_unpack,
+	.scale = scale, .put = put, .col_sum = col_sum, .bias = bias_add, .norm_forward = norm_forward,
+	.norm_backward = norm_backward, .softmax = softmax, .softmax_backward = softmax_backward, .log_softmax = log_softmax,
+	.log_softmax_backward = log_softmax_backward, .xent_labels = xent_labels, .xent_soft = xent_soft,
+	.xent_sigmoid = xent_sigmoid, .bf16_pack = bf16_pack, .bf16_unpack = bf16_unpack,
 };

@@ -55,12 +55,11 @@ nr_t *nr_patches(struct nr_net *n, nr_t *image, int64_t patch, enum nr_patch_ord
 	return nr_with_tokens(n, y, (struct nr_tokens){ .h = h, .w = w });
 }
 
-nr_t *nr_patch_embed(struct nr_net *n, const char *name, nr_t *image, int64_t patch, int64_t dim)
+nr_t *nr_patch_linear(struct nr_net *n, const char *name, nr_t *x, int64_t patch, int64_t dim)
 {
-	nr_t *x = nr_patches(n, image, patch, NR_PATCH_CHANNEL_ROW_COL);
 	if (!x) return NULL;
 	nr_push(n, "%s", name);
-	nr_t *w = nr_param(n, "weight", NR_XAVIER, 4, dim, image->d[1], patch, patch);
+	nr_t *w = nr_param(n, "weight", NR_XAVIER, 4, dim, nr_cols(x) / (patch * patch), patch, patch);
 	nr_t *b = nr_param(n, "bias", NR_ZEROS | NR_NO_DECAY, 1, dim);
 	return nr_pop(n, nr_apply(n, &nr_op_linear, NULL, 0, x, w, b));
 }

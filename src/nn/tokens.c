@@ -3,6 +3,7 @@
  * Lengths (tok->valid) count every row of a sample, special tokens too. Places on the grid (tok->pos) belong to the
  * tokens that are not special. Indices outside their range read zeros (or the mask token) and send no gradient. */
 #include "graph/blocks.h"
+#include "graph/net.h"
 #include "math/pool.h"
 #include "math/gather.h"
 #include "math/row.h"
@@ -107,19 +108,6 @@ const struct nr_op nr_op_expand = {
 	.try_case = expand_try, .cases = expand_cases,
 };
 
-/* Lengths of samples that got n more tokens. */
-static int longer_shape(struct nr_node *k)
-{
-	nr_out_like(k, 0, k->in[0]);
-	return nr_expect(k, k->in[0]->dtype == NR_I32, "lengths are int32");
-}
-static void longer_forward(const struct nr_call *k)
-{
-	const int32_t more = *(const int32_t *)k->node->attr;
-	for (int64_t i = 0; i < k->x[0].rows * k->x[0].c; i++) nr_ints(&k->y[0])[i] = nr_ints(&k->x[0])[i] + more;
-}
-static const struct nr_op op_longer = { .name = "longer", .shape = longer_shape, .forward = longer_forward };
-
 nr_t *nr_prepend(struct nr_net *n, nr_t *token, nr_t *x)
 {
 	if (!token || !x) return NULL;
@@ -127,9 +115,8 @@ nr_t *nr_prepend(struct nr_net *n, nr_t *token, nr_t *x)
 	nr_t *y = nr_join(n, lead, x);
 	if (!y) return NULL;
 	struct nr_tokens tok = x->tok ? *x->tok : (struct nr_tokens){ 0 };
-	const int32_t more = (int32_t)lead->d[1];
-	tok.special += more;
-	if (tok.valid) tok.valid = nr_apply(n, &op_longer, &more, sizeof more, tok.valid);
+	tok.special += (int32_t)lead->d[1];
+	if (tok.valid) tok.valid = nr_lengths(n, tok.valid, lead->d[1], y->d[1]);
 	return nr_with_tokens(n, y, tok);
 }
 

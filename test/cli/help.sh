@@ -9,7 +9,7 @@ run 0 -V; says "norma "
 run 0 --help; says "usage: norma"; says "bench"; says "--threads"; silent
 run 0 help; says "commands"
 run 2; complains "usage: norma"
-for c in plan bench doctor completion man help; do
+for c in plan norms prove bench doctor completion man help; do
 	run 0 help "$c"; says "usage: norma $c"; says "--threads"
 	first=$out
 	run 0 "$c" --help; [ "$out" = "$first" ] || fail "not the same as norma help $c"

@@ -15,4 +15,17 @@ run 0 plan vit_tiny_bs8 --json --infer; says '"backward":0'; says 'vit_tiny_bs8/
 run 0 plan vit_tiny_bs8/infer --json; [ "$out" = "$infer" ] || fail "not the same as --infer"
 run 0 plan mae32_bs128 --json; says '"params":1320304'
 run 0 plan vit_small_bs4 --json; says '"params":22050664'
+# where norms sit
+run 0 plan vit_tiny_bs8 --tiny --sites; says "blocks.1.mlp.in"; says "layer"; silent
+run 0 plan vit_tiny_bs8 --tiny --sites --norm "sep(bn,ln)" --patch-norm dual --placement post
+says "patch.out"; says "blocks.0.attn.res"; says "sep(bn,ln)"
+run 0 plan vit_tiny_bs8 --tiny --sites --json --norm "blocks[0:1].*=rms blocks[-1].mlp.in=dyt"; says '{"site":"blocks.1.mlp.in","norm":"dyt"'
+run 0 plan mae32_bs128 --tiny --norm "dtn decoder.blocks[0].*=sep(bn,rms)"; says "parameters:"
+run 0 plan vit_tiny_bs8 --tiny --norm ln --residual layerscale:init=1e-5
+run 2 plan vit_tiny_bs8 --tiny --norm lm; complains "did you mean 'ln'?"; one_line
+run 2 plan vit_tiny_bs8 --tiny --norm "ln atn.in=bn"; complains "did you mean 'attn.in'?"; one_line
+run 2 plan vit_tiny_bs8 --tiny --norm "blocks[7:].*=bn"; complains "no site matches"; one_line
+run 2 plan vit_tiny_bs8 --tiny --placement pots; complains "did you mean 'post'?"; one_line
+run 2 plan vit_tiny_bs8 --tiny --patch-norm daul; complains "did you mean 'dual'?"; one_line
+run 2 plan vit_tiny_bs8 --tiny --norm "batch:momentom=1"; complains "did you mean 'momentum'?"; one_line
 exit "$failed"

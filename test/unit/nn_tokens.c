@@ -31,7 +31,7 @@ static void patch_embedding_is_a_convolution_with_stride_p(void **state)
 {
 	(void)state;
 	struct rig r = rig();
-	nr_t *y = nr_patch_embed(r.n, "proj", reals(&r, 4, 2, 3, 4, 6), 2, 5);
+	nr_t *y = nr_patch_linear(r.n, "proj", nr_patches(r.n, reals(&r, 4, 2, 3, 4, 6), 2, NR_PATCH_CHANNEL_ROW_COL), 2, 5);
 	shape_is(y, "2x6x5");
 	assert_int_equal(y->tok->w, 3);
 	const real *out = run(&r, y), *x = data(&r, 0);
@@ -166,7 +166,7 @@ static void a_masked_autoencoder_learns(void **state)
 		*restore = ints(&r, back, 2, B, N);
 	nr_t *weight = leaf(&r, NR_REAL, mask, 2, B, N, 1, 1);
 	image->flags &= ~(uint32_t)NR_GRAD;
-	nr_t *t = nr_patch_embed(n, "patch_embed.proj", image, P, D);
+	nr_t *t = nr_patch_linear(n, "patch_embed.proj", nr_patches(n, image, P, NR_PATCH_CHANNEL_ROW_COL), P, D);
 	t = nr_add_table(n, t, nr_param(n, "pos_embed", NR_TRUNC_02, 3, (int64_t)1, (int64_t)N, (int64_t)D));
 	t = nr_prepend(n, nr_param(n, "cls_token", NR_TRUNC_02, 3, (int64_t)1, (int64_t)1, (int64_t)D),
 		nr_take_tokens(n, t, index));

@@ -59,18 +59,19 @@ static void elementwise_passes_are_exact_and_stay_inside(void **state)
 	}
 }
 
-/* A layer or RMS norm of one row and its gradient, in double. */
-static void norm_of(int center, int64_t C, const real *x, const real *gain, const real *bias, double eps, const real *dy,
-	double *y, double *dx, double *mean, double *rstd)
+/* A norm of one row and its gradient, in double. */
+static void norm_of(enum nr_norm_kind kind, int64_t C, const real *x, const real *gain, const real *bias, double eps,
+	const real *dy, double *y, double *dx, double *mean, double *rstd)
 {
 	double m = 0, v = 0, a = 0, b = 0;
-	for (int64_t i = 0; center && i < C; i++) m += (double)x[i] / (double)C;
-	for (int64_t i = 0; i < C; i++) v += (x[i] - m) * (x[i] - m) / (double)C;
-	const double k = 1 / sqrt(v + eps);
+	for (int64_t i = 0; kind == NR_NORM_LAYER && i < C; i++) m += (double)x[i] / (double)C;
+	for (int64_t i = 0; i < C; i++) v += (x[i] - m) * (x[i] - m);
+	const double k = 1 / (kind == NR_NORM_LENGTH ? fmax(sqrt(v), eps) : sqrt(v / (double)C + eps));
 	for (int64_t i = 0; i < C; i++) {
 		const double h = (x[i] - m) * k, g = dy[i] * (gain ? gain[i] : 1.);
 		y[i] = h * (gain ? gain[i] : 1.) + (bias ? bias[i] : 0.);
-		a += center ? g / (double)C : 0, b += g * h / (double)C;
+		a += kind == NR_NORM_LAYER ? g / (double)C : 0;
+		b += kind == NR_NORM_LENGTH ? (sqrt(v) > eps) * g * h : g * h / (double)C;
 	}
 	for (int64_t i = 0; i < C; i++) dx[i] = k * (dy[i] * (gain ? gain[i] : 1.) - a - (x[i] - m) * k * b);
 	*mean = m, *rstd = k;
@@ -92,30 +93,27 @@ static void norm_free(struct norm *t)
 	for (size_t i = 0; i < sizeof all / sizeof *all; i++) free(all[i]);
 }
 
-/* Forward (plain or with an addend) and backward through the drivers against double; the gaps must keep their values. */
-static void check_norm(int center, int adds, int affine, int64_t rows, int64_t C)
+/* Forward (plain or with an addend) and backward against double; the gaps must keep their values. */
+static void check_norm(enum nr_norm_kind kind, int adds, int affine, double eps, int64_t rows, int64_t C)
 {
 	struct norm t = norm_make(rows, C);
 	const int64_t ld = t.ld;
-	const real eps = (real)1e-3, *gain = affine ? t.gain : NULL, *bias = affine && center ? t.bias : NULL;
+	const int center = kind == NR_NORM_LAYER;
+	const real *gain = affine ? t.gain : NULL, *bias = affine && center ? t.bias : NULL;
 	real *old_y = copy_of(t.y, rows * ld), *old_dx = copy_of(t.dx, rows * ld), *old_dg = copy_of(t.dgain, C);
-	const unsigned add = adds ? NR_ADD_X | NR_ADD_GAIN : 0;
+	real *old_db = copy_of(t.dbias, C);
 	double *y = calloc((size_t)C + 1, sizeof *y), *dx = calloc((size_t)C + 1, sizeof *dx), m, k;
 	double *dg = calloc((size_t)C + 1, sizeof *dg), *db = calloc((size_t)C + 1, sizeof *db);
-	if (center && adds) nr_add_layer_forward(rows, C, t.x, ld, t.b, ld, gain, bias, eps, t.sum, ld, t.y, ld, t.mean, t.rstd);
-	else if (center) nr_layer_forward(rows, C, t.x, ld, gain, bias, eps, t.y, ld, t.mean, t.rstd);
-	else if (adds) nr_add_rms_forward(rows, C, t.x, ld, t.b, ld, gain, eps, t.sum, ld, t.y, ld, t.rstd);
-	else nr_rms_forward(rows, C, t.x, ld, gain, eps, t.y, ld, t.rstd);
+	nr_row_active->norm_forward(&(struct nr_norm_forward){ .kind = kind, .rows = rows, .C = C, .x = t.x, .ldx = ld,
+		.b = adds ? t.b : NULL, .ldb = ld, .sum = t.sum, .lds = ld, .y = t.y, .ldy = ld, .gain = gain, .bias = bias,
+		.eps = (real)eps, .mean = center ? t.mean : NULL, .rstd = t.rstd });
 	const real *in = adds ? t.sum : t.x;
-	if (center) {
-		nr_layer_backward(rows, C, in, ld, t.dy, ld, gain, t.mean, t.rstd, t.dx, ld, affine ? t.dgain : NULL,
-			affine ? t.dbias : NULL, add, t.scratch);
-	} else {
-		nr_rms_backward(rows, C, in, ld, t.dy, ld, gain, t.rstd, t.dx, ld, affine ? t.dgain : NULL, add, t.scratch);
-	}
+	nr_row_active->norm_backward(&(struct nr_norm_backward){ .kind = kind, .rows = rows, .C = C, .x = in, .ldx = ld,
+		.dy = t.dy, .lddy = ld, .gain = gain, .mean = t.mean, .rstd = t.rstd, .eps = (real)eps, .dx = t.dx, .lddx = ld,
+		.add = adds, .dgain = affine ? t.dgain : NULL, .dbias = bias ? t.dbias : NULL });
 	for (int64_t r = 0; r < rows; r++) {
 		const int64_t at = r * ld;
-		norm_of(center, C, in + at, gain, bias, eps, t.dy + at, y, dx, &m, &k);
+		norm_of(kind, C, in + at, gain, bias, (double)(real)eps, t.dy + at, y, dx, &m, &k);
 		for (int64_t i = 0; i < ld; i++) {
 			if (i >= C) {
 				assert_true(t.y[at + i] == old_y[at + i] && t.dx[at + i] == old_dx[at + i]);
@@ -131,10 +129,10 @@ static void check_norm(int center, int adds, int affine, int64_t rows, int64_t C
 		assert_true(fabs(t.rstd[r] / k - 1) <= 2e-6);
 	}
 	for (int64_t i = 0; affine && i < C; i++) {
-		assert_true(fabs(t.dgain[i] - dg[i] - (adds ? old_dg[i] : 0)) <= 1e-6 * (double)(rows + 4));
-		if (center) assert_true(fabs(t.dbias[i] - db[i]) <= 1e-6 * (double)(rows + 4));
+		assert_true(fabs(t.dgain[i] - dg[i] - old_dg[i]) <= 1e-6 * (double)(rows + 4));
+		if (center) assert_true(fabs(t.dbias[i] - db[i] - old_db[i]) <= 1e-6 * (double)(rows + 4));
 	}
-	free(y), free(dx), free(dg), free(db), free(old_y), free(old_dx), free(old_dg);
+	free(y), free(dx), free(dg), free(db), free(old_y), free(old_dx), free(old_dg), free(old_db);
 	norm_free(&t);
 }
 
@@ -143,10 +141,12 @@ static void norms_agree_with_double_on_odd_shapes(void **state)
 	(void)state;
 	const int64_t widths[] = { 1, 2, 3, 7, 8, 9, 15, 16, 17, 31, 32, 33, 64, 67, 128, 197 }, heights[] = { 1, 3, 4, 5, 67 };
 	for (int s = isa_next(-1); s >= 0; s = isa_next(s))
-		for (int kind = 0; kind < 8; kind++)
+		for (int kind = 0; kind < 16; kind++)
 			for (size_t w = 0; w < sizeof widths / sizeof *widths; w++)
 				for (size_t h = 0; h < sizeof heights / sizeof *heights; h++)
-					check_norm(kind & 1, kind >> 1 & 1, kind >> 2, heights[h], widths[w]);
+					/* the last four: lengths on both sides of eps */
+					check_norm(kind < 4 ? NR_NORM_LAYER : kind < 8 ? NR_NORM_RMS : NR_NORM_LENGTH, kind & 1,
+						kind >> 1 & 1, kind < 12 ? 1e-3 : 1, heights[h], widths[w]);
 }
 
 /* Offsets up to 1e6 with a spread of 1: the input's own rounding is 0.03 there, but what is left of it must be normalized
@@ -163,7 +163,7 @@ static void layer_keeps_its_digits_when_the_mean_is_large(void **state)
 		for (int64_t i = 0; i < 16; i++) t.x[7 * t.ld + i] = -3000;
 		nr_layer_forward(rows, C, t.x, t.ld, NULL, NULL, (real)1e-6, t.y, t.ld, t.mean, t.rstd);
 		for (int64_t r = 0; r < rows; r++) {
-			norm_of(1, C, t.x + r * t.ld, NULL, NULL, 1e-6, t.dy, y, dx, &m, &k);
+			norm_of(NR_NORM_LAYER, C, t.x + r * t.ld, NULL, NULL, 1e-6, t.dy, y, dx, &m, &k);
 			assert_true(fabs(t.mean[r] / m - 1) <= 1e-7);
 			for (int64_t i = 0; i < C; i++) assert_true(fabs(t.y[r * t.ld + i] - y[i]) <= 2e-6);
 		}

@@ -136,10 +136,8 @@ static void bf16_unpack(int64_t n, const uint16_t *x, float *y)
 
 const struct nr_row_kernels NR_FAST(row) = {
 	.sum = sum, .dot = dot, .dot3 = dot3, .sum_sq_about = sum_sq_about, .max = max, .axpy = axpy, .add = add, .mul = mul,
-	.scale = scale, .put = put, .col_sum = col_sum, .bias = bias_add, .layer_forward = layer_forward,
-	.add_layer_forward = add_layer_forward, .layer_backward = layer_backward, .rms_forward = rms_forward,
-	.add_rms_forward = add_rms_forward, .rms_backward = rms_backward, .softmax = softmax,
-	.softmax_backward = softmax_backward, .log_softmax = log_softmax, .log_softmax_backward = log_softmax_backward,
-	.xent_labels = xent_labels, .xent_soft = xent_soft, .xent_sigmoid = xent_sigmoid, .bf16_pack = bf16_pack,
-	.bf16_unpack = bf16_unpack,
+	.scale = scale, .put = put, .col_sum = col_sum, .bias = bias_add, .norm_forward = norm_forward,
+	.norm_backward = norm_backward, .softmax = softmax, .softmax_backward = softmax_backward, .log_softmax = log_softmax,
+	.log_softmax_backward = log_softmax_backward, .xent_labels = xent_labels, .xent_soft = xent_soft,
+	.xent_sigmoid = xent_sigmoid, .bf16_pack = bf16_pack, .bf16_unpack = bf16_unpack,
 };

@@ -1,0 +1,35 @@
+/* Columns of rows: moments, the normalization and its gradient where statistics run down the rows (batch, instance,
+ * group, power, switch norm); the `column` family.
+ *
+ * All serial: a caller gives chunks of rows to threads and merges what they find in chunk order. ld* is the distance
+ * between rows in values; vectors hold C values. Lengths may be 0; pointers need no alignment. */
+#ifndef NR_COLUMN_H
+#define NR_COLUMN_H
+
+#include "math/chunk.h"
+#include "math/isa.h"
+
+struct nr_column_kernels {
+	/* mean and m2 = sum (x - mean)^2 of these rows, overwritten (0 without rows); an offset costs no digits. */
+	void (*moments)(int64_t rows, int64_t C, const real *x, int64_t ldx, real *mean, real *m2);
+	/* out += the sums of x^2 */
+	void (*sum_sq)(int64_t rows, int64_t C, const real *x, int64_t ldx, real *out);
+	/* y = (x - mean) scale + bias; mean, bias may be NULL, y may be x. */
+	void (*normalize)(int64_t rows, int64_t C, const real *x, int64_t ldx, const real *mean, const real *scale,
+		const real *bias, real *y, int64_t ldy);
+	/* sum += the sums of dy, dot += those of dy (x - mean); mean may be NULL. */
+	void (*grad_sums)(int64_t rows, int64_t C, const real *x, int64_t ldx, const real *dy, int64_t lddy,
+		const real *mean, real *sum, real *dot);
+	/* dx = a dy + b (x - mean) + c, or adds that; mean may be NULL, dx may be dy. The product a dy is rounded
+	 * before c is added, so that c = -a dy leaves nothing. */
+	void (*grad_apply)(int64_t rows, int64_t C, const real *x, int64_t ldx, const real *dy, int64_t lddy,
+		const real *mean, const real *a, const real *b, const real *c, real *dx, int64_t lddx, int add);
+};
+NR_FAMILY_DECLARE(column);
+
+/* Adds the moments of n more rows to those of *count rows (Chan, Golub & LeVeque 1979), which grows by n. Begin
+ * with zeros; in double, so that many merges cost nothing. */
+void nr_column_merge(int64_t C, int64_t *count, double *mean, double *m2, int64_t n, const real *other_mean,
+	const real *other_m2);
+
+#endif

@@ -1,0 +1,18 @@
+/* The transformer block that the models are made of. */
+#ifndef NR_BLOCK_H
+#define NR_BLOCK_H
+
+#include <stdbool.h>
+
+#include "norma/graph.h"
+
+struct nr_block {
+	int64_t heads, hidden;              /* hidden: width of the MLP */
+	const char *act;                    /* its activation; NULL: gelu */
+	double drop_path, dropout, attention_dropout;
+	bool no_qkv_bias;
+	bool position_bias;                 /* scores get DTN's a_h . (d^2, dx, dy) of the grid (DTN, Eq. 6 and Table 10a) */
+};
+nr_t *nr_block(struct nr_net *, nr_t *x, const struct nr_block *);
+
+#endif

@@ -1,0 +1,72 @@
+/* The registry of models, and their text form. */
+#include "base/mem.h"
+#include "base/str.h"
+#include "norma/model.h"
+#include "norma/nn.h"
+
+#define MODEL(name) extern const struct nr_model nr_model_##name;
+#include "models/models.def"
+#undef MODEL
+
+#define MODEL(name) &nr_model_##name,
+static const struct nr_model *const models[] = {
+#include "models/models.def"
+	NULL
+};
+#undef MODEL
+
+const struct nr_model *const *nr_models(void) { return models; }
+
+/* The family of that name, or the one that has such a preset. */
+static const struct nr_model *find(const char *name, const struct nr_preset **preset, struct nr_error *err)
+{
+	struct nr_near near = { .word = name };
+	*preset = NULL;
+	for (int i = 0; models[i]; i++) {
+		if (!strcmp(models[i]->name, name)) return models[i];
+		nr_near_try(&near, models[i]->name);
+		for (const struct nr_preset *p = models[i]->presets; p->name; p++) {
+			nr_near_try(&near, p->name);
+			if (strcmp(p->name, name)) continue;
+			*preset = p;
+			return models[i];
+		}
+	}
+	nr_fail(err, NR_ENAME, "no model", name, "no such name");
+	nr_hint(err, near.best ? "did you mean '%s'?" : "`norma models` lists them", near.best);
+	return NULL;
+}
+
+int nr_model_parse(struct nr_model_spec *m, const char *text, struct nr_arena *arena, struct nr_error *err)
+{
+	const struct nr_preset *preset;
+	const size_t length = strcspn(text, ":");
+	char name[128];
+	snprintf(name, sizeof name, "%.*s", (int)length, text);
+	*m = (struct nr_model_spec){ .of = find(name, &preset, err), .text = nr_arena_strdup(arena, text) };
+	if (!m->of) return err->code;
+	m->conf = nr_arena_alloc(arena, m->of->conf_size + 1);
+	if (!m->conf || !m->text) return nr_fail(err, NR_EMEMORY, "cannot read the model", text, "out of memory");
+	nr_option_defaults(m->of->options, m->conf);
+	if (preset && nr_option_parse(m->of->options, m->conf, preset->text, arena, err)) return err->code;
+	return nr_option_parse(m->of->options, m->conf, text[length] ? text + length + 1 : "", arena, err);
+}
+
+int64_t nr_model_int(const struct nr_model_spec *m, const char *name)
+{
+	const struct nr_option *o = nr_option_find(m->of->options, name);
+	int64_t value = -1;
+	char text[64];
+	return o && nr_parse_int(nr_option_text(o, m->conf, text, sizeof text), &value) ? value : -1;
+}
+
+int nr_model_set(struct nr_model_spec *m, const char *name, const char *value, struct nr_arena *arena, struct nr_error *err)
+{
+	return nr_option_set(m->of->options, m->conf, name, value, arena, err);
+}
+
+nr_t *nr_model_logits(struct nr_net *n, const struct nr_model_spec *m, nr_t *image)
+{
+	nr_t *tokens = m->of->encode(n, m->of->embed(n, image, m->conf), m->conf);
+	return nr_linear(n, "head", m->of->pool(n, tokens, m->conf), nr_model_int(m, "classes"));
+}

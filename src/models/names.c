@@ -1,0 +1,316 @@
+/* Public checkpoints: tensor names of timm and Hugging Face in and out of safetensors. */
+#include "base/mem.h"
+#include "base/str.h"
+#include "math/resample.h"
+#include "norma/model.h"
+#include "norma/safetensors.h"
+
+static const struct nr_naming ours = { "norma", (const struct nr_rename[]){ { NULL, NULL } } };
+
+const struct nr_naming *nr_naming_find(const struct nr_model *m, const char *name, struct nr_error *err)
+{
+	struct nr_near near = { .word = name };
+	if (!strcmp(name, ours.name)) return &ours;
+	for (const struct nr_naming *n = m->namings; n->name; n++) {
+		if (!strcmp(n->name, name)) return n;
+		nr_near_try(&near, n->name);
+	}
+	nr_fail(err, NR_ENAME, "no naming", name, "the model knows no such names");
+	nr_hint(err, "did you mean '%s'?", near.best ? near.best : ours.name);
+	return NULL;
+}
+
+/* Where `what` stands in name at the beginning of a part. */
+static const char *part_at(const char *name, const char *what)
+{
+	const size_t n = strlen(what);
+	for (const char *s = name; s; s = strchr(s, '.') ? strchr(s, '.') + 1 : NULL)
+		if (!strncmp(s, what, n)) return s;
+	return NULL;
+}
+
+/* Every word of text with the rule applied; a right side of several words makes several. */
+static const char *apply(const struct nr_rename *r, const char *text, struct nr_arena *arena)
+{
+	struct nr_str all = { 0 };
+	const char *theirs = r->theirs + (*r->theirs == '@');
+	for (const char *s = text; *s; s += strcspn(s, " "), s += *s == ' ') {
+		char word[256];
+		snprintf(word, sizeof word, "%.*s", (int)strcspn(s, " "), s);
+		const char *at = part_at(word, r->ours);
+		if (!at) nr_str_printf(&all, "%s%s", all.len ? " " : "", word);
+		for (const char *t = theirs; at && *t; t += strcspn(t, " "), t += *t == ' ')
+			nr_str_printf(&all, "%s%.*s%.*s%s", all.len ? " " : "", (int)(at - word), word, (int)strcspn(t, " "), t,
+				at + strlen(r->ours));
+	}
+	const char *out = all.failed ? NULL : nr_arena_strdup(arena, nr_str_text(&all));
+	nr_str_release(&all);
+	return out;
+}
+
+const char *nr_naming_text(const struct nr_naming *naming, const char *entry, bool *pixels, struct nr_arena *arena)
+{
+	const char *text = entry;
+	*pixels = false;
+	for (const struct nr_rename *r = naming->rules; r->ours && text; r++) {
+		if (!strstr(text, r->ours)) continue;
+		*pixels |= *r->theirs == '@' && part_at(text, r->ours);
+		text = apply(r, text, arena);
+	}
+	return text;
+}
+
+/* ---- values with their order changed --------------------------------------------------------------------------------- */
+
+/* A vector over (channels,p,p) of ours, over (p,p,channels) of theirs. */
+static void permute_pixels(const struct nr_store *s, int64_t n, const real *from, real *to, bool out)
+{
+	const struct nr_entry *w = nr_store_find(s, "patch_embed.proj.weight");
+	const int64_t p = w && w->nd == 4 ? w->d[3] : 1, channels = n / (p * p);
+	for (int64_t i = 0; i < n; i++) {
+		const int64_t c = i / (p * p), pixel = i % (p * p), theirs = pixel * channels + c;
+		if (out) to[theirs] = from[i];
+		else to[i] = from[theirs];
+	}
+}
+
+static int to_real(const struct nr_st_tensor *t, real *out, int64_t n, struct nr_error *err)
+{
+#ifdef NR_DOUBLE
+	return nr_st_to_f64(t, out, n, err);
+#else
+	return nr_st_to_f32(t, out, n, err);
+#endif
+}
+
+/* ---- in --------------------------------------------------------------------------------------------------------------- */
+
+struct reading {
+	const struct nr_store *store;
+	const struct nr_st_file *file;
+	const struct nr_naming *naming;
+	struct nr_import *how;
+	struct nr_arena *arena;
+	const char *path;
+	bool *seen;                         /* tensors of the file */
+};
+
+static void mark(struct reading *r, const struct nr_st_tensor *t)
+{
+	for (int64_t i = 0; i < nr_st_count(r->file); i++)
+		if (nr_st_get(r->file, i) == t) r->seen[i] = true;
+}
+
+/* How many of the store's names the file has in this naming. */
+static int64_t hits(const struct reading *r, const struct nr_naming *naming)
+{
+	int64_t found = 0;
+	for (int64_t i = 0; i < nr_store_count(r->store); i++) {
+		bool pixels;
+		const char *text = nr_naming_text(naming, nr_store_at(r->store, i)->name, &pixels, r->arena);
+		char first[256];
+		snprintf(first, sizeof first, "%.*s", text ? (int)strcspn(text, " ") : 0, text ? text : "");
+		found += nr_st_find(r->file, first) != NULL;
+	}
+	return found;
+}
+
+static int choose(struct reading *r, const struct nr_model *m, struct nr_error *err)
+{
+	if (r->how->naming && strcmp(r->how->naming, "auto")) {
+		r->naming = nr_naming_find(m, r->how->naming, err);
+		return r->naming ? NR_OK : (int)err->code;
+	}
+	int64_t best = hits(r, &ours);
+	r->naming = &ours;
+	for (const struct nr_naming *n = m->namings; n->name; n++) {
+		const int64_t found = hits(r, n);
+		if (found > best) best = found, r->naming = n;
+	}
+	return NR_OK;
+}
+
+static bool same_shape(const struct nr_st_tensor *t, const struct nr_entry *e, int64_t parts)
+{
+	if (t->nd != e->nd) return false;
+	for (int i = 0; i < e->nd; i++)
+		if (t->shape[i] != (i == 0 ? e->d[0] / parts : e->d[i])) return false;
+	return true;
+}
+
+static void sizes_text(int nd, const int64_t *d, char *buf, size_t size)
+{
+	size_t used = 0;
+	buf[0] = 0;
+	for (int i = 0; i < nd && used + 1 < size; i++)
+		used += (size_t)snprintf(buf + used, size - used, "%s%lld", i ? "x" : "", (long long)d[i]);
+}
+
+static int wrong_shape(const struct reading *r, const struct nr_st_tensor *t, const struct nr_entry *e, struct nr_error *err)
+{
+	char have[96], want[96];
+	sizes_text(t->nd, t->shape, have, sizeof have);
+	sizes_text(e->nd, e->d, want, sizeof want);
+	return nr_fail(err, NR_ESHAPE, "cannot load", r->path, "tensor '%s' is %s, the model wants %s", t->name, have, want);
+}
+
+/* A position table of another grid. */
+static int resample(const struct reading *r, const struct nr_st_tensor *t, const struct nr_entry *e, real *out, struct nr_error *err)
+{
+	static const char *const names[] = { "timm", "mae", "dino", "bilinear", "bigvision", NULL };
+	int kind = 0;
+	while (names[kind] && (!r->how->resample || strcmp(names[kind], r->how->resample))) kind++;
+	if (!r->how->resample) return wrong_shape(r, t, e, err);
+	if (!names[kind]) {
+		const char *near = nr_nearest(r->how->resample, names);
+		nr_fail(err, NR_ENAME, "no way to resample positions", r->how->resample, "no such name");
+		return nr_hint(err, near ? "did you mean '%s'?" : "timm, mae, dino, bilinear, bigvision", near);
+	}
+	const int64_t C = e->d[e->nd - 1], S = r->how->special, rows = e->count / C - S;
+	const int64_t have = t->nd >= 2 && t->shape[t->nd - 1] == C ? nr_st_elements(t) / C : 0;
+	int64_t to = 1, from = 1, special = S;
+	while (to * to < rows) to++;
+	while (from * from < have - special) from++;
+	if (from * from != have - special && special == 0) {            /* the file has a class row, the model has none */
+		special = 1;
+		for (from = 1; from * from < have - special;) from++;
+	}
+	if (to * to != rows || from * from != have - special) return wrong_shape(r, t, e, err);
+	real *old = nr_arena_alloc(r->arena, (size_t)(have * C) * sizeof *old);
+	real *tmp = nr_arena_alloc(r->arena, (size_t)(to * from * C) * sizeof *tmp);
+	void *axis = nr_arena_alloc(r->arena, nr_axis_bytes(from, to));
+	if (!old || !tmp || !axis) return nr_fail(err, NR_EMEMORY, "cannot load", r->path, "out of memory");
+	if (to_real(t, old, have * C, err)) return err->code;
+	const struct nr_axis a = nr_axis_init((enum nr_resample)kind, from, to, axis);
+	memcpy(out, old, (size_t)(S * C) * sizeof *out);
+	nr_resample_forward(&a, &a, C, old + special * C, out + S * C, tmp);
+	return NR_OK;
+}
+
+/* One entry's values into `out`; *found: whether the file has it. */
+static int read_entry(struct reading *r, const struct nr_entry *e, real *out, bool *found, struct nr_error *err)
+{
+	bool pixels;
+	const char *text = nr_naming_text(r->naming, e->name, &pixels, r->arena);
+	if (!text) return nr_fail(err, NR_EMEMORY, "cannot load", r->path, "out of memory");
+	int64_t parts = 1;
+	for (const char *s = text; *s; s++) parts += *s == ' ';
+	*found = true;
+	for (int64_t i = 0; i < parts; i++, text += strcspn(text, " ") + 1) {
+		char name[256];
+		snprintf(name, sizeof name, "%.*s", (int)strcspn(text, " "), text);
+		const struct nr_st_tensor *t = nr_st_find(r->file, name);
+		if (!t && r->how->partial) {
+			*found = false;
+			return NR_OK;
+		}
+		if (!t && !(t = nr_st_need(r->file, name, err))) return err->code;
+		mark(r, t);
+		real *to = out + i * (e->count / parts);
+		int code;
+		if (!same_shape(t, e, parts))
+			code = strstr(e->name, "pos_embed") ? resample(r, t, e, to, err) : wrong_shape(r, t, e, err);
+		else code = to_real(t, to, e->count / parts, err);
+		if (code) return code;
+	}
+	if (pixels) {
+		real *copy = nr_arena_alloc(r->arena, (size_t)e->count * sizeof *copy);
+		if (!copy) return nr_fail(err, NR_EMEMORY, "cannot load", r->path, "out of memory");
+		memcpy(copy, out, (size_t)e->count * sizeof *copy);
+		permute_pixels(r->store, e->count, copy, out, false);
+	}
+	return NR_OK;
+}
+
+static int left_over(const struct reading *r, struct nr_error *err)
+{
+	for (int64_t i = 0; i < nr_st_count(r->file); i++) {
+		if (r->seen[i]) continue;
+		r->how->ignored++;
+		if (r->how->partial) continue;
+		nr_fail(err, NR_ENAME, "cannot load", r->path, "the model has no place for tensor '%s'", nr_st_get(r->file, i)->name);
+		return nr_hint(err, "its names were taken to be those of %s; --partial ignores what is left over", r->naming->name);
+	}
+	return NR_OK;
+}
+
+/* All values are read into one block first, so that a failure changes nothing. */
+static int read_all(struct reading *r, struct nr_error *err)
+{
+	int64_t total = 0;
+	const int64_t n = nr_store_count(r->store);
+	real *all = NULL;
+	bool *found = nr_arena_alloc(r->arena, (size_t)n + 1);
+	for (int64_t i = 0; i < n; i++) total += nr_store_at(r->store, i)->count;
+	all = nr_arena_alloc(r->arena, (size_t)(total + 1) * sizeof *all);
+	if (!all || !found) return nr_fail(err, NR_EMEMORY, "cannot load", r->path, "out of memory");
+	real *at = all;
+	for (int64_t i = 0; i < n; at += nr_store_at(r->store, i)->count, i++)
+		if (read_entry(r, nr_store_at(r->store, i), at, &found[i], err)) return err->code;
+	if (left_over(r, err)) return err->code;
+	at = all;
+	for (int64_t i = 0; i < n; at += nr_store_at(r->store, i)->count, i++) {
+		const struct nr_entry *e = nr_store_at(r->store, i);
+		if (found[i]) memcpy(nr_value(e), at, (size_t)e->count * sizeof *at);
+		r->how->taken += found[i];
+		r->how->kept += !found[i];
+	}
+	return r->how->taken ? NR_OK : nr_fail(err, NR_ENAME, "cannot load", r->path, "none of its tensors belongs to this model");
+}
+
+int nr_model_import(struct nr_store *s, const struct nr_model *m, const char *path, struct nr_import *how, struct nr_error *err)
+{
+	struct nr_st_file *f;
+	struct nr_error local = { 0 };
+	if (!err) err = &local;
+	if (nr_store_seal(s, err) || nr_st_open(&f, path, err)) return err->code;
+	struct reading r = { .store = s, .file = f, .how = how, .arena = nr_arena_make(), .path = path };
+	how->taken = how->kept = how->ignored = 0;
+	r.seen = r.arena ? nr_arena_alloc(r.arena, (size_t)nr_st_count(f) + 1) : NULL;
+	int code = r.seen ? choose(&r, m, err) : nr_fail(err, NR_EMEMORY, "cannot load", path, "out of memory");
+	if (!code) code = read_all(&r, err);
+	if (!code) how->used = r.naming->name;
+	nr_arena_free(r.arena);
+	nr_st_close(f);
+	return code;
+}
+
+/* ---- out -------------------------------------------------------------------------------------------------------------- */
+
+int nr_model_export(const struct nr_store *s, const struct nr_model *m, const char *path, const char *name, struct nr_error *err)
+{
+	const struct nr_naming *naming = nr_naming_find(m, name, err);
+	struct nr_arena *arena = naming ? nr_arena_make() : NULL;
+	const int64_t n = nr_store_count(s);
+	struct nr_st_tensor *t = arena ? nr_arena_alloc(arena, (size_t)(4 * n + 1) * sizeof *t) : NULL;
+	int64_t count = 0;
+	if (!naming) return err->code;
+	for (int64_t i = 0; t && i < n; i++) {
+		const struct nr_entry *e = nr_store_at(s, i);
+		bool pixels;
+		const char *text = nr_naming_text(naming, e->name, &pixels, arena);
+		const real *values = nr_value(e);
+		int64_t parts = 1;
+		for (const char *p = text; p && *p; p++) parts += *p == ' ';
+		if (text && pixels) {
+			real *copy = nr_arena_alloc(arena, (size_t)e->count * sizeof *copy);
+			if (copy) permute_pixels(s, e->count, values, copy, true);
+			values = copy;
+		}
+		if (!text || !values || parts > 4) {
+			t = NULL;
+			break;
+		}
+		for (int64_t k = 0; k < parts; k++, text += strcspn(text, " ") + 1) {
+			t[count] = (struct nr_st_tensor){ .name = nr_arena_printf(arena, "%.*s", (int)strcspn(text, " "), text),
+				.dtype = sizeof(real) == 4 ? NR_ST_F32 : NR_ST_F64, .nd = e->nd, .data = values + k * (e->count / parts),
+				.bytes = (size_t)(e->count / parts) * sizeof(real) };
+			for (int d = 0; d < e->nd; d++) t[count].shape[d] = d ? e->d[d] : e->d[0] / parts;
+			count++;
+		}
+	}
+	const struct nr_st_meta meta = { "format", "pt" };              /* what public readers look for */
+	const int code = t ? nr_st_write(path, t, count, &meta, 1, err) : nr_fail(err, NR_EMEMORY, "cannot write", path, "out of memory");
+	nr_arena_free(arena);
+	return code;
+}

@@ -1,0 +1,184 @@
+/* vit: Vision Transformer. Dosovitskiy et al. 2021, arXiv:2010.11929, Eq. 1 to 4; timm's form and names.
+ *
+ * With the options of its descendants: Dual PatchNorm (sites patch.in, patch.out), DTN's late class token (class_at),
+ * average pooling, registers (arXiv:2309.16588), fixed sin-cos positions, AugReg's tanh layer before the head. */
+#include <stdbool.h>
+
+#include "base/mem.h"
+#include "math/sincos.h"
+#include "models/block.h"
+#include "norma/model.h"
+#include "norma/nn.h"
+
+enum pool { POOL_CLASS, POOL_AVG };
+enum pos { POS_LEARNED, POS_SINCOS, POS_SINCOS_BV, POS_NONE };
+
+struct vit {
+	int64_t image, channels, patch, dim, depth, heads, classes, registers, class_at;
+	double mlp, drop_path, dropout, attention_dropout;
+	int32_t pool, pos;
+	bool class_token, qkv_bias, fc_norm, pre_logits, position_bias;
+	char *act;
+};
+
+static const char *const pools[] = { "class", "avg", NULL };
+static const char *const positions[] = { "learned", "sincos", "sincos_bv", "none", NULL };
+static const struct nr_option options[] = {
+	NR_OPT_INT(struct vit, image, 224, 1, 4096, "side of the square picture"),
+	NR_OPT_INT(struct vit, channels, 3, 1, 64, "channels of the picture"),
+	NR_OPT_INT(struct vit, patch, 16, 1, 512, "side of a patch"),
+	NR_OPT_INT(struct vit, dim, 192, 1, 65536, "width of a token"),
+	NR_OPT_INT(struct vit, depth, 12, 1, 1024, "number of blocks"),
+	NR_OPT_INT(struct vit, heads, 3, 1, 1024, "attention heads"),
+	NR_OPT_FLOAT(struct vit, mlp, 4, 0.01, 64, "width of the MLP over that of a token"),
+	NR_OPT_INT(struct vit, classes, 1000, 1, 1000000, "outputs of the head"),
+	NR_OPT_ENUM(struct vit, pool, "class", pools, "what the head reads: the class token or the mean of the patch tokens"),
+	NR_OPT_BOOL(struct vit, class_token, "1", "have a class token"),
+	NR_OPT_BOOL(struct vit, fc_norm, "1", "with pool=avg: the final norm comes after the mean, as in timm"),
+	NR_OPT_INT(struct vit, registers, 0, 0, 256, "further special tokens that nothing reads"),
+	NR_OPT_INT(struct vit, class_at, 0, 0, 1024, "block before which the class token joins (DTN: 10 of 12); it then has no position"),
+	NR_OPT_ENUM(struct vit, pos, "learned", positions, "position table; sincos as MAE's, sincos_bv as big_vision's, both fixed"),
+	NR_OPT_BOOL(struct vit, qkv_bias, "1", "bias of queries, keys and values"),
+	NR_OPT_BOOL(struct vit, pre_logits, "0", "a tanh layer before the head (AugReg)"),
+	NR_OPT_BOOL(struct vit, position_bias, "0", "DTN's position term R a_h as a bias of attention (DTN, Table 10a)"),
+	NR_OPT_STRING(struct vit, act, "gelu", "activation of the MLP: gelu, gelu_tanh (big_vision), relu, silu"),
+	NR_OPT_FLOAT(struct vit, drop_path, 0, 0, 0.99, "share of samples that skip the last block; earlier ones less"),
+	NR_OPT_FLOAT(struct vit, dropout, 0, 0, 0.99, "dropout of the branches"),
+	NR_OPT_FLOAT(struct vit, attention_dropout, 0, 0, 0.99, "dropout of attention"),
+	NR_OPT_END
+};
+
+static const struct nr_preset presets[] = {
+	{ "ti/16", "patch=16,dim=192,depth=12,heads=3" }, { "s/32", "patch=32,dim=384,depth=12,heads=6" },
+	{ "s/16", "patch=16,dim=384,depth=12,heads=6" }, { "b/32", "patch=32,dim=768,depth=12,heads=12" },
+	{ "b/16", "patch=16,dim=768,depth=12,heads=12" }, { "l/16", "patch=16,dim=1024,depth=24,heads=16" },
+	{ "vit_tiny_patch16_224", "patch=16,dim=192,depth=12,heads=3" }, { "vit_small_patch32_224", "patch=32,dim=384,depth=12,heads=6" },
+	{ "vit_small_patch16_224", "patch=16,dim=384,depth=12,heads=6" }, { "vit_base_patch32_224", "patch=32,dim=768,depth=12,heads=12" },
+	{ "vit_base_patch16_224", "patch=16,dim=768,depth=12,heads=12" },
+	{ "vit_large_patch16_224", "patch=16,dim=1024,depth=24,heads=16" },
+	{ "vit_tiny_patch16_384", "image=384,patch=16,dim=192,depth=12,heads=3" },
+	{ "vit_small_patch16_384", "image=384,patch=16,dim=384,depth=12,heads=6" },
+	{ "vit_base_patch16_384", "image=384,patch=16,dim=768,depth=12,heads=12" },
+	{ "deit_tiny_patch16_224", "patch=16,dim=192,depth=12,heads=3" }, { "deit_small_patch16_224", "patch=16,dim=384,depth=12,heads=6" },
+	{ "deit_base_patch16_224", "patch=16,dim=768,depth=12,heads=12" },
+	/* the ViTs of the DTN paper; a star means more heads, a late class token goes with the plan "blocks[0:10].*=dtn" */
+	{ "dtn/t", "patch=16,dim=192,depth=12,heads=3,qkv_bias=0,class_at=10" },
+	{ "dtn/t*", "patch=16,dim=192,depth=12,heads=4,qkv_bias=0,class_at=10" },
+	{ "dtn/s", "patch=16,dim=384,depth=12,heads=6,qkv_bias=0,class_at=10" },
+	{ "dtn/s*", "patch=16,dim=432,depth=12,heads=9,qkv_bias=0,class_at=10" },
+	{ "dtn/b", "patch=16,dim=768,depth=12,heads=12,qkv_bias=0,class_at=10" },
+	{ "dtn/b*", "patch=16,dim=768,depth=12,heads=16,qkv_bias=0,class_at=10" },
+	/* for 28 to 64 pixels on a CPU */
+	{ "vit_nano", "image=28,channels=1,patch=4,dim=96,depth=6,heads=3,classes=10" },
+	{ "vit_micro", "image=32,patch=4,dim=192,depth=6,heads=3,classes=10" },
+	{ NULL, NULL },
+};
+
+static const struct nr_rename timm[] = {
+	{ "patch.in.", "@patch_embed.norm_pre." }, { "patch.out.", "patch_embed.norm." }, { "patch.pos.", "patch_embed.norm." },
+	{ "attn.in.", "norm1." }, { "mlp.in.", "norm2." }, { "attn.qk.q.", "attn.q_norm." }, { "attn.qk.k.", "attn.k_norm." },
+	{ "attn.inner.", "attn.norm." }, { "mlp.inner.", "mlp.norm." }, { "attn.scale.", "ls1." }, { "mlp.scale.", "ls2." },
+	{ "fc.", "fc_norm." }, { "final.", "norm." }, { "special.", "cls_norm_layer." }, { "rest.", "tok_norm_layer." },
+	{ "register_token", "reg_token" }, { NULL, NULL },
+};
+static const struct nr_rename hf[] = {
+	{ "cls_token", "vit.embeddings.cls_token" }, { "pos_embed", "vit.embeddings.position_embeddings" },
+	{ "patch_embed.proj.", "vit.embeddings.patch_embeddings.projection." },
+	{ "patch.in.", "@vit.embeddings.norm_pre." }, { "patch.out.", "vit.embeddings.norm." }, { "patch.pos.", "vit.embeddings.norm." },
+	{ "attn.in.", "layernorm_before." }, { "mlp.in.", "layernorm_after." },
+	{ "attn.qkv.", "attention.attention.query. attention.attention.key. attention.attention.value." },
+	{ "attn.proj.", "attention.output.dense." }, { "mlp.fc1.", "intermediate.dense." }, { "mlp.fc2.", "output.dense." },
+	{ "blocks.", "vit.encoder.layer." }, { "final.", "vit.layernorm." }, { "head.", "classifier." }, { NULL, NULL },
+};
+/* As transformers 5 holds them in memory, and writes them from some versions on. */
+static const struct nr_rename hf5[] = {
+	{ "cls_token", "vit.embeddings.cls_token" }, { "pos_embed", "vit.embeddings.position_embeddings" },
+	{ "patch_embed.proj.", "vit.embeddings.patch_embeddings.projection." },
+	{ "attn.in.", "layernorm_before." }, { "mlp.in.", "layernorm_after." },
+	{ "attn.qkv.", "attention.q_proj. attention.k_proj. attention.v_proj." }, { "attn.proj.", "attention.o_proj." },
+	{ "blocks.", "vit.layers." }, { "final.", "vit.layernorm." }, { "head.", "classifier." }, { NULL, NULL },
+};
+static const struct nr_naming namings[] = { { "timm", timm }, { "huggingface", hf }, { "huggingface5", hf5 }, { NULL, NULL } };
+
+/* ---- positions ------------------------------------------------------------------------------------------------------ */
+
+struct table { int64_t side, dim, special; int32_t kind; };
+
+static void fill_sincos(const struct nr_entry *e, const void *conf, real *values)
+{
+	const struct table *t = conf;
+	(void)e;
+	memset(values, 0, (size_t)(t->special * t->dim) * sizeof *values);
+	if (t->kind == POS_SINCOS) nr_sincos_mae(t->side, t->side, t->dim, t->special, values);
+	else nr_sincos_bigvision(t->side, t->side, t->dim, values + t->special * t->dim);
+}
+
+/* Does the class token stand in the position table? */
+static bool class_row(const struct vit *c) { return c->class_token && !c->class_at; }
+
+static nr_t *position_table(struct nr_net *n, const struct vit *c)
+{
+	const struct table t = { c->image / c->patch, c->dim, class_row(c), c->pos };
+	nr_t *pos = nr_param(n, "pos_embed", NR_TRUNC_02 | NR_NO_DECAY, 3, (int64_t)1, t.special + t.side * t.side, c->dim);
+	if (!pos || c->pos == POS_LEARNED) return pos;
+	if (c->dim % 4) return nr_net_fail(n, NR_ESHAPE, "pos_embed", "sin-cos positions want a width that 4 divides");
+	pos->entry->frozen = 1;
+	nr_entry_fill(pos->entry, fill_sincos, &t, sizeof t, NULL);
+	return pos;
+}
+
+/* ---- the model ------------------------------------------------------------------------------------------------------ */
+
+static nr_t *embed(struct nr_net *n, nr_t *image, const void *conf)
+{
+	const struct vit *c = conf;
+	nr_t *x = nr_norm(n, "patch.in", nr_patches(n, image, c->patch, NR_PATCH_CHANNEL_ROW_COL));
+	x = nr_norm(n, "patch.out", nr_patch_linear(n, "patch_embed.proj", x, c->patch, c->dim));
+	if (c->pos != POS_NONE) x = nr_add_table(n, x, nr_span(n, position_table(n, c), class_row(c), NR_END));
+	return nr_dropout(n, nr_norm(n, "patch.pos", x), c->dropout);
+}
+
+static nr_t *add_class(struct nr_net *n, nr_t *x, const struct vit *c)
+{
+	nr_t *cls = nr_param(n, "cls_token", NR_TRUNC_02 | NR_NO_DECAY, 3, (int64_t)1, (int64_t)1, c->dim);
+	if (class_row(c) && c->pos != POS_NONE) cls = nr_add(n, cls, nr_span(n, position_table(n, c), 0, 1));
+	return nr_prepend(n, cls, x);
+}
+
+static nr_t *encode(struct nr_net *n, nr_t *x, const void *conf)
+{
+	const struct vit *c = conf;
+	if (c->registers)
+		x = nr_prepend(n, nr_param(n, "register_token", NR_TRUNC_02 | NR_NO_DECAY, 3, (int64_t)1, c->registers, c->dim), x);
+	for (int64_t i = 0; i < c->depth; i++) {
+		if (c->class_token && i == c->class_at) x = add_class(n, x, c);
+		const struct nr_block b = { .heads = c->heads, .hidden = (int64_t)(c->mlp * (double)c->dim), .act = c->act,
+			.no_qkv_bias = !c->qkv_bias, .position_bias = c->position_bias, .dropout = c->dropout,
+			.attention_dropout = c->attention_dropout,
+			.drop_path = c->depth > 1 ? c->drop_path * (double)i / (double)(c->depth - 1) : 0 };
+		nr_push_nth(n, "blocks", i, c->depth);
+		x = nr_pop(n, nr_block(n, x, &b));
+		if (x) nr_tap(n, nr_arena_printf(nr_net_arena(n), "block%lld", (long long)i), x);
+	}
+	return c->pool == POOL_AVG && c->fc_norm ? x : nr_norm(n, "final", x);
+}
+
+static nr_t *pool(struct nr_net *n, nr_t *x, const void *conf)
+{
+	const struct vit *c = conf;
+	if (!x) return NULL;
+	if (c->pool == POOL_CLASS && !c->class_token) return nr_net_fail(n, NR_EUSAGE, "pool=class", "there is no class token");
+	if (c->pool == POOL_CLASS) x = nr_reshape(n, nr_span(n, x, 0, 1), 2, x->d[0], c->dim);
+	else x = nr_mean_tokens(n, x, x->tok ? x->tok->valid : NULL);
+	if (c->pool == POOL_AVG && c->fc_norm) {
+		const char *norm = nr_norm_at(n, "final");
+		if (norm) x = nr_norm_make(n, "fc", norm, x);
+	}
+	return c->pre_logits ? nr_activate(n, "tanh", nr_linear(n, "pre_logits", x, c->dim)) : x;
+}
+
+const struct nr_model nr_model_vit = {
+	.name = "vit", .title = "Vision Transformer", .cite = "arXiv:2010.11929", .conf_size = sizeof(struct vit), .options = options,
+	.presets = presets, .namings = namings, .norms = { .norm = "layer", .placement = "pre", .eps = 1e-6 },
+	.embed = embed, .encode = encode, .pool = pool,
+};

@@ -1,0 +1,55 @@
+/* batch: y = weight (x - mean) / sqrt(var + eps) + bias, per channel over all real tokens of the batch. Ioffe &
+ * Szegedy 2015, Algorithm 1; running statistics take the place of the batch's in evaluation (Algorithm 2).
+ *
+ *   running_mean <- (1 - momentum) running_mean + momentum mean
+ *   running_var  <- (1 - momentum) running_var  + momentum var n / (n - 1)
+ *
+ * A single token (n = 1) has variance 0: y = bias, and the running variance takes 0. */
+#include <stdbool.h>
+
+#include "norms/column.h"
+
+struct batch { float eps, momentum; bool affine; };
+
+static const struct nr_option options[] = {
+	NR_OPT_FLOAT(struct batch, eps, 1e-5, 0, 1, "added to the variance"),
+	NR_OPT_FLOAT(struct batch, momentum, 0.1, 0, 1, "weight of this batch in the running statistics"),
+	NR_OPT_BOOL(struct batch, affine, "1", "learn a weight and a bias per channel"),
+	NR_OPT_END
+};
+
+static nr_t *try_case(struct nr_net *n, nr_t **x, const char *text)
+{
+	return nr_norm_try(n, &nr_norm_batch, x, text);
+}
+
+static const struct nr_case cases[] = {
+	{ "2x5x12", "eps=1e-3" }, { "3x4x7 3:i1-4", "valid | eps=0.01" }, { "9x1x3", "momentum=0.5" },
+	{ "7x5", "eps=1e-3" }, { "1x1x5", "" }, { "1x150x2", "affine=0" }, { "2x70x3 2:i1-70", "valid | affine=0" },
+	{ "2x3x1", "eps=0.1" }, { "5x2x133", "eps=0.1" }, { NULL, NULL },
+};
+
+static const struct nr_op op = {
+	.name = "batch", .shape = nr_column_shape, .forward = nr_column_forward, .backward = nr_column_backward,
+	.rebuild = nr_column_rebuild, .commit = nr_column_commit, .cost = nr_column_cost, .keeps = NR_COLUMN_KEEPS,
+	.cheap = 1, .rebuild_keeps = NR_COLUMN_KEEPS,
+	.flags = NR_CHEAP | NR_STRIDED | NR_INPLACE_GRAD | NR_BATCHWISE, .try_case = try_case, .cases = cases,
+};
+
+static nr_t *build(struct nr_net *n, nr_t *x, const void *conf)
+{
+	const struct batch *c = conf;
+	return nr_column_apply(n, &op, x, (struct nr_column_attr){ .eps = c->eps, .momentum = c->momentum, .batch = 1,
+		.groups = nr_cols(x) }, c->affine);
+}
+
+const struct nr_norm nr_norm_batch = {
+	.name = "batch", .alias = "bn", .title = "batch normalization", .cite = "arXiv:1502.03167",
+	.equation = "y = weight (x - mean_BT x) / sqrt(var_BT x + eps) + bias; "
+		    "in evaluation the running mean and variance",
+	.about = "Each channel is compared with itself over every real token of every sample, so a token keeps its length "
+		 "relative to the others and the batch decides what is usual. Padding never counts. Evaluation uses running "
+		 "statistics, which move once per training step; gradients then treat them as constants. Under data "
+		 "parallelism and accumulation a batch is what one process sees at once.",
+	.needs = NR_NEED_BATCH, .conf_size = sizeof(struct batch), .options = options, .build = build, .op = { &op },
+};

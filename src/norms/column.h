@@ -1,0 +1,28 @@
+/* The norms whose statistics run down the tokens, per channel or group of channels: batch, instance and group
+ * share one engine and differ in what its attributes say. Its functions are an op's own. */
+#ifndef NR_NORMS_COLUMN_H
+#define NR_NORMS_COLUMN_H
+
+#include "norms/norms.h"
+
+struct nr_column_attr {
+	float eps, momentum;
+	int64_t groups;                     /* of channels that share statistics; as many as channels: none do */
+	int8_t batch;                       /* 1: over all samples, with running statistics; 0: each by itself */
+	int8_t unbiased;                    /* variance by n - 1 */
+	int8_t weight, running, valid;      /* place among the inputs; 0: none. bias and running_var follow theirs */
+};
+
+#define NR_COLUMN_KEEPS (NR_KEEP_X(0) | NR_KEEP_X(1) | NR_KEEP_X(2) | NR_KEEP_X(3) | NR_KEEP_X(4) | NR_KEEP_X(5))
+
+/* Makes the parameters (and buffers) and applies the op; fills in the places of the inputs. */
+nr_t *nr_column_apply(struct nr_net *, const struct nr_op *, nr_t *x, struct nr_column_attr, int affine);
+int nr_column_shape(struct nr_node *);
+void nr_column_forward(const struct nr_call *);
+void nr_column_backward(const struct nr_call *);
+void nr_column_rebuild(const struct nr_call *);
+void nr_column_commit(const struct nr_call *);
+/* Of every norm with mean, variance and an affine part: 7 flops per value forward, 11 backward. */
+void nr_column_cost(const struct nr_node *, double *forward, double *backward);
+
+#endif

@@ -1,0 +1,138 @@
+/* dyt: y = weight tanh(alpha x) + bias, no statistics at all. Zhu, Chen, He, LeCun & Liu 2025, Eq. 1.
+ *
+ * Backward: t = tanh(alpha x), s = dy weight (1 - t^2): dx = alpha s, dalpha = sum(s x), dweight = sum(dy t), dbias =
+ * sum(dy). t is made again from x, row by row in cache. */
+#include <stdbool.h>
+
+#include "graph/blocks.h"
+#include "math/act.h"
+#include "math/row.h"
+#include "norms/norms.h"
+
+struct dyt { float alpha; bool affine; };
+
+static const struct nr_option options[] = {
+	NR_OPT_FLOAT(struct dyt, alpha, 0.5, -1e6, 1e6, "initial slope before the tanh; one learned number"),
+	NR_OPT_BOOL(struct dyt, affine, "1", "learn a weight and a bias per channel"),
+	NR_OPT_END
+};
+
+enum { X, ALPHA, WEIGHT, BIAS };
+
+static int shape(struct nr_node *k)
+{
+	const nr_t *x = k->in[X];
+	const int64_t C = nr_cols(x);
+	nr_out_like(k, 0, x);
+	/* per block: dweight, dbias, two rows, dalpha */
+	k->scratch = (size_t)(nr_blocks_most(x) * (4 * C + 1)) * sizeof(real);
+	return nr_expect(k, k->n_in == 2 || (nr_len(k->in[WEIGHT]) == C && nr_len(k->in[BIAS]) == C),
+		"one weight and one bias per channel");
+}
+
+static void tanh_of(int64_t C, real alpha, const real *x, real *t)
+{
+	nr_row_scale(C, alpha, x, t);
+	nr_act_active->forward[NR_ACT_TANH](C, t, t);
+}
+
+static void forward(const struct nr_call *k)
+{
+	const struct nr_view *x = &k->x[X], *y = &k->y[0];
+	const struct nr_blocks b = nr_blocks_of(x, nr_packed(x) && nr_packed(y));
+	const real alpha = *(const real *)k->x[ALPHA].p;
+	const int affine = k->node->n_in > WEIGHT;
+#pragma omp parallel for schedule(static)
+	for (int64_t q = 0; q < b.count; q++) {
+		int64_t rows, r = nr_block(&b, q, &rows);
+		for (const int64_t end = r + rows; r < end; r++) {
+			real *to = nr_row(y, r);
+			tanh_of(x->c, alpha, nr_row(x, r), to);
+			if (!affine) continue;
+			nr_row_mul(x->c, to, k->x[WEIGHT].p, to, 0);
+			nr_row_add(x->c, to, k->x[BIAS].p, to);
+		}
+	}
+}
+
+struct part { real *dweight, *dbias, *t, *s, *dalpha; };        /* of one block: (C) each, one value */
+
+static void backward_row(int64_t C, real alpha, const real *x, const real *dy, const real *weight, real *dx, int add,
+	const struct part *p)
+{
+	tanh_of(C, alpha, x, p->t);
+	if (weight) {
+		nr_row_mul(C, dy, p->t, p->dweight, 1);
+		nr_row_put(C, dy, p->dbias, 1);
+		nr_row_mul(C, dy, weight, p->s, 0);
+	} else {
+		nr_row_put(C, dy, p->s, 0);
+	}
+	nr_row_mul(C, p->t, p->t, p->t, 0);
+	nr_row_mul(C, p->s, p->t, p->t, 0);
+	nr_row_axpy(C, -1, p->t, p->s);                 /* s = g - g t^2 */
+	*p->dalpha += nr_dot(C, p->s, x);
+	if (add) nr_row_axpy(C, alpha, p->s, dx);
+	else nr_row_scale(C, alpha, p->s, dx);
+}
+
+static void backward(const struct nr_call *k)
+{
+	const struct nr_view *x = &k->x[X], *dy = &k->dy[0], *dx = &k->dx[X];
+	const int64_t C = x->c;
+	const struct nr_blocks b = nr_blocks_of(x, nr_packed(x) && nr_packed(dy) && nr_packed(dx));
+	const real alpha = *(const real *)k->x[ALPHA].p, *weight = k->node->n_in > WEIGHT ? k->x[WEIGHT].p : NULL;
+	real *dw = k->scratch, *db = dw + b.count * C, *room = db + b.count * C, *da = room + 2 * b.count * C;
+#pragma omp parallel for schedule(static)
+	for (int64_t q = 0; q < b.count; q++) {
+		int64_t rows, r = nr_block(&b, q, &rows);
+		const struct part p = { dw + q * C, db + q * C, room + 2 * q * C, room + (2 * q + 1) * C, da + q };
+		memset(p.dweight, 0, (size_t)C * sizeof(real));
+		memset(p.dbias, 0, (size_t)C * sizeof(real));
+		*p.dalpha = 0;
+		for (const int64_t end = r + rows; r < end; r++)
+			backward_row(C, alpha, nr_row(x, r), nr_row(dy, r), weight, nr_row(dx, r), k->add[X], &p);
+	}
+	if (k->want >> ALPHA & 1) nr_put(k->dx[ALPHA].p, nr_sum(b.count, da), k->add[ALPHA]);
+	if (!weight) return;
+	if (k->want >> WEIGHT & 1) nr_fold(b.count, C, dw, k->dx[WEIGHT].p, k->add[WEIGHT]);
+	if (k->want >> BIAS & 1) nr_fold(b.count, C, db, k->dx[BIAS].p, k->add[BIAS]);
+}
+
+static void cost(const struct nr_node *k, double *there, double *back)
+{
+	*there = 4 * (double)nr_len(k->in[X]);          /* tanh counted as one */
+	*back = 11 * (double)nr_len(k->in[X]);
+}
+
+static nr_t *try_case(struct nr_net *n, nr_t **x, const char *text) { return nr_norm_try(n, &nr_norm_dyt, x, text); }
+
+static const struct nr_case cases[] = {
+	{ "2x5x12", "" }, { "3x1x7", "alpha=2" }, { "1x70x3", "affine=0" }, { "1x1x1", "alpha=0" }, { "3x70x5", "alpha=-0.7" },
+	{ "3x37x5 3:i1-37", "valid | alpha=1" }, { NULL, NULL },
+};
+
+static const struct nr_op op = {
+	.name = "dyt", .shape = shape, .forward = forward, .backward = backward, .cost = cost,
+	.keeps = NR_KEEP_X(X) | NR_KEEP_X(ALPHA) | NR_KEEP_X(WEIGHT), .flags = NR_CHEAP | NR_STRIDED | NR_INPLACE_GRAD,
+	.try_case = try_case, .cases = cases,
+};
+
+static nr_t *build(struct nr_net *n, nr_t *x, const void *conf)
+{
+	const struct dyt *c = conf;
+	nr_t *alpha = nr_param(n, "alpha", NR_ONES | NR_NO_DECAY, 1, (int64_t)1);
+	if (alpha) alpha->entry->value = c->alpha;
+	if (!c->affine) return nr_apply(n, &op, NULL, 0, x, alpha);
+	nr_t *weight = nr_param(n, "weight", NR_ONES | NR_NO_DECAY, 1, nr_cols(x));
+	nr_t *bias = nr_param(n, "bias", NR_ZEROS | NR_NO_DECAY, 1, nr_cols(x));
+	return nr_apply(n, &op, NULL, 0, x, alpha, weight, bias);
+}
+
+const struct nr_norm nr_norm_dyt = {
+	.name = "dyt", .title = "dynamic tanh", .cite = "arXiv:2503.10622", .equation = "y = weight tanh(alpha x) + bias",
+	.about = "Not a norm: each value is squashed by itself, with one learned slope for the whole layer, and no statistic of "
+		 "token, sample or batch is taken. It mimics the S-shaped curve that trained layer norms draw and is the "
+		 "baseline for whether statistics are needed at all. The paper starts alpha at 0.5 outside language models.",
+	.conf_size = sizeof(struct dyt), .options = options, .build = build, .op = { &op },
+};

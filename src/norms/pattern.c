@@ -1,0 +1,97 @@
+/* Patterns of sites: `attn.in`, `blocks[0:6].attn.in`, `blocks[-1].*`, `decoder.**`.
+ *
+ * A pattern without star must match the end of a site's name; one with a star must match some run of its parts, and `*`
+ * then wants a default site. Ranges are those of Python: [3], [a:b], [:b], [a:], negative numbers count from the end. */
+#include "norms/plan.h"
+
+#include <ctype.h>
+#include <stdlib.h>
+
+struct range { int64_t from, to; bool one, open; };   /* open: no upper end given */
+
+static bool read_range(const char *s, struct range *r, const char **end)
+{
+	char *at = NULL;
+	*r = (struct range){ 0 };
+	if (*s++ != '[') return false;
+	if (*s != ':') {
+		r->from = strtoll(s, &at, 10);
+		if (at == s) return false;
+		s = at;
+	}
+	if (*s == ']') r->one = true;
+	else if (*s++ != ':') return false;
+	else if (*s == ']') r->open = true;
+	else {
+		r->to = strtoll(s, &at, 10);
+		if (at == s) return false;
+		s = at;
+	}
+	*end = s + 1;
+	return *s == ']';
+}
+
+static bool in_range(const struct range *r, int64_t i, int64_t of)
+{
+	if ((r->from < 0 || r->to < 0) && !of) return false;
+	const int64_t from = r->from < 0 ? of + r->from : r->from, to = r->to < 0 ? of + r->to : r->to;
+	return r->one ? i == from : i >= from && (r->open || i < to);
+}
+
+/* Matches the pattern's parts, up to a star or its end, against the name from `s` on; where the match ends, or NULL. */
+static const char *match_here(const char *p, const char *s, const struct nr_site_name *name)
+{
+	for (;;) {
+		const size_t len = strcspn(p, ".["), got = strcspn(s, ".");
+		if (*p == '*') return s;
+		if (len != got || strncmp(p, s, len)) return NULL;
+		p += len, s += got;
+		if (*p == '[') {
+			struct range r;
+			char *end;
+			if (*s++ != '.' || !isdigit((unsigned char)*s) || !read_range(p, &r, &p)) return NULL;
+			const int64_t at = s - name->full, i = strtoll(s, &end, 10);
+			if (!in_range(&r, i, name->of(name->context, at))) return NULL;
+			s = end;
+		}
+		if (!*p || !*s) return *p ? NULL : s;
+		if (*p++ != '.' || *s++ != '.') return NULL;
+	}
+}
+
+static bool is_default(const struct nr_norm_plan *plan, const char *site)
+{
+	for (int32_t i = 0; i < plan->n_sites; i++)
+		if (!strcmp(plan->sites[i], site)) return true;
+	return false;
+}
+
+bool nr_pattern_match(const struct nr_norm_plan *plan, const char *p, const struct nr_site_name *name)
+{
+	const char *star = strchr(p, '*');
+	if (star && !star[1] && !is_default(plan, name->local)) return false;
+	if (star == p) return true;
+	for (const char *s = name->full; s; s = strchr(s, '.') ? strchr(s, '.') + 1 : NULL) {
+		const char *end = match_here(p, s, name);
+		if (end && (star || !*end)) return true;
+	}
+	return false;
+}
+
+int nr_pattern_check(const char *p, struct nr_error *err)
+{
+	const char *star = strchr(p, '*');
+	if (star && star[1 + (star[1] == '*')])
+		return nr_fail(err, NR_EVALUE, "cannot read the pattern", p, "a star ends a pattern");
+	if (star && star > p && star[-1] != '.')
+		return nr_fail(err, NR_EVALUE, "cannot read the pattern", p, "a '.' comes before a star");
+	for (const char *s = p; *s; s++) {
+		struct range r;
+		if (*s == '[' && (s == p || !read_range(s, &r, &s)))
+			return nr_fail(err, NR_EVALUE, "cannot read the pattern", p, "ranges are [3], [0:6], [6:], [:4] or [-2:]");
+		if (*s && !isalnum((unsigned char)*s) && !strchr("._*-[]", *s))
+			return nr_fail(err, NR_EVALUE, "cannot read the pattern", p, "'%c' does not belong there", *s);
+		if (!*s) break;
+	}
+	return *p ? NR_OK : nr_fail(err, NR_EVALUE, "cannot read the pattern", p, "it is empty");
+}

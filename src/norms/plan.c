@@ -1,0 +1,110 @@
+/* The norm plan of a net: which norm a site gets. */
+#include "norms/plan.h"
+
+#include "base/str.h"
+#include "graph/net.h"
+#include "norms/norms.h"
+
+int nr_norms_use(struct nr_net *n, const char *text, const struct nr_norm_defaults *d, struct nr_error *err)
+{
+	struct nr_norm_plan *p = nr_arena_alloc(n->arena, sizeof *p);
+	if (!p) return nr_fail(err, NR_EMEMORY, "norm plan", text, "out of memory");
+	*p = (struct nr_norm_plan){ .arena = n->arena, .defaults = *d };
+	const int code = nr_norm_plan_parse(p, text ? text : "", err);
+	if (!code) n->norms = p;
+	return code;
+}
+
+double nr_norms_eps(const struct nr_net *n) { return n->norms ? n->norms->defaults.eps : 0; }
+
+/* How many blocks there are of the one whose number stands at `at` in the scope. */
+static int64_t count_at(const void *net, int64_t at)
+{
+	const struct nr_net *n = net;
+	int32_t d = n->depth;
+	while (d > 0 && n->mark[d - 1] > at) d--;
+	return d > 0 ? n->of[d - 1] : 0;
+}
+
+static struct nr_rule *rule_of(struct nr_net *n, const char *site, const char *full)
+{
+	struct nr_norm_plan *p = n->norms;
+	struct nr_rule *last = NULL;
+	const struct nr_site_name name = { full, site, count_at, n };
+	for (int32_t i = 0; i < p->rules; i++) {
+		if (!nr_pattern_match(p, p->rule[i].pattern, &name)) continue;
+		p->rule[i].used++;
+		last = &p->rule[i];
+	}
+	return last;
+}
+
+static int remember(struct nr_net *n, const char *full, const struct nr_rule *r)
+{
+	struct nr_norm_plan *p = n->norms;
+	if (p->n_seen == p->cap_seen) {
+		const int64_t cap = p->cap_seen ? 2 * p->cap_seen : 64;
+		struct nr_site *more = nr_arena_alloc(p->arena, (size_t)cap * sizeof *more);
+		if (!more) return NR_EMEMORY;
+		if (p->n_seen) memcpy(more, p->seen, (size_t)p->n_seen * sizeof *more);
+		p->seen = more;
+		p->cap_seen = cap;
+	}
+	p->seen[p->n_seen++] = (struct nr_site){ full, r && strcmp(r->norm, "none") ? r->norm : NULL, r ? r->text : NULL };
+	return NR_OK;
+}
+
+const char *nr_norm_at(struct nr_net *n, const char *site)
+{
+	if (!n->norms) {
+		nr_net_fail(n, NR_EUSAGE, site, "the net has no norm plan (nr_norms_use)");
+		return NULL;
+	}
+	const char *full = nr_arena_printf(n->arena, "%s%s%s", n->scope, n->scope[0] ? "." : "", site);
+	const struct nr_rule *r = full ? rule_of(n, site, full) : NULL;
+	if (!full || remember(n, full, r)) nr_net_fail(n, NR_EMEMORY, site, "out of memory");
+	return r && strcmp(r->norm, "none") ? r->norm : NULL;
+}
+
+nr_t *nr_norm(struct nr_net *n, const char *site, nr_t *x)
+{
+	if (!x) return NULL;
+	const char *text = nr_norm_at(n, site);
+	return text ? nr_norm_make(n, site, text, x) : n->error.code ? NULL : x;
+}
+
+const struct nr_site *nr_sites(const struct nr_net *n, int64_t *count)
+{
+	*count = n->norms ? n->norms->n_seen : 0;
+	return n->norms ? n->norms->seen : NULL;
+}
+
+/* The site's name without scopes and numbers, so that a misspelt one finds its neighbour: "attn.in". */
+static const char *local_name(const char *full)
+{
+	const char *s = full + strlen(full);
+	for (int dots = 0; s > full && !(s[-1] == '.' && ++dots == 2);) s--;
+	return s;
+}
+
+int nr_norms_done(struct nr_net *n, struct nr_error *err)
+{
+	const struct nr_norm_plan *p = n->norms;
+	if (n->error.code) {
+		if (err) *err = n->error;
+		return n->error.code;
+	}
+	for (int32_t i = 0; p && i < p->rules; i++) {
+		const struct nr_rule *r = &p->rule[i];
+		if (r->used || !strcmp(r->pattern, "*")) continue;
+		struct nr_near near = { .word = r->pattern };
+		for (int64_t k = 0; k < p->n_seen; k++) {
+			nr_near_try(&near, local_name(p->seen[k].name));
+			nr_near_try(&near, p->seen[k].name);
+		}
+		nr_fail(err, NR_ENAME, "no site matches the rule", r->text, "the model has none of that name");
+		if (near.best) return nr_hint(err, "did you mean '%s'? `norma plan --sites` lists them", near.best);
+		return nr_hint(err, "`norma plan --sites` lists the sites");
+	}
+	return NR_OK;
+}

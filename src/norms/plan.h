@@ -1,0 +1,47 @@
+/* The inside of a norm plan: rules in the order given, the placement's default sites, and the sites seen so far. */
+#ifndef NR_NORM_PLAN_H
+#define NR_NORM_PLAN_H
+
+#include <stdbool.h>
+
+#include "base/mem.h"
+#include "norma/norm.h"
+
+enum { NR_MAXRULES = 64, NR_MAXSITES = 32 };
+
+/* x + y in other forms: gamma y (LayerScale), alpha y with alpha = 0 at first (ReZero), a x + y (DeepNorm). */
+enum nr_residual_kind { NR_RESIDUAL_PLAIN, NR_RESIDUAL_LAYERSCALE, NR_RESIDUAL_REZERO, NR_RESIDUAL_DEEPNORM };
+
+struct nr_rule {
+	const char *text, *pattern, *norm;  /* "attn.in=ln", its left and right side */
+	int64_t used;
+};
+
+struct nr_norm_plan {
+	struct nr_arena *arena;             /* the net's */
+	struct nr_norm_defaults defaults;
+	struct nr_rule rule[NR_MAXRULES];
+	int32_t rules;
+	const char *sites[NR_MAXSITES];     /* that `*` stands for */
+	int32_t n_sites;
+	bool subln;                         /* Sub-LN's initial values */
+	enum nr_residual_kind residual;
+	double layerscale;                  /* LayerScale's first value */
+	struct nr_site *seen;
+	int64_t n_seen, cap_seen;
+};
+
+/* Reads the items of a plan. */
+int nr_norm_plan_parse(struct nr_norm_plan *, const char *text, struct nr_error *);
+/* Does the pattern match the site (its full name and its name in the model)? of(ctx, at): how many there are of the thing
+ * whose number stands at that place of the name, 0 when unknown. */
+struct nr_site_name {
+	const char *full, *local;
+	int64_t (*of)(const void *context, int64_t at);
+	const void *context;
+};
+bool nr_pattern_match(const struct nr_norm_plan *, const char *pattern, const struct nr_site_name *);
+/* 0, or what is wrong with the pattern's form. */
+int nr_pattern_check(const char *pattern, struct nr_error *);
+
+#endif

@@ -1,0 +1,217 @@
+/* Reading a norm plan: items to rules. See norm.h for the grammar. */
+#include "base/str.h"
+#include "norms/norms.h"
+#include "norms/plan.h"
+
+/* ---- placements: which sites are the default ones ---------------------------------------------------------------- */
+
+/* Of one branch, `@` standing for attn or mlp. open: the residual stream leaves the block without a norm, so that a final
+ * one is wanted. */
+static const struct placement { const char *name, *sites; bool open; } placements[] = {
+	{ "pre", "@.in", true },                     /* x + F(N(x)) */
+	{ "post", "@.res", false },                  /* N(x + F(x)) */
+	{ "prepost", "@.in @.res", false },          /* N(x + F(N(x))) */
+	{ "sandwich", "@.in @.out", true },          /* x + N(F(N(x))) */
+	{ "respost", "@.out", true },                /* x + N(F(x)) */
+	{ "none", "", true },
+	{ NULL, NULL, false },
+};
+/* Of whole blocks, with rules of their own. */
+static const struct whole { const char *name, *sites, *rule; bool subln; } wholes[] = {
+	{ "normformer", "attn.in attn.out mlp.in mlp.inner", "attn.heads=none:gain=head", false },
+	{ "subln", "attn.in attn.inner mlp.in mlp.inner", NULL, true },
+	{ "subln_before_act", "attn.in attn.inner mlp.in mlp.hidden", NULL, true },
+	{ NULL, NULL, NULL, false },
+};
+static const struct patch { const char *name, *in, *out, *pos; } patches[] = {
+	{ "none", "none", "none", "none" },
+	{ "dual", "layer", "layer", "none" },
+	{ "pre", "layer", "none", "none" },
+	{ "post", "none", "layer", "none" },
+	{ "post_posemb", "none", "none", "layer" },
+	{ "rms", "rms", "rms", "none" },
+	{ "only_learnable", "none:gain=channel,bias=1", "none:gain=channel,bias=1", "none" },
+	{ "no_learnable", "layer:affine=0", "layer:affine=0", "none" },
+	{ NULL, NULL, NULL, NULL },
+};
+static const char *const residuals[] = { "plain", "layerscale", "rezero", "deepnorm", NULL };
+
+const char *const *nr_placements(void)
+{
+	static const char *const names[] = { "pre", "post", "prepost", "sandwich", "respost", "none", "normformer", "subln",
+		"subln_before_act", NULL };
+	return names;
+}
+const char *const *nr_patch_norms(void)
+{
+	static const char *const names[] = { "none", "dual", "pre", "post", "post_posemb", "rms", "only_learnable", "no_learnable",
+		NULL };
+	return names;
+}
+const char *const *nr_residuals(void) { return residuals; }
+
+static bool starts(const char *s, const char *with) { return !strncmp(s, with, strlen(with)); }
+
+static int unknown(const char *what, const char *name, const char *const *names, struct nr_error *err)
+{
+	const char *near = nr_nearest(name, names);
+	nr_fail(err, NR_ENAME, what, name, "no such name");
+	return near ? nr_hint(err, "did you mean '%s'?", near) : err->code;
+}
+
+/* ---- items -------------------------------------------------------------------------------------------------------- */
+
+static int add_rule(struct nr_norm_plan *p, const char *text, size_t left, struct nr_error *err)
+{
+	if (p->rules == NR_MAXRULES) return nr_fail(err, NR_ELIMIT, "norm plan", text, "more than %d rules", NR_MAXRULES);
+	struct nr_rule *r = &p->rule[p->rules];
+	r->text = nr_arena_strdup(p->arena, text);
+	r->pattern = nr_arena_printf(p->arena, "%.*s", (int)left, text);
+	r->norm = nr_arena_strdup(p->arena, text + left + 1);
+	if (!r->text || !r->pattern || !r->norm) return nr_fail(err, NR_EMEMORY, "norm plan", text, "out of memory");
+	p->rules++;
+	const struct nr_norm *norm;
+	void *conf;
+	if (nr_pattern_check(r->pattern, err)) return err->code;
+	return nr_norm_parse(r->norm, 0, p->arena, &norm, &conf, err);
+}
+
+static int add_sites(struct nr_norm_plan *p, const char *sites, const char *branch)
+{
+	for (const char *s = sites + strspn(sites, " "); *s; s += strspn(s, " ")) {
+		const size_t len = strcspn(s, " ");
+		if (p->n_sites == NR_MAXSITES) return NR_ELIMIT;
+		p->sites[p->n_sites++] = *s == '@' ? nr_arena_printf(p->arena, "%s%.*s", branch, (int)len - 1, s + 1)
+						   : nr_arena_printf(p->arena, "%.*s", (int)len, s);
+		s += len;
+	}
+	return NR_OK;
+}
+
+static const struct placement *placement_of(const char *name, size_t len)
+{
+	for (const struct placement *a = placements; a->name; a++)
+		if (strlen(a->name) == len && !strncmp(a->name, name, len)) return a;
+	return NULL;
+}
+
+/* "pre", "pre,post" or the name of a whole block. */
+static int set_placement(struct nr_norm_plan *p, const char *text, struct nr_error *err)
+{
+	p->n_sites = 0;
+	p->subln = false;
+	if (p->defaults.sites) add_sites(p, p->defaults.sites, "");
+	for (const struct whole *w = wholes; w->name; w++) {
+		if (strcmp(w->name, text)) continue;
+		add_sites(p, w->sites, "");
+		add_sites(p, "final", "");
+		p->subln = w->subln;
+		return w->rule ? add_rule(p, w->rule, strcspn(w->rule, "="), err) : NR_OK;
+	}
+	const size_t comma = strcspn(text, ",");
+	const struct placement *attn = placement_of(text, comma);
+	const struct placement *mlp = text[comma] ? placement_of(text + comma + 1, strlen(text + comma + 1)) : attn;
+	if (!attn || !mlp) {
+		char name[64];
+		snprintf(name, sizeof name, "%.*s", attn ? 63 : (int)comma, attn ? text + comma + 1 : text);
+		return unknown("no placement", name, nr_placements(), err);
+	}
+	add_sites(p, attn->sites, "attn");
+	add_sites(p, mlp->sites, "mlp");
+	if (mlp->open) add_sites(p, "final", "");
+	return NR_OK;
+}
+
+static int set_patch(struct nr_norm_plan *p, const char *name, struct nr_error *err)
+{
+	for (const struct patch *v = patches; v->name; v++) {
+		if (strcmp(v->name, name)) continue;
+		const char *const site[] = { "patch.in", "patch.out", "patch.pos" }, *const norm[] = { v->in, v->out, v->pos };
+		for (int i = 0; i < 3; i++) {
+			const char *rule = nr_arena_printf(p->arena, "%s=%s", site[i], norm[i]);
+			if (!rule) return nr_fail(err, NR_EMEMORY, "norm plan", name, "out of memory");
+			if (strcmp(norm[i], "none") && add_rule(p, rule, strlen(site[i]), err)) return err->code;
+		}
+		return NR_OK;
+	}
+	return unknown("no patch norm", name, nr_patch_norms(), err);
+}
+
+static int set_residual(struct nr_norm_plan *p, const char *text, struct nr_error *err)
+{
+	struct layerscale { double init; } conf = { 1e-4 };
+	static const struct nr_option options[] = {
+		NR_OPT_FLOAT(struct layerscale, init, 1e-4, -1e3, 1e3, "first value of the gain"), NR_OPT_END
+	};
+	const size_t len = strcspn(text, ":");
+	char name[64];
+	snprintf(name, sizeof name, "%.*s", (int)len, text);
+	for (int i = 0; residuals[i]; i++) {
+		if (strcmp(residuals[i], name)) continue;
+		p->residual = (enum nr_residual_kind)i;
+		if (text[len] && i != NR_RESIDUAL_LAYERSCALE)
+			return nr_fail(err, NR_EVALUE, "residual", text, "only layerscale has an option");
+		if (nr_option_parse(options, &conf, text[len] ? text + len + 1 : "", p->arena, err)) return err->code;
+		p->layerscale = conf.init;
+		return NR_OK;
+	}
+	return unknown("no residual", name, residuals, err);
+}
+
+/* Length of the left side when the item is PATTERN=NORM or key=value; 0 for a norm alone. Colons in ranges do not count. */
+static size_t left_side(const char *item)
+{
+	int depth = 0;
+	for (const char *s = item; *s; s++) {
+		if (*s == '[') depth++;
+		if (*s == ']') depth--;
+		if (!depth && (*s == ':' || *s == '(')) return 0;
+		if (*s == '=') return (size_t)(s - item);
+	}
+	return 0;
+}
+
+/* The next item: up to a blank outside parentheses. */
+static const char *next_item(struct nr_norm_plan *p, const char **text)
+{
+	const char *s = *text + strspn(*text, " \t\n"), *from = s;
+	for (int depth = 0; *s && (depth || !strchr(" \t\n", *s)); s++) depth += (*s == '(') - (*s == ')');
+	*text = s;
+	return s > from ? nr_arena_printf(p->arena, "%.*s", (int)(s - from), from) : NULL;
+}
+
+int nr_norm_plan_parse(struct nr_norm_plan *p, const char *text, struct nr_error *err)
+{
+	bool own = false;                               /* does the plan itself say where norms sit? */
+	if (set_placement(p, p->defaults.placement, err)) return err->code;
+	const char *s = text, *item;
+	while ((item = next_item(p, &s))) {
+		const size_t left = left_side(item);
+		own |= !left || !(starts(item, "placement=") || starts(item, "patch=") || starts(item, "residual="));
+	}
+	if (!own) {
+		const char *rule = nr_arena_printf(p->arena, "*=%s", p->defaults.norm);
+		if (!rule || add_rule(p, rule, 1, err)) return err->code ? err->code : NR_EMEMORY;
+	}
+	for (s = text; (item = next_item(p, &s));) {
+		const size_t left = left_side(item);
+		const char *right = item + left + 1;
+		int code;
+		if (starts(item, "placement=")) code = set_placement(p, right, err);
+		else if (starts(item, "patch=")) code = set_patch(p, right, err);
+		else if (starts(item, "residual=")) code = set_residual(p, right, err);
+		else if (left) code = add_rule(p, item, left, err);
+		else code = add_rule(p, nr_arena_printf(p->arena, "*=%s", item), 1, err);
+		if (code) return code;
+	}
+	return NR_OK;
+}
+
+const char *nr_norm_choice_text(const struct nr_norm_choice *c, struct nr_arena *arena)
+{
+	const char *const key[] = { " placement=", " patch=", " residual=" }, *const value[] = { c->placement, c->patch, c->residual };
+	const char *text = c->norm ? c->norm : "";
+	for (int i = 0; i < 3 && text; i++)
+		if (value[i] && *value[i]) text = nr_arena_printf(arena, "%s%s%s", text, key[i], value[i]);
+	return text;
+}

@@ -1,0 +1,52 @@
+/* The residual connection as the norm plan has it.
+ *
+ *   plain       x + y
+ *   layerscale  x + gamma y, gamma (C) starts small. Touvron et al. 2021, arXiv:2103.17239
+ *   rezero      x + alpha y, one alpha that starts at 0. Bachlechner et al. 2020, arXiv:2003.04887
+ *   deepnorm    a x + y, a = (2N)^(1/4) for N blocks; weights start smaller by (8N)^(-1/4). Wang et al. 2022,
+ *               arXiv:2203.00555 (encoder only)
+ *
+ * y may have gone through the norm BRANCH.out, the sum goes through BRANCH.res. */
+#include <math.h>
+
+#include "graph/net.h"
+#include "nn/op.h"
+#include "norms/plan.h"
+
+/* Blocks in the stack that is being recorded. */
+static int64_t depth_of(const struct nr_net *n)
+{
+	for (int32_t d = n->depth; d-- > 0;)
+		if (n->of[d]) return n->of[d];
+	return 1;
+}
+
+static nr_t *gain(struct nr_net *n, const char *branch, const char *name, nr_t *y, double first, int64_t count)
+{
+	nr_push(n, "%s.%s", branch, name);
+	nr_t *g = nr_param(n, "gamma", (first != 0 ? NR_ONES : NR_ZEROS) | NR_NO_DECAY, 1, count);
+	if (g) g->entry->value = first;
+	return nr_pop(n, nr_scale_channels(n, y, g));
+}
+
+nr_t *nr_residual(struct nr_net *n, const char *branch, nr_t *x, nr_t *y, double drop_path)
+{
+	if (!x || !y) return NULL;
+	const struct nr_norm_plan *p = n->norms;
+	const char *out = nr_arena_printf(n->arena, "%s.out", branch), *res = nr_arena_printf(n->arena, "%s.res", branch);
+	if (!out || !res) return nr_net_fail(n, NR_EMEMORY, branch, "out of memory");
+	y = nr_norm(n, out, y);
+	if (y && p && p->residual == NR_RESIDUAL_LAYERSCALE) y = gain(n, branch, "scale", y, p->layerscale, nr_cols(y));
+	if (y && p && p->residual == NR_RESIDUAL_REZERO) y = gain(n, branch, "scale", y, 0, 1);
+	if (p && p->residual == NR_RESIDUAL_DEEPNORM) x = nr_scale(n, x, pow(2 * (double)depth_of(n), .25));
+	return nr_norm(n, res, nr_add(n, x, nr_drop_path(n, y, drop_path)));
+}
+
+double nr_norms_gain(const struct nr_net *n)
+{
+	const struct nr_norm_plan *p = n->norms;
+	const double N = (double)depth_of(n);
+	double g = p && p->subln ? sqrt(log(2 * N)) : 1;
+	if (p && p->residual == NR_RESIDUAL_DEEPNORM) g *= pow(8 * N, -.25);
+	return g;
+}
