@@ -103,12 +103,14 @@ static json_t *measure(const struct set *s, struct bench_shape at, struct nr_err
 		const struct item *k = &s->item[i];
 		struct bench_times t;
 		const double before = k->grid ? bench_ref_gflops(tiny) : 0;
+		const struct bench_load load = bench_load_start();
 		if (bench_norm_time(k->text, at, tiny, s->seconds, &t, err)) {
 			json_decref(all);
 			return NULL;
 		}
 		json_t *r = record(s, k->name, at, t);
 		if (k->peer) json_object_set_new(r, "peer_name", json_string(k->peer->name));
+		json_object_set_new(r, "foreign_cpu", rounded(bench_load_share(&load)));
 		if (k->grid) add_bound(r, k, at, t, (before + bench_ref_gflops(tiny)) / 2);
 		json_array_append_new(all, r);
 	}
@@ -192,7 +194,7 @@ static void add_ratio(json_t *to, const struct rounds *r, int mode, size_t i, co
 static json_t *merge(const struct set *s, const struct rounds *r)
 {
 	static const char *const keys[] = { "fwd_us", "fwd_gbps", "fwdbwd_us", "fwdbwd_gbps", "ref_gflops", "gemm_bound_fwd",
-		"gemm_bound_fwdbwd" };
+		"gemm_bound_fwdbwd", "foreign_cpu" };
 	json_t *all = json_deep_copy(r->own[0]);
 	for (size_t i = 0; i < json_array_size(all); i++) {
 		json_t *to = json_array_get(all, i), *by = json_object();
@@ -278,7 +280,9 @@ static void print(const char *shape, const json_t *all)
 	if (bound) nr_table_column(t, "of its GEMMs", NR_RIGHT), nr_table_column(t, "with backward", NR_RIGHT);
 	size_t i;
 	json_t *r;
+	double busy = 0;
 	json_array_foreach((json_t *)(uintptr_t)all, i, r) {
+		busy = fmax(busy, num(r, "foreign_cpu"));
 		nr_table_cell(t, "%s", text_of(r, "norm"));
 		cell(t, r, "fwd_us", 1, ""), cell(t, r, "fwd_gbps", 1, ""), share(t, r, "fwd_gbps", ceiling);
 		cell(t, r, "fwdbwd_us", 1, ""), cell(t, r, "fwdbwd_gbps", 1, ""), share(t, r, "fwdbwd_gbps", ceiling);
@@ -290,7 +294,9 @@ static void print(const char *shape, const json_t *all)
 	}
 	struct nr_str text = { 0 };
 	nr_table_text(t, &text);
-	printf("%s\n", nr_str_text(&text));
+	fputs(nr_str_text(&text), stdout);
+	if (busy > .2) printf("other processes used up to %.1f CPUs meanwhile: times are too long, ratios unsure\n", busy);
+	putchar('\n');
 	fflush(stdout);
 	nr_str_release(&text);
 	nr_table_free(t);

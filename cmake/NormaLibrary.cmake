@@ -43,7 +43,7 @@ else()
 endif()
 
 # Installed users of the static library link our dependencies by name.
-set(NORMA_STATIC_LIBS dnnl yaml jansson m)
+set(NORMA_STATIC_LIBS dnnl yaml jansson turbojpeg png matio archive curl crypto sqlite3 z m)
 
 add_library(norma_shared SHARED ${objects})
 add_library(norma_static STATIC ${objects})

@@ -171,6 +171,9 @@ NR_API nr_t *nr_input(struct nr_net *, const char *name, enum nr_dtype, int nd, 
 NR_API nr_t *nr_param(struct nr_net *, const char *name, int init, int nd, ...);         /* found or made, under the scope */
 NR_API nr_t *nr_buffer(struct nr_net *, const char *name, int init, int nd, ...);
 NR_API nr_t *nr_tap(struct nr_net *, const char *name, nr_t *x);                         /* readable after a run; returns x */
+/* A tap that is made only if the net was asked for them (analysis, tests): else it would cost memory. Returns x. */
+NR_API nr_t *nr_hidden(struct nr_net *, nr_t *x, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+NR_API void nr_net_keep_hidden(struct nr_net *, int on);
 /* Multiplies the initial values of a parameter of the present scope, from this one on (Sub-LN, DeepNorm). */
 NR_API void nr_init_gain(struct nr_net *, const char *name, int64_t from, double gain);
 /* The same tensor with another meaning of its token axis. */
@@ -205,6 +208,8 @@ enum nr_run { NR_RUN_FORWARD = 1, NR_RUN_BACKWARD = 2, NR_RUN_COMMIT = 4 };
 NR_API int nr_plan_make(struct nr_plan **, struct nr_net *, nr_t *loss, unsigned flags, struct nr_error *);
 NR_API void nr_plan_free(struct nr_plan *);
 NR_API void nr_plan_run(struct nr_plan *, const struct nr_exec *, unsigned run);
+/* Runs forward again with a look at every output: the first node whose output is not finite, or NULL. Slow. */
+NR_API const struct nr_node *nr_plan_first_bad(struct nr_plan *, const struct nr_exec *);
 /* Memory of an input, the loss or a tap. NULL for tensors that the plan did not keep. */
 NR_API void *nr_plan_data(const struct nr_plan *, const nr_t *);
 /* Gradient of an input flagged NR_GRAD. */

@@ -48,7 +48,8 @@ NR_API const char *nr_naming_text(const struct nr_naming *, const char *entry, b
 struct nr_import {
 	const char *naming;                 /* NULL or "auto": the one that most names of the file fit */
 	const char *resample;               /* of a position table of another size: timm, mae, dino, bigvision; NULL: refuse it */
-	bool partial;                       /* entries that the file lacks keep their values, tensors left over are ignored */
+	bool partial;                       /* entries that the file lacks, and a head for other classes, keep their values; tensors */
+					    /* left over are ignored */
 	int64_t special;                    /* leading rows of a position table that are not on the grid */
 	int64_t taken, kept, ignored;       /* out */
 	const char *used;                   /* out: the naming */

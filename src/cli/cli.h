@@ -29,6 +29,7 @@ struct cli_command {
 	const char *about;                      /* paragraphs, separated by empty lines */
 	size_t conf_size;
 	const struct nr_option *options;        /* its own; NULL: none */
+	const struct nr_option *(*table)(void); /* rows of the library that come before them; NULL: none */
 	void (*words)(struct nr_str *);         /* completion of its arguments, one per line; NULL: none */
 	/* May change the arguments before they are parsed; NULL: they are taken as given. */
 	int (*rewrite)(struct cli *, int argc, char **argv);
@@ -52,6 +53,10 @@ struct cli_env { const char *name, *help; };
 extern const struct cli_env cli_environment[];  /* variables that it reads; ends with a NULL name */
 struct cli_exit { int code; const char *help; };
 extern const struct cli_exit cli_exits[];       /* ends with a NULL help */
+
+struct nr_train;
+/* Trains with a bar, a header and a result (cmd_train.c). */
+int cli_training(struct cli *, const struct nr_train *, bool json);
 
 /* Before heavy work with threads: starts the command again if OpenMP would spin for long (spin.c). */
 void cli_bound_spin(const struct cli *);

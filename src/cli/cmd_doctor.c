@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/host.h"
 #include "bench/bench.h"
 #include "cli.h"
 #include "machine.h"
@@ -23,15 +24,6 @@ static const int compiled = NR_ISA_PLAIN;
 static const int compiled = NR_ISA_AVX512;
 #endif
 
-static const char *compiler(void)
-{
-#ifdef __clang__
-	return "clang " __clang_version__;
-#else
-	return "gcc " __VERSION__;
-#endif
-}
-
 static json_t *sets(bool here)
 {
 	json_t *a = json_array();
@@ -46,7 +38,7 @@ static int print_json(const struct machine *m, const struct warnings *w, struct 
 	json_t *r = json_object(), *list = json_array();
 	for (int i = 0; i < w->count; i++) json_array_append_new(list, json_string(w->text[i]));
 	json_object_set_new(r, "version", json_string(nr_version()));
-	json_object_set_new(r, "compiler", json_string(compiler()));
+	json_object_set_new(r, "compiler", json_string(nr_host_compiler()));
 	json_object_set_new(r, "cpu", json_string(m->cpu));
 	json_object_set_new(r, "cpus", json_integer(m->cpus));
 	json_object_set_new(r, "cpus_allowed", json_integer(m->allowed));
@@ -91,7 +83,7 @@ static const char *join(json_t *list, char *buf, size_t size)
 static void print_facts(const struct machine *m, bool measured)
 {
 	char text[768], a[64], b[64];
-	snprintf(text, sizeof text, "%s, %s", nr_version(), compiler());
+	snprintf(text, sizeof text, "%s, %s", nr_version(), nr_host_compiler());
 	row("norma", text);
 	snprintf(text, sizeof text, "%s, %ld CPU%s", m->cpu, m->cpus, m->cpus == 1 ? "" : "s");
 	row("cpu", text);

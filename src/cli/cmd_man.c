@@ -41,6 +41,7 @@ static void add_command(struct nr_str *s, const struct cli_command *c)
 	add_escaped(s, c->usage);
 	nr_str_add(s, "\n\n");
 	add_about(s, c->about);
+	if (c->table) nr_option_man(c->table(), s);
 	if (c->options) nr_option_man(c->options, s);
 }
 

@@ -1,10 +1,6 @@
 /* Facts about this machine: see machine.h. */
 #include "machine.h"
 
-#include <gnu/libc-version.h>
-#include <jansson.h>
-#include <libgen.h>
-#include <link.h>
 #include <omp.h>
 #include <sched.h>
 #include <stdarg.h>
@@ -12,10 +8,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#include <yaml.h>
 
 #include "base/clock.h"
+#include "base/host.h"
 #include "base/mem.h"
+#include "base/str.h"
 #include "bench/bench.h"
 #include "math/gemm.h"
 #include "math/isa.h"
@@ -33,15 +30,7 @@ static bool first_line(const char *path, char *buf, size_t size)
 static void read_cpu(struct machine *m)
 {
 	char line[512];
-	FILE *f = fopen("/proc/cpuinfo", "r");
-	snprintf(m->cpu, sizeof m->cpu, "unknown");
-	while (f && fgets(line, sizeof line, f)) {
-		const char *colon = strchr(line, ':');
-		if (!colon || strncmp(line, "model name", 10)) continue;
-		snprintf(m->cpu, sizeof m->cpu, "%.*s", (int)strcspn(colon + 2, "\n"), colon + 2);
-		break;
-	}
-	if (f) fclose(f);
+	nr_host_cpu(m->cpu, sizeof m->cpu);
 	m->cpus = sysconf(_SC_NPROCESSORS_ONLN);
 	cpu_set_t set;
 	m->allowed = sched_getaffinity(0, sizeof set, &set) ? m->cpus : CPU_COUNT(&set);
@@ -69,32 +58,15 @@ static void read_memory(struct machine *m)
 	if (close) snprintf(m->huge_pages, sizeof m->huge_pages, "%.*s", (int)(close - open - 1), open + 1);
 }
 
-/* Loaded libraries tell their version by the name of their file. */
-static int add_library(struct dl_phdr_info *info, size_t size, void *arg)
-{
-	(void)size;
-	static const char *const ours[] = { "libdnnl.so", "libgomp.so", "libomp.so", "libnorma.so" };
-	struct machine *m = arg;
-	char *path = info->dlpi_name && *info->dlpi_name ? realpath(info->dlpi_name, NULL) : NULL;
-	for (size_t i = 0; path && i < sizeof ours / sizeof *ours; i++) {
-		const char *base = strrchr(path, '/');
-		base = base ? base + 1 : path;
-		const size_t used = strlen(m->libraries);
-		if (!strncmp(base, ours[i], strlen(ours[i])))
-			snprintf(m->libraries + used, sizeof m->libraries - used, ", %s", base);
-	}
-	free(path);
-	return 0;
-}
-
 void machine_read(struct machine *m)
 {
 	*m = (struct machine){ .threads = omp_get_max_threads() };
 	read_cpu(m);
 	read_memory(m);
-	snprintf(m->libraries, sizeof m->libraries, "glibc %s, libyaml %s, jansson %s", gnu_get_libc_version(),
-		yaml_get_version_string(), jansson_version_str());
-	dl_iterate_phdr(add_library, m);
+	struct nr_str libraries = { 0 };
+	nr_host_libraries(&libraries);
+	snprintf(m->libraries, sizeof m->libraries, "%s", nr_str_text(&libraries));
+	nr_str_release(&libraries);
 }
 
 /* Bytes read and written by threads that each copy their part; far beyond the caches. */

@@ -49,16 +49,19 @@ const struct cli_command *cli_find(const char *name, struct nr_error *err)
 
 struct nr_option *cli_options(const struct cli_command *c, struct nr_arena *arena)
 {
+	const struct nr_option *const parts[] = { c->table ? c->table() : NULL, c->options };
 	size_t common = 0, own = 0;
 	while (cli_common_options[common].name) common++;
-	while (c->options && c->options[own].name) own++;
-	struct nr_option *table = nr_arena_alloc(arena, (common + own + 1) * sizeof *table);
+	for (int p = 0; p < 2; p++)
+		for (const struct nr_option *o = parts[p]; o && o->name; o++) own++;
+	struct nr_option *table = nr_arena_alloc(arena, (common + own + 1) * sizeof *table), *at = table;
 	if (!table) return NULL;
-	for (size_t i = 0; i < own; i++) {
-		table[i] = c->options[i];
-		table[i].offset += sizeof(struct cli_common);
-	}
-	memcpy(table + own, cli_common_options, common * sizeof *table);
+	for (int p = 0; p < 2; p++)
+		for (const struct nr_option *o = parts[p]; o && o->name; o++, at++) {
+			*at = *o;
+			at->offset += sizeof(struct cli_common);
+		}
+	memcpy(at, cli_common_options, common * sizeof *table);
 	return table;
 }
 

@@ -61,6 +61,7 @@ static void record(struct golden_case *c, struct run *r)
 	nr_store_make(&r->store, 0, &err);
 	r->net = r->store ? nr_net_make(r->store) : NULL;
 	if (!r->net) golden_stop(c, NULL, "out of memory");
+	nr_net_keep_hidden(r->net, 1);
 	if (nr_norms_use(r->net, nr_arena_printf(c->arena, "patch=%s", patch), &d, &err))
 		golden_stop(c, NULL, "%s", nr_error_text(&err, line, sizeof line));
 	r->image = nr_input(r->net, "image", NR_REAL, 4, x.d[0], x.d[1], x.d[2], x.d[3]);

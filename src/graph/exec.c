@@ -1,4 +1,5 @@
 /* Replay: walks the array of calls. Nothing here allocates or fails. */
+#include <math.h>
 #include <omp.h>
 
 #include "base/str.h"
@@ -26,6 +27,28 @@ void nr_plan_run(struct nr_plan *p, const struct nr_exec *ex, unsigned run)
 	}
 	if (run & NR_RUN_COMMIT)
 		for (int32_t i = 0; i < p->n_commit; i++) p->commit[i].fn(&p->commit[i].call);
+}
+
+static int finite_view(const struct nr_view *v)
+{
+	for (int64_t r = 0; v->p && v->dtype == NR_REAL && r < v->rows; r++) {
+		const real *x = nr_row(v, r);
+		for (int64_t i = 0; i < v->c; i++)
+			if (!isfinite(x[i])) return 0;
+	}
+	return 1;
+}
+
+const struct nr_node *nr_plan_first_bad(struct nr_plan *p, const struct nr_exec *ex)
+{
+	p->exec = *ex;
+	for (int32_t i = 0; i < p->n_forward; i++) {
+		const struct nr_call *k = &p->instr[i].call;
+		p->instr[i].fn(k);
+		for (int j = 0; j < k->node->n_out; j++)
+			if (!finite_view(&k->y[j])) return k->node;
+	}
+	return NULL;
 }
 
 static void *kept(const struct nr_plan *p, struct place at, size_t size)

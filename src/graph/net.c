@@ -228,6 +228,19 @@ nr_t *nr_buffer(struct nr_net *n, const char *name, int init, int nd, ...)
 	return leaf(n, name, init, 1, nd, d);
 }
 
+void nr_net_keep_hidden(struct nr_net *n, int on) { n->keep_hidden = on; }
+
+nr_t *nr_hidden(struct nr_net *n, nr_t *x, const char *fmt, ...)
+{
+	if (!n->keep_hidden || !x) return x;
+	char name[128];
+	va_list ap;
+	va_start(ap, fmt);
+	vsnprintf(name, sizeof name, fmt, ap);
+	va_end(ap);
+	return nr_tap(n, name, x);
+}
+
 void nr_init_gain(struct nr_net *n, const char *name, int64_t from, double gain)
 {
 	const char *full = nr_arena_printf(n->arena, "%s%s%s", n->scope, n->scope[0] ? "." : "", name);

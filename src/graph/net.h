@@ -19,6 +19,7 @@ struct nr_net {
 	struct nr_norm_plan *norms;         /* where norms sit (norms/plan.c) */
 	const char *file;
 	int line;
+	int keep_hidden;
 	struct nr_error error;
 };
 

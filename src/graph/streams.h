@@ -2,6 +2,7 @@
 #ifndef NR_STREAMS_H
 #define NR_STREAMS_H
 
-enum nr_stream { NR_STREAM_INIT = 1 << 24, NR_STREAM_DROPOUT = 2 << 24, NR_STREAM_DROP_PATH = 3 << 24, NR_STREAM_MASK = 4 << 24 };
+enum nr_stream { NR_STREAM_INIT = 1 << 24, NR_STREAM_DROPOUT = 2 << 24, NR_STREAM_DROP_PATH = 3 << 24, NR_STREAM_MASK = 4 << 24,
+	NR_STREAM_SUBSET = 5 << 24 };
 
 #endif

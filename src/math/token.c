@@ -5,7 +5,7 @@
 
 #include "math/row.h"
 
-static real inv_of(const struct nr_token_unit *k, int64_t i) { return k->inv ? k->inv[i * k->ldi] : 1; }
+static real rms_of(const struct nr_token_unit *k, int64_t i) { return k->rms ? k->rms[i * k->ldr] : 1; }
 static int64_t row_of(const struct nr_token_unit *k, int64_t i) { return k->at ? k->at[i] : i; }
 
 static void gather(const struct nr_token_unit *k, int64_t rows, real share, real *out)
@@ -15,7 +15,7 @@ static void gather(const struct nr_token_unit *k, int64_t rows, real share, real
 	for (int64_t i = 0; i < k->n; i++) {
 		real *u = out + row_of(k, i) * 2 * d;
 		for (int64_t c = 0; c < d; c++) {
-			const real v = k->x[i * k->ldx + c] * inv_of(k, i) - k->centre[c];
+			const real v = k->x[i * k->ldx + c] / rms_of(k, i) - k->centre[c];
 			if (k->at) u[c] += v;
 			else u[c] = v, u[d + c] = v * v;
 		}
@@ -32,8 +32,8 @@ struct value { real u, m, v, mean, rstd, hat; }; /* mean: of the token, about th
 static struct value value(const struct nr_token_unit *k, int64_t i, int64_t c)
 {
 	const real *mq = k->mq + row_of(k, i) * k->ldmq;
-	struct value r = { .u = k->x[i * k->ldx + c] * inv_of(k, i) - k->centre[c], .m = mq[c], .mean =
-		k->mean[i] - k->centre[c] };
+	struct value r = { .m = mq[c], .mean = k->mean[i] - k->centre[c] };
+	r.u = k->x[i * k->ldx + c] / rms_of(k, i) - k->centre[c];
 	const real v = mq[k->d + c] - r.m * r.m;
 	r.v = v > 0 ? v : 0;
 	r.rstd = 1 / nr_sqrt(k->lam_var * k->var[i] + (1 - k->lam_var) * r.v + k->eps);
@@ -58,8 +58,8 @@ static void gradients(const struct nr_token_unit *k)
 		real *dmq = k->dmq ? k->dmq + row_of(k, i) * 2 * d : NULL, mean = 0, var = 0;
 		for (int64_t c = 0; c < d; c++) {
 			const struct value r = value(k, i, c);
-			const real dy = k->dy[i * k->lddy + c], g =
-				(k->weight ? dy * k->weight[c] : dy) * r.rstd;
+			const real dy = k->dy[i * k->lddy + c];
+			const real g = (k->weight ? dy * k->weight[c] : dy) * r.rstd;
 			const real s = -g * r.hat * r.rstd / 2;       /* of var' */
 			k->dz[i * k->lddz + c] = g;
 			mean -= g;
@@ -85,23 +85,22 @@ static void scatter(const struct nr_token_unit *k, real share, const real *u, co
 	const int64_t d = k->d;
 	for (int64_t i = 0; i < k->n; i++) {
 		const int64_t r = row_of(k, i) * 2 * d;
-		for (int64_t c =
-			0; c < d; c++) k->dz[i * k->lddz + c] += share * (g[r + c] + 2 * u[r + c] * g[r + d + c]);
+		for (int64_t c = 0; c < d; c++)
+			k->dz[i * k->lddz + c] += share * (g[r + c] + 2 * u[r + c] * g[r + d + c]);
 	}
 }
 
-static void spread(int64_t heads, int64_t d, const real *x, const real *inv, real mean, real dmean, real dvar,
-	const real *dz,
-	real *dx, int add)
+static void spread(int64_t heads, int64_t d, const real *x, const real *rms, real mean, real dmean, real dvar,
+	const real *dz, real *dx, int add)
 {
 	for (int64_t h = 0; h < heads; h++, x += d, dz += d, dx += d) {
-		const real s = inv ? inv[h] : 1;
+		const real s = rms ? rms[h] : 1;
 		real dot = 0;
-		for (int64_t c = 0; inv &&
-			c < d; c++) dot += (dz[c] + dmean + dvar * (x[c] * s - mean)) * x[c] * s;
+		for (int64_t c = 0; rms && c < d; c++)
+			dot += (dz[c] + dmean + dvar * (x[c] / s - mean)) * (x[c] / s);
 		dot /= (real)d;
 		for (int64_t c = 0; c < d; c++) {
-			const real z = x[c] * s, g = s * (dz[c] + dmean + dvar * (z - mean) - z * dot);
+			const real z = x[c] / s, g = (dz[c] + dmean + dvar * (z - mean) - z * dot) / s;
 			dx[c] = add ? dx[c] + g : g;
 		}
 	}
@@ -130,8 +129,7 @@ static void score_sums(int64_t n, const real *px, const real *py, real x, real y
 }
 
 const struct nr_token_kernels nr_token_plain = {
-	.gather = gather, .normalize = normalize, .gradients = gradients, .scatter = scatter, .spread =
-		spread, .scores = scores,
-	.score_sums = score_sums,
+	.gather = gather, .normalize = normalize, .gradients = gradients, .scatter = scatter, .spread = spread,
+	.scores = scores, .score_sums = score_sums,
 };
 const struct nr_token_kernels *nr_token_active = &nr_token_plain;

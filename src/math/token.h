@@ -1,7 +1,7 @@
 /* Rows of tokens normalised with blended statistics: the elementwise half of DTN (Shao et al. 2022, Eq. 4 and 5), one head
  * of one sample at a time. What mixes tokens is in token_mix.h.
  *
- *   z = x inv                            inv: 1, or the head's own scaling of each token
+ *   z = x / rms                          rms: 1, or that of the token's channels in this head
  *   u = z - centre                       centre: of each channel; it takes the offset away, nothing depends on it
  *   m, q = rows of P u and P u^2         made outside; v = max(q - m^2, 0)
  *   mu - centre = a (mean - centre) + (1 - a) m;  var' = b var + (1 - b) v      a, b: lam_mean, lam_var
@@ -16,7 +16,7 @@
 struct nr_token_unit {
 	int64_t n, d;                   /* tokens, channels of the head */
 	const real *x; int64_t ldx;     /* (n,d) */
-	const real *inv; int64_t ldi;   /* (n), ldi apart; NULL: 1 */
+	const real *rms; int64_t ldr;   /* (n), ldr apart; NULL: 1 */
 	const real *mean, *var;         /* (n) of the whole token */
 	const real *centre;             /* (d) */
 	const real *mq; int64_t ldmq;   /* rows of m (d), q (d) */
@@ -36,16 +36,16 @@ struct nr_token_unit {
 };
 
 struct nr_token_kernels {
-	/* out: `rows` rows of u (d), u^2 (d); with `at`, u is the mean of the tokens of a row, `share` = 1 / their number */
+	/* out: `rows` rows of u (d), u^2 (d); with `at`, u is the mean of the tokens of a row, share = 1 / their number */
 	void (*gather)(const struct nr_token_unit *, int64_t rows, real share, real *out);
 	void (*normalize)(const struct nr_token_unit *);
 	void (*gradients)(const struct nr_token_unit *);
 	/* dz += share (g + 2 u gq): rows of u (2d) as gather made them, rows of g, gq as dmq came back through P */
 	void (*scatter)(const struct nr_token_unit *, real share, const real *u, const real *g);
-	/* A row of heads * d: dz += dmean + dvar (z - mean), then through z = x inv (heads) into dx, put or added. inv may be NULL. */
-	void (*spread)(int64_t heads, int64_t d, const real *x, const real *inv, real mean, real dmean,
-		real dvar, const real *dz,
-		real *dx, int add);
+	/* A row of heads * d: dz += dmean + dvar (z - mean), then through z = x / rms (heads; NULL: 1) into dx, put or
+	 * added. */
+	void (*spread)(int64_t heads, int64_t d, const real *x, const real *rms, real mean, real dmean, real dvar,
+		const real *dz, real *dx, int add);
 	/* s_j = a0 (dx^2 + dy^2) + a1 dx + a2 dy, (dx,dy) = (px_j - x, py_j - y) */
 	void (*scores)(int64_t n, const real *px, const real *py, real x, real y, const real *a, real *s);
 	/* da (3) += sum_j ds_j (dx^2 + dy^2, dx, dy) */

@@ -28,29 +28,25 @@ static real *take(real **work, int64_t n)
 
 /* c (m,n) = a b, or += ; a(i,p) = a[i rs + p cs]; panel: DEPTH * WIDEST */
 static void product(int64_t m, int64_t n, int64_t k, const real *a, int64_t rs, int64_t cs, const real *b,
-	int64_t ldb, real *panel,
-	real *c, int64_t ldc, int add)
+	int64_t ldb, real *panel, real *c, int64_t ldc, int add)
 {
 	for (int64_t p = 0; p < k; p += DEPTH)
-		nr_gemm_active->block_fresh(m, n, nr_min64(DEPTH, k - p), a + p * cs, rs, cs, b + p * ldb,
-			ldb, panel,
+		nr_gemm_active->block_fresh(m, n, nr_min64(DEPTH, k - p), a + p * cs, rs, cs, b + p * ldb, ldb, panel,
 			p || add ? c : NULL, ldc, NULL, c, ldc);
 }
 
-/* c (m,n) = a b^T, or +=, b (n,k). The packed b has zeros beyond n, so c is written up to whole(n) <= ldc: no ragged edge.
- * packed: DEPTH * WIDE */
+/* c (m,n) = a b^T, or +=, b (n,k). The packed b has zeros beyond n, so c is written up to whole(n) <= ldc: no ragged
+ * edge. packed: DEPTH * WIDE */
 static void product_turned(int64_t m, int64_t n, int64_t k, const real *a, int64_t lda, const real *b,
-	int64_t ldb, real *packed, real *c,
-	int64_t ldc, int add)
+	int64_t ldb, real *packed, real *c, int64_t ldc, int add)
 {
 	const int64_t nr = nr_gemm_active->nr;
 	for (int64_t p = 0; p < k; p += DEPTH)
 		for (int64_t j = 0; j < n; j += WIDE) {
 			const int64_t depth = nr_min64(DEPTH, k - p), cols = nr_min64(WIDE, n - j);
 			nr_gemm_active->pack_b(depth, cols, b + j * ldb + p, ldb, 1, packed);
-			nr_gemm_active->block(m, (cols + nr - 1) / nr * nr, depth, a + p, lda, 1, packed, p ||
-				add ? c + j : NULL, ldc,
-				NULL, c + j, ldc);
+			nr_gemm_active->block(m, (cols + nr - 1) / nr * nr, depth, a + p, lda, 1, packed,
+				p || add ? c + j : NULL, ldc, NULL, c + j, ldc);
 		}
 }
 
@@ -71,18 +67,22 @@ static struct grid grid(const struct nr_token_mix *k)
 {
 	real *work = k->work;
 	const int64_t most = nr_max64(k->h, k->w);
-	return (struct grid){ .px = take(&work, k->w * k->w), .py = take(&work, k->h * k->h), .dp =
-		take(&work, most * whole(most)),
-		.half = take(&work, k->n * k->c), .dhalf = take(&work, k->n * k->c), .packed =
-			take(&work, DEPTH * WIDE) };
+	struct grid g;
+	g.px = take(&work, k->w * k->w);
+	g.py = take(&work, k->h * k->h);
+	g.dp = take(&work, most * whole(most));
+	g.half = take(&work, k->n * k->c);
+	g.dhalf = take(&work, k->n * k->c);
+	g.packed = take(&work, DEPTH * WIDE);
+	return g;
 }
 
 /* p (n,n): softmax over j of square (j - i)^2 + linear (j - i) */
 static void axis(int64_t n, real square, real linear, real *p)
 {
 	for (int64_t i = 0; i < n; i++)
-		for (int64_t j = 0; j < n; j++) p[i * n + j] =
-			square * (real)((j - i) * (j - i)) + linear * (real)(j - i);
+		for (int64_t j = 0; j < n; j++)
+			p[i * n + j] = square * (real)((j - i) * (j - i)) + linear * (real)(j - i);
 	nr_row_active->softmax(n, n, p, n, 1, NULL, 0, p, n);
 }
 
@@ -137,8 +137,8 @@ struct tiles {
 
 static struct tiles tile_size(const struct nr_token_mix *k)
 {
-	const int64_t n = nr_max64(k->n, 1), most = k->kind == NR_MIX_BAND ? BAND_ROWS
-		: nr_max64(TILE / n, 24);
+	const int64_t n = nr_max64(k->n, 1);
+	const int64_t most = k->kind == NR_MIX_BAND ? BAND_ROWS : nr_max64(TILE / n, 24);
 	const int64_t rows = (n + (n + most - 1) / most - 1) / ((n + most - 1) / most);
 	const int64_t seen = k->kind == NR_MIX_BAND ? nr_min64(n, rows + 2 * nr_min64(k->reach, n)) : n;
 	return (struct tiles){ .rows = rows, .ld = whole(seen) };
@@ -165,7 +165,7 @@ static void places(const struct nr_token_mix *k, const struct tiles *t)
 	}
 }
 
-/* Sources *from .. returned end that targets i .. i + m - 1 may see, of which `alive` have at least one: targets are a prefix. */
+/* Targets i .. i + m - 1 may see sources *from .. end - 1, end returned; the first *alive of them see at least one. */
 static int64_t sources(const struct nr_token_mix *k, int64_t i, int64_t m, int64_t *from, int64_t *alive)
 {
 	const int64_t valid = nr_min64(k->valid, k->n);
@@ -177,18 +177,18 @@ static int64_t sources(const struct nr_token_mix *k, int64_t i, int64_t m, int64
 	return end;
 }
 
-/* On a line, from and end are narrowed to where e^(score - the row's largest) is not 0 in `real`: with a0 < 0 the score falls
- * with the square of the distance from its peak. Long sequences then cost what their neighbourhoods do. */
+/* On a line, from and end are narrowed to where e^(score - the row's largest) is not 0 in `real`: with a0 < 0 the score
+ * falls with the square of the distance from its peak. Long sequences then cost what their neighbourhoods do. */
 static int64_t in_sight(const struct nr_token_mix *k, int64_t i, int64_t m, int64_t *from, int64_t end)
 {
 	if (k->kind != NR_MIX_POS || k->place || k->h > 1 || !(k->a[0] < 0) || end <= *from) return end;
 	const double cut = sizeof(real) == sizeof(float) ? 104 : 746, fall = cut / -(double)k->a[0];
-	const double first = (double)*from, last = (double)(end - 1), peak =
-		-(double)k->a[1] / (2 * (double)k->a[0]);
+	const double first = (double)*from, last = (double)(end - 1);
+	const double peak = -(double)k->a[1] / (2 * (double)k->a[0]);
 	double lo = last, hi = first;
 	for (int64_t r = i; r < i + m; r++) {
-		const double at = (double)r + peak, best = fmin(fmax(floor(at), first), last), off =
-			fabs(at - best) + 1;
+		const double at = (double)r + peak, best = fmin(fmax(floor(at), first), last);
+		const double off = fabs(at - best) + 1;
 		const double reach = sqrt(off * off + fall) + 1;
 		lo = fmin(lo, at - reach);
 		hi = fmax(hi, at + reach);
@@ -208,14 +208,14 @@ static void tile(const struct nr_token_mix *k, const struct tiles *t, int64_t i,
 			nr_token_active->scores(end - from, t->px + from, t->py + from, t->px[i + r],
 				t->py[i + r], k->a, p);
 		} else if (k->kind == NR_MIX_BAND) {
-			const int64_t lo = nr_max64(from, i + r - k->reach), hi =
-				nr_min64(end, i + r + k->reach + 1);
+			const int64_t lo = nr_max64(from, i + r - k->reach);
+			const int64_t hi = nr_min64(end, i + r + k->reach + 1);
 			memset(p, 0, (size_t)(end - from) * sizeof(real));
 			for (int64_t j = lo; j < hi; j++) p[j - from] = 1 / (real)(hi - lo);
 		}
 	}
-	if (k->kind == NR_MIX_POS) nr_row_active->softmax(m, end - from, t->p, t->ld, 1, NULL, 0, t->p,
-		t->ld);
+	if (k->kind == NR_MIX_POS)
+		nr_row_active->softmax(m, end - from, t->p, t->ld, 1, NULL, 0, t->p, t->ld);
 	if (k->kind == NR_MIX_FREE)
 		nr_row_active->softmax(m, end - from, k->logit + i * k->n + from, k->n, 1, NULL, 0, t->p,
 			t->ld);
@@ -231,10 +231,10 @@ static void tiles_forward(const struct nr_token_mix *k, const real *u, real *out
 		int64_t from, alive, end = sources(k, i, m, &from, &alive);
 		end = in_sight(k, i, m, &from, end);
 		tile(k, &t, i, alive, from, end);
-		if (alive) product(alive, c, end - from, t.p, t.ld, 1, u + from * c, c, t.packed, out + i * c,
-			c, 0);
-		if (alive < m) memcpy(out + (i + alive) * c, u + (i + alive) * c,
-			(size_t)((m - alive) * c) * sizeof(real));
+		if (alive)
+			product(alive, c, end - from, t.p, t.ld, 1, u + from * c, c, t.packed, out + i * c, c, 0);
+		if (alive < m)
+			memcpy(out + (i + alive) * c, u + (i + alive) * c, (size_t)((m - alive) * c) * sizeof(real));
 	}
 }
 
@@ -288,8 +288,8 @@ size_t nr_token_mix_work(const struct nr_token_mix *k, int part)
 	struct nr_token_mix all = *k;
 	all.valid = k->n;
 	int64_t values = k->kind == NR_MIX_UNIFORM ? k->c : 0;
-	if (separable(&all)) values =
-		k->w * k->w + k->h * k->h + most * whole(most) + 2 * k->n * k->c + DEPTH * WIDE;
+	if (separable(&all))
+		values = k->w * k->w + k->h * k->h + most * whole(most) + 2 * k->n * k->c + DEPTH * WIDE;
 	if (k->kind != NR_MIX_UNIFORM && (part || !separable(&all)))
 		values = nr_max64(values, 2 * k->n + 2 * t.rows * t.ld + DEPTH * WIDE);
 	return (size_t)(values + apart);

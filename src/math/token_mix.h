@@ -33,8 +33,8 @@ struct nr_token_mix {
 size_t nr_token_mix_work(const struct nr_token_mix *, int part);
 /* out (n,c) = P u */
 void nr_token_mix_forward(const struct nr_token_mix *, const real *u, real *out);
-/* du (n,c) = P^T dout; da (3) += the gradient of a, dlogit (n,n) += that of logit; NULL: not wanted. After a forward of the
- * same u, whose `work` is untouched. */
+/* du (n,c) = P^T dout; da (3) += the gradient of a, dlogit (n,n) += that of logit; NULL: not wanted. After a forward of
+ * the same u, whose `work` is untouched. */
 void nr_token_mix_backward(const struct nr_token_mix *, const real *u, const real *dout, real *du, real *da,
 	real *dlogit);
 

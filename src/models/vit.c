@@ -4,7 +4,6 @@
  * average pooling, registers (arXiv:2309.16588), fixed sin-cos positions, AugReg's tanh layer before the head. */
 #include <stdbool.h>
 
-#include "base/mem.h"
 #include "math/sincos.h"
 #include "models/block.h"
 #include "norma/model.h"
@@ -157,8 +156,7 @@ static nr_t *encode(struct nr_net *n, nr_t *x, const void *conf)
 			.attention_dropout = c->attention_dropout,
 			.drop_path = c->depth > 1 ? c->drop_path * (double)i / (double)(c->depth - 1) : 0 };
 		nr_push_nth(n, "blocks", i, c->depth);
-		x = nr_pop(n, nr_block(n, x, &b));
-		if (x) nr_tap(n, nr_arena_printf(nr_net_arena(n), "block%lld", (long long)i), x);
+		x = nr_hidden(n, nr_pop(n, nr_block(n, x, &b)), "block%lld", (long long)i);
 	}
 	return c->pool == POOL_AVG && c->fc_norm ? x : nr_norm(n, "final", x);
 }

@@ -1,11 +1,11 @@
-/* y = weight (x - mean) rstd + bias, where mean and rstd = 1/sqrt(var + eps) belong to a channel (or group of channels) of a
- * sample or of the whole batch: a domain.
+/* y = weight (x - mean) rstd + bias, where mean and rstd = 1/sqrt(var + eps) belong to a channel (or group of channels)
+ * of a sample or of the whole batch: a domain. Backward, with a = weight rstd and N values in the domain:
  *
- *   dx = a dy - sum(a dy)/N - (x - mean) rstd^2 sum(a dy (x - mean))/N, a = weight rstd, N values in the domain
+ *   dx = a dy - sum(a dy)/N - (x - mean) rstd^2 sum(a dy (x - mean))/N
  *
- * Moments are taken chunk by chunk and merged over the domain in order, then the rows are written. A sample of many is left to one thread, which then finds it in its cache again; few samples, or a whole batch, are
- * spread over all threads, and the second pass over the rows runs backwards, as the last ones may still be in a cache.
- * The bits are the same.
+ * Moments are taken chunk by chunk and merged over the domain in order, then the rows are written. A sample of many is
+ * left to one thread, which then finds it in its cache again; few samples, or a whole batch, are spread over all
+ * threads. The bits are the same. The second pass over the rows runs backwards: the last ones may still be in a cache.
  *
  * Padding stays out of the statistics and is normalised with them, so its dy counts and its dx is a dy. */
 #include "norms/column.h"
@@ -106,7 +106,8 @@ static void merge(const struct walk *w, int64_t d, int64_t from, int64_t n, cons
 static void join_group(int64_t size, double n, real eps, real *mean, real *rstd)
 {
 	double m = 0, m2 = 0;
-	for (int64_t i = 0; i < size; i++) m += (double)mean[i] / (double)size;
+	for (int64_t i = 0; i < size; i++) m += (double)mean[i];
+	m /= (double)size;
 	for (int64_t i = 0; i < size; i++) {
 		const double d = (double)mean[i] - m;
 		m2 += (double)rstd[i] + n * d * d;

@@ -6,8 +6,8 @@
  *   P_h = softmax_j(a_h . (dx^2 + dy^2, dx, dy)), tokens on a grid  Eq. 6
  *   a_h = (-1, 2 D1, 2 D2), D: one place of a sqrt(H) x sqrt(H) neighbourhood per head   Eq. 7
  *
- * The released code first scales each head of a token to mean square 1, divides the token's own variance by C - 1 and looks
- * in the mirrored direction: variant=official. Here: what options and tokens mean; dtn_run.c computes. */
+ * The released code first scales each head of a token to mean square 1, divides the token's own variance by C - 1 and
+ * looks in the mirrored direction: variant=official. Here: what options and tokens mean; dtn_run.c computes. */
 #include "norms/dtn.h"
 
 #include <omp.h>
@@ -94,9 +94,8 @@ static void fill_free(const struct nr_entry *e, const void *conf, real *v)
 		eq7(e->d[0], h, a);
 		for (int64_t i = 0; i < n; i++)
 			for (int64_t j = 0; j < n; j++, v++) {
-				const double sign = f->official ? -1 : 1, dx =
-					sign * (double)(j % f->w - i % f->w), dy =
-					sign * (double)(j / f->w - i / f->w);
+				const double sign = f->official ? -1 : 1, dx = sign * (double)(j % f->w - i % f->w);
+				const double dy = sign * (double)(j / f->w - i / f->w);
 				*v = (real)(a[0] * (dx * dx + dy * dy) + a[1] * dx + a[2] * dy);
 			}
 	}
@@ -114,14 +113,14 @@ static int geometry(struct nr_net *n, const nr_t *x, const struct dtn *c, struct
 	k->special = c->special_tokens >= 0 ? c->special_tokens : tok->special;
 	k->pool = c->pool;
 	if (x->nd < 3) return nr_net_fail(n, NR_ESHAPE, "dtn", "it needs samples of tokens, (B,T,C)"), -1;
-	if (!k->heads) return nr_net_fail(n, NR_EVALUE, "dtn",
-		"the tokens do not say how many heads they feed: give heads=..."), -1;
+	if (!k->heads)
+		return nr_net_fail(n, NR_EVALUE, "dtn", "the tokens do not say how many heads they feed: give heads=..."), -1;
 	if (C % k->heads)
 		return nr_net_fail(n, NR_ESHAPE, "dtn", "%lld channels cannot be split into %lld heads",
 			(long long)C, (long long)k->heads), -1;
 	const int64_t N = T - k->special, given = c->grid_h || c->grid_w;
-	if (N < 0) return nr_net_fail(n, NR_ESHAPE, "dtn", "%lld special tokens of %lld",
-		(long long)k->special, (long long)T), -1;
+	if (N < 0)
+		return nr_net_fail(n, NR_ESHAPE, "dtn", "%lld special tokens of %lld", (long long)k->special, (long long)T), -1;
 	k->h = given ? c->grid_h : tok->h ? tok->h : x->nd == 4 && !k->special ? x->d[1] : 1;
 	k->w = given ? c->grid_w : tok->h ? tok->w : N / k->h;
 	if (!k->h) k->h = N / k->w;
@@ -131,8 +130,7 @@ static int geometry(struct nr_net *n, const nr_t *x, const struct dtn *c, struct
 			(long long)N, (long long)k->h, (long long)k->w), -1;
 	if (k->h % k->pool || k->w % k->pool)
 		return nr_net_fail(n, NR_ESHAPE, "dtn", "a grid of %lld x %lld cannot be pooled by %lld",
-			(long long)k->h, (long long)k->w,
-			(long long)k->pool), -1;
+			(long long)k->h, (long long)k->w, (long long)k->pool), -1;
 	if (k->pool > 1 && (tok->valid || tok->pos))
 		return nr_net_fail(n, NR_EVALUE, "dtn", "pool needs whole grids: these tokens are %s",
 			tok->pos ? "a part of theirs" : "padded"), -1;
@@ -150,8 +148,7 @@ static int lambda(struct nr_net *n, const char *text, struct nr_dtn *k)
 	const double v = k->learn ? 0 : strtod(text, &end);
 	k->lam = (real)v;
 	if (k->learn || (end != text && !*end && v >= 0 && v <= 1)) return 0;
-	return nr_net_fail(n, NR_EVALUE, "dtn", "lam='%s' is neither learn nor a number from 0 to 1", text),
-		-1;
+	return nr_net_fail(n, NR_EVALUE, "dtn", "lam='%s' is neither learn nor a number from 0 to 1", text), -1;
 }
 
 static nr_t *matrix(struct nr_net *n, const struct dtn *c, const struct nr_dtn *k)
@@ -162,14 +159,13 @@ static nr_t *matrix(struct nr_net *n, const struct dtn *c, const struct nr_dtn *
 	struct nr_error err = { 0 };
 	nr_t *p = c->attention == NR_MIX_POS ? nr_param(n, "pos", init, 2, k->heads, (int64_t)3)
 					     : nr_param(n, "logits", init, 3, k->heads, N, N);
-	if (p && c->init == EQ7 && nr_entry_fill(p->entry, c->attention == NR_MIX_POS ? fill_pos : fill_free,
-		&f, sizeof f, &err))
+	void (*fill)(const struct nr_entry *, const void *, real *) = c->attention == NR_MIX_POS ? fill_pos : fill_free;
+	if (p && c->init == EQ7 && nr_entry_fill(p->entry, fill, &f, sizeof f, &err))
 		return nr_net_fail(n, NR_EMEMORY, "dtn", "out of memory");
 	return p;
 }
 
-static nr_t *try_case(struct nr_net *n, nr_t **x, const char *text) { return nr_norm_try(n, &nr_norm_dtn, x,
-	text); }
+static nr_t *try_case(struct nr_net *n, nr_t **x, const char *text) { return nr_norm_try(n, &nr_norm_dtn, x, text); }
 
 static const struct nr_case cases[] = {
 	{ "2x12x6", "heads=3 grid=3x4 | eps=1e-3" },
@@ -203,17 +199,16 @@ static const struct nr_case cases[] = {
 };
 
 static const struct nr_op op = {
-	.name = "dtn", .shape = nr_dtn_shape, .forward = nr_dtn_forward, .backward = nr_dtn_backward, .cost =
-		nr_dtn_cost, .keeps = 0xff,
+	.name = "dtn", .shape = nr_dtn_shape, .forward = nr_dtn_forward, .backward = nr_dtn_backward,
+	.cost = nr_dtn_cost, .keeps = 0xff, /* all inputs */
 	.flags = NR_CHEAP | NR_STRIDED | NR_INPLACE_GRAD, .try_case = try_case, .cases = cases,
 };
 
 static nr_t *build(struct nr_net *n, nr_t *x, const void *conf)
 {
 	const struct dtn *c = conf;
-	struct nr_dtn k = { .eps = c->eps, .official = c->variant == 1, .only_var = c->only_var, .mix =
-		(enum nr_mix)c->attention,
-		.reach = (c->band - 1) / 2, .threads = omp_get_max_threads() };
+	struct nr_dtn k = { .eps = c->eps, .official = c->variant == 1, .only_var = c->only_var,
+		.mix = (enum nr_mix)c->attention, .reach = (c->band - 1) / 2, .threads = omp_get_max_threads() };
 	if (geometry(n, x, c, &k) || lambda(n, c->lam, &k)) return NULL;
 	nr_t *in[NR_MAXIN] = { x };
 	int count = 1;
@@ -222,10 +217,10 @@ static nr_t *build(struct nr_net *n, nr_t *x, const void *conf)
 		TAKE(weight, nr_param(n, "weight", NR_ONES | NR_NO_DECAY, 1, nr_cols(x)));
 		TAKE(bias, nr_param(n, "bias", NR_ZEROS | NR_NO_DECAY, 1, nr_cols(x)));
 	}
-	if (k.learn && !c->only_var) TAKE(mean_logit, nr_param(n, "mean_logit", NR_ZEROS | NR_NO_DECAY, 1,
-		k.heads));
-	if (k.learn && (c->only_var || !c->tie)) TAKE(var_logit, nr_param(n, "var_logit",
-		NR_ZEROS | NR_NO_DECAY, 1, k.heads));
+	if (k.learn && !c->only_var)
+		TAKE(mean_logit, nr_param(n, "mean_logit", NR_ZEROS | NR_NO_DECAY, 1, k.heads));
+	if (k.learn && (c->only_var || !c->tie))
+		TAKE(var_logit, nr_param(n, "var_logit", NR_ZEROS | NR_NO_DECAY, 1, k.heads));
 	if (c->attention == NR_MIX_POS || c->attention == NR_MIX_FREE) TAKE(matrix, matrix(n, c, &k));
 	if (x->tok && x->tok->valid) TAKE(valid, x->tok->valid);
 	if (x->tok && x->tok->pos) TAKE(place, x->tok->pos);
@@ -251,7 +246,7 @@ const struct nr_norm nr_norm_dtn = {
 		 "learned, five numbers per head, so it can become layer, instance or local instance normalization. Special tokens have "
 		 "no place on the grid and use their own statistics. The released code scales each head of a token first, takes the "
 		 "token's variance with 1/(C-1) and looks in the mirrored direction: variant=official.",
-	.laws = laws, .needs = NR_NEED_GRID | NR_NEED_HEADS, .conf_size = sizeof(struct dtn), .options =
-		options, .build = build,
+	.laws = laws, .needs = NR_NEED_GRID | NR_NEED_HEADS, .conf_size = sizeof(struct dtn), .options = options,
+	.build = build,
 	.op = { &op },
 };

@@ -10,8 +10,10 @@
 #include "math/token.h"
 #include "norms/dtn.h"
 
-/* fewer runs are split by heads; runs of samples that share a sum of dlogit */
-enum { FEW = 8, RUNS = 4 };
+enum {
+	FEW = 8,        /* fewer runs of samples are split by heads */
+	RUNS = 4,       /* attention=free: runs of samples, each with a sum of dlogit */
+};
 
 struct run {
 	const struct nr_call *k;
@@ -20,7 +22,7 @@ struct run {
 	int64_t rows, share;                /* mixed rows: N / share, share = pool^2 */
 	int64_t per, runs;                  /* samples per run */
 	int mixed;                          /* 0: lam = 1 or no tokens on a grid: each token by itself */
-	real *mean, *var, *inv;             /* stash: (B,T) (B,T) (B,T,H) */
+	real *mean, *var, *rms;             /* stash: (B,T) (B,T) (B,T,H) */
 	/* scratch of the call */
 	int32_t *at;                        /* (N) mixed row of each token, when pooled */
 	real *dmean, *dvar;                 /* (B,T,H) */
@@ -43,8 +45,7 @@ static struct nr_token_mix mix_of(const struct run *r)
 {
 	const struct nr_dtn *c = r->c;
 	return (struct nr_token_mix){ .kind = c->mix, .n = r->rows, .h = c->h / c->pool, .w = c->w / c->pool,
-		.c = 2 * r->d, .valid = r->rows,
-		.reach = c->reach };
+		.c = 2 * r->d, .valid = r->rows, .reach = c->reach };
 }
 
 /* Gives the buffer its place; returns where the next one begins. */
@@ -64,8 +65,7 @@ static struct buffers buffers(const struct run *r, real *base, int back, int64_t
 	at = place(&b.u, base, at, uv);
 	at = place(&b.mq, base, at, uv);
 	at = place(&b.dmq, base, at, back ? uv : 0);
-	at = place(&b.mix, base, at, r->mixed ? (int64_t)nr_token_mix_work(&mix, r->c->valid || r->c->place)
-		: 0);
+	at = place(&b.mix, base, at, r->mixed ? (int64_t)nr_token_mix_work(&mix, r->c->valid || r->c->place) : 0);
 	at = place(&b.dz, base, at, back && !split(r) ? r->T * r->C : 0);
 	*total = at;
 	return b;
@@ -88,7 +88,7 @@ static struct run run_of(const struct nr_node *n, real *stash, real *base, int b
 	r.runs = r.per ? (r.B + r.per - 1) / r.per : 0;
 	int64_t at = place(&r.mean, stash, 0, r.B * r.T);
 	at = place(&r.var, stash, at, r.B * r.T);
-	place(&r.inv, stash, at, c->official ? r.B * r.T * r.H : 0);
+	place(&r.rms, stash, at, c->official ? r.B * r.T * r.H : 0);
 	real *map;
 	at = place(&map, base, 0, c->pool > 1 ? r.N : 0);
 	r.at = (int32_t *)(void *)map;
@@ -121,13 +121,13 @@ static struct run prepare(const struct nr_call *k, int back)
 int nr_dtn_shape(struct nr_node *n)
 {
 	const struct nr_dtn *c = n->attr;
-	const nr_t *x = n->in[0], *valid = c->valid ? n->in[c->valid] : NULL, *where = c->place
-		? n->in[c->place] : NULL;
+	const nr_t *x = n->in[0], *valid = c->valid ? n->in[c->valid] : NULL;
+	const nr_t *where = c->place ? n->in[c->place] : NULL;
 	const int64_t T = nr_rows_per_sample(x), B = x->d[0];
 	nr_out_like(n, 0, x);
-	if (nr_expect(n, !valid || (valid->dtype == NR_I32 && nr_len(valid) == B),
-		"one int32 length per sample") ||
-	    nr_expect(n, !where || (where->dtype == NR_I32 && nr_len(where) == B * (T - c->special)),
+	if (nr_expect(n, !valid || (valid->dtype == NR_I32 && nr_len(valid) == B), "one int32 length per sample"))
+		return NR_ESHAPE;
+	if (nr_expect(n, !where || (where->dtype == NR_I32 && nr_len(where) == B * (T - c->special)),
 		"one int32 place per token"))
 		return NR_ESHAPE;
 	const struct run f = run_of(n, NULL, NULL, 0), b = run_of(n, NULL, NULL, 1);
@@ -153,15 +153,15 @@ static void moments(const struct run *r, int64_t from, int64_t to)
 	const real n = r->c->official && C > 1 ? (real)(C - 1) : (real)C;
 	for (int64_t i = from; i < to; i++) {
 		const real *x = nr_row(&r->k->x[0], i);
-		real mean = 0, square = 0, *inv = r->inv + i * r->H;
+		real mean = 0, square = 0, *rms = r->rms + i * r->H;
 		for (int64_t h = 0; r->c->official && h < r->H; h++) {
-			inv[h] = 1 / nr_sqrt(nr_dot(d, x + h * d, x + h * d) / (real)d + (real)r->c->eps);
-			mean += inv[h] * nr_sum(d, x + h * d);
+			rms[h] = nr_sqrt(nr_dot(d, x + h * d, x + h * d) / (real)d + (real)r->c->eps);
+			mean += nr_sum(d, x + h * d) / rms[h];
 		}
 		r->mean[i] = mean = (r->c->official ? mean : nr_sum(C, x)) / (real)C;
 		if (!r->c->official) square = nr_sum_sq_about(C, x, mean);
-		else for (int64_t h = 0; h < r->H; h++) square += inv[h] * inv[h] * nr_sum_sq_about(d,
-			x + h * d, mean / inv[h]);
+		for (int64_t h = 0; r->c->official && h < r->H; h++)
+			square += nr_sum_sq_about(d, x + h * d, mean * rms[h]) / (rms[h] * rms[h]);
 		r->var[i] = square / n;
 	}
 }
@@ -171,10 +171,14 @@ static real lam_of(const struct run *r, int input, int64_t h)
 {
 	return r->c->learn ? sigmoid(((const real *)r->k->x[input].p)[h]) : r->c->lam;
 }
-static real lam_mean(const struct run *r, int64_t h) { return r->c->only_var ? 1
-	: lam_of(r, r->c->mean_logit, h); }
-static real lam_var(const struct run *r, int64_t h) { return lam_of(r, r->c->var_logit ? r->c->var_logit
-	: r->c->mean_logit, h); }
+static real lam_mean(const struct run *r, int64_t h)
+{
+	return r->c->only_var ? 1 : lam_of(r, r->c->mean_logit, h);
+}
+static real lam_var(const struct run *r, int64_t h)
+{
+	return lam_of(r, r->c->var_logit ? r->c->var_logit : r->c->mean_logit, h);
+}
 
 /* Tokens from .. from + n - 1 of sample b, head h; as they are, each token by itself (lam = 1). */
 static struct nr_token_unit unit(const struct run *r, const struct buffers *f, int64_t b, int64_t h,
@@ -182,10 +186,10 @@ static struct nr_token_unit unit(const struct run *r, const struct buffers *f, i
 {
 	const int64_t row = b * r->T + from, C = r->C;
 	const struct nr_call *k = r->k;
-	return (struct nr_token_unit){ .n = n, .d = r->d, .x = nr_row(&k->x[0],
-		b * r->T) + from * C + h * r->d, .ldx = C,
-		.inv = r->c->official ? r->inv + row * r->H + h : NULL, .ldi = r->H, .mean = r->mean + row,
-			.var = r->var + row,
+	return (struct nr_token_unit){ .n = n, .d = r->d,
+		.x = nr_row(&k->x[0], b * r->T) + from * C + h * r->d, .ldx = C,
+		.rms = r->c->official ? r->rms + row * r->H + h : NULL, .ldr = r->H,
+		.mean = r->mean + row, .var = r->var + row,
 		.centre = f->zeros, .mq = f->zeros, .lam_mean = 1, .lam_var = 1, .eps = (real)r->c->eps,
 		.weight = r->c->weight ? (const real *)k->x[r->c->weight].p + h * r->d : NULL,
 		.bias = r->c->bias ? (const real *)k->x[r->c->bias].p + h * r->d : NULL };
@@ -218,8 +222,8 @@ static struct nr_token_mix blend(const struct run *r, const struct buffers *f, i
 {
 	const struct nr_call *k = r->k;
 	struct nr_token_mix mix = mix_of(r);
-	if (r->c->valid) mix.valid =
-		nr_max64(0, nr_min64(r->N, nr_ints(&k->x[r->c->valid])[b] - r->c->special));
+	if (r->c->valid)
+		mix.valid = nr_max64(0, nr_min64(r->N, nr_ints(&k->x[r->c->valid])[b] - r->c->special));
 	if (r->c->place) mix.place = nr_ints(&k->x[r->c->place]) + b * r->N;
 	if (r->c->mix == NR_MIX_FREE) mix.logit = (const real *)k->x[r->c->matrix].p + h * r->rows * r->rows;
 	for (int i = 0; r->c->mix == NR_MIX_POS && i < 3; i++)
@@ -228,9 +232,9 @@ static struct nr_token_mix blend(const struct run *r, const struct buffers *f, i
 	mix.work = f->mix;
 	const int64_t counted = r->share > 1 ? r->N : mix.valid;
 	memset(f->centre, 0, (size_t)r->d * sizeof(real));
-	if (!u->inv) nr_row_active->col_sum(counted, r->d, u->x, u->ldx, f->centre);
-	else for (int64_t i = 0; i < counted; i++) nr_row_axpy(r->d, u->inv[i * u->ldi], u->x + i * u->ldx,
-		f->centre);
+	if (!u->rms) nr_row_active->col_sum(counted, r->d, u->x, u->ldx, f->centre);
+	for (int64_t i = 0; u->rms && i < counted; i++)
+		nr_row_axpy(r->d, 1 / u->rms[i * u->ldr], u->x + i * u->ldx, f->centre);
 	nr_row_scale(r->d, 1 / (real)nr_max64(counted, 1), f->centre, f->centre);
 	u->centre = f->centre;
 	u->mq = f->mq;
@@ -275,8 +279,8 @@ void nr_dtn_forward(const struct nr_call *k)
 		const struct buffers f = own_buffers(&r, 0);
 		if (split(&r)) {
 #pragma omp for schedule(static)
-			for (int64_t i = 0; i < r.B * r.T; i += NR_CHUNK) moments(&r, i,
-				nr_min64(i + NR_CHUNK, r.B * r.T));
+			for (int64_t i = 0; i < r.B * r.T; i += NR_CHUNK)
+				moments(&r, i, nr_min64(i + NR_CHUNK, r.B * r.T));
 #pragma omp for schedule(dynamic)
 			for (int64_t i = 0; i < r.B * r.H; i++) unit_forward(&r, &f, i / r.H, i % r.H);
 		} else {
@@ -332,16 +336,14 @@ static void spread(const struct run *r, const real *dz, int64_t b, int64_t from,
 	const real n = r->c->official && C > 1 ? (real)(C - 1) : (real)C;
 	for (int64_t t = from; t < to; t++) {
 		const int64_t i = b * r->T + t;
-		const real *inv = r->c->official ? r->inv + i * H : NULL;
-		const real dmean = nr_sum(H, r->dmean + i * H) / (real)C, dvar =
-			2 * nr_sum(H, r->dvar + i * H) / n;
-		nr_token_active->spread(inv ? H : 1, inv ? r->d : C, nr_row(&r->k->x[0], i), inv, r->mean[i],
-			dmean, dvar, dz + t * C,
-			nr_row(&r->k->dx[0], i), r->k->add[0]);
+		const real *rms = r->c->official ? r->rms + i * H : NULL;
+		const real dmean = nr_sum(H, r->dmean + i * H) / (real)C, dvar = 2 * nr_sum(H, r->dvar + i * H) / n;
+		nr_token_active->spread(rms ? H : 1, rms ? r->d : C, nr_row(&r->k->x[0], i), rms, r->mean[i],
+			dmean, dvar, dz + t * C, nr_row(&r->k->dx[0], i), r->k->add[0]);
 	}
 }
 
-/* Sums of samples from b on that share `dlogit`, head h. */
+/* Head h of the samples of run q, which share a sum of dlogit. */
 static void run_backward(const struct run *r, const struct buffers *f, int64_t q, int64_t h)
 {
 	const int64_t square = r->rows * r->rows, end = nr_min64(r->B, (q + 1) * r->per);
@@ -387,6 +389,6 @@ void nr_dtn_backward(const struct nr_call *k)
 	fold(&r, c->var_logit, r.B, r.H, r.dlam_var);
 	if (c->mix == NR_MIX_POS) fold(&r, c->matrix, r.B, 3 * r.H, r.da);
 	else if (r.mixed) fold(&r, c->matrix, r.runs, r.H * r.rows * r.rows, r.dlogit);
-	else if (c->matrix && !k->add[c->matrix]) memset(k->dx[c->matrix].p, 0,
-		(size_t)nr_len(k->node->in[c->matrix]) * sizeof(real));
+	else if (c->matrix && !k->add[c->matrix])
+		memset(k->dx[c->matrix].p, 0, (size_t)nr_len(k->node->in[c->matrix]) * sizeof(real));
 }

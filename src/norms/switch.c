@@ -417,7 +417,8 @@ static const struct nr_case alone_cases[] = {
 #define FLAGS (NR_CHEAP | NR_STRIDED | NR_INPLACE_GRAD)
 
 static const struct nr_op op = { .name = "switch", OP, .flags = FLAGS | NR_BATCHWISE, .cases = cases };
-static const struct nr_op op_alone = { .name = "switch_alone", OP, .flags = FLAGS, .cases = alone_cases }; /* samples, without BN */
+/* Without BN no sample sees another. */
+static const struct nr_op op_alone = { .name = "switch_alone", OP, .flags = FLAGS, .cases = alone_cases };
 
 static nr_t *build(struct nr_net *n, nr_t *x, const void *conf)
 {

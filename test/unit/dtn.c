@@ -11,7 +11,7 @@
 enum { ROWS = 7, MOST = 40 };
 
 struct work {
-	real x[ROWS * MOST], dy[ROWS * MOST], mean[ROWS], var[ROWS], inv[ROWS], centre[MOST],
+	real x[ROWS * MOST], dy[ROWS * MOST], mean[ROWS], var[ROWS], rms[ROWS], centre[MOST],
 		mq[2 * ROWS * MOST], weight[MOST], bias[MOST];
 	real u[2 * ROWS * MOST], y[ROWS * MOST], dz[ROWS * MOST], dx[ROWS * MOST], dmq[2 * ROWS * MOST],
 		dmean[ROWS], dvar[ROWS];
@@ -22,14 +22,12 @@ struct work {
 static struct nr_token_unit unit(struct work *w, int64_t d, int pooled, int affine, int scaled)
 {
 	static const int32_t at[ROWS] = { 0, 0, 1, 1, 2, 2, 0 };
-	return (struct nr_token_unit){ .n = ROWS, .d = d, .x = w->x, .ldx = MOST, .inv = scaled ? w->inv
-		: NULL, .ldi = 1, .mean = w->mean,
-		.var = w->var, .centre = w->centre, .mq = w->mq, .ldmq = 2 * d, .at = pooled ? at : NULL,
-			.lam_mean = (real).3,
-		.lam_var = (real).6, .eps = (real)1e-2, .weight = affine ? w->weight : NULL, .bias = affine
-			? w->bias : NULL, .y = w->y,
-		.ldy = MOST, .dy = w->dy, .lddy = MOST, .dz = w->dz, .lddz = MOST, .dmq = w->dmq, .dmean =
-			w->dmean, .dvar = w->dvar, .ldd = 1,
+	return (struct nr_token_unit){ .n = ROWS, .d = d, .x = w->x, .ldx = MOST, .rms = scaled ? w->rms : NULL, .ldr = 1,
+		.mean = w->mean, .var = w->var, .centre = w->centre, .mq = w->mq, .ldmq = 2 * d,
+		.at = pooled ? at : NULL, .lam_mean = (real).3, .lam_var = (real).6, .eps = (real)1e-2,
+		.weight = affine ? w->weight : NULL, .bias = affine ? w->bias : NULL, .y = w->y, .ldy = MOST,
+		.dy = w->dy, .lddy = MOST, .dz = w->dz, .lddz = MOST, .dmq = w->dmq,
+		.dmean = w->dmean, .dvar = w->dvar, .ldd = 1,
 		.dweight = affine ? w->dweight : NULL, .dbias = affine ? w->dbias : NULL, .dlam = w->dlam };
 }
 
@@ -39,13 +37,13 @@ static void kernels(struct work *w, int64_t d, int pooled, int affine, int scale
 	value_seed = 5;
 	for (size_t i = 0; i < offsetof(struct work, u) / sizeof(real); i++) p[i] = value();
 	memset(w->u, 0, sizeof *w - offsetof(struct work, u));
-	for (int i = 0; i < ROWS; i++) w->var[i] += 1, w->inv[i] += 1;
+	for (int i = 0; i < ROWS; i++) w->var[i] += 1, w->rms[i] += 1;
 	const struct nr_token_unit k = unit(w, d, pooled, affine, scaled);
 	nr_token_active->gather(&k, 3, (real).5, w->u);
 	nr_token_active->normalize(&k);
 	nr_token_active->gradients(&k);
 	nr_token_active->scatter(&k, (real).5, w->u, w->dmq);
-	nr_token_active->spread(2, d / 2, w->x, scaled ? w->inv : NULL, (real).1, (real).2, (real).3, w->dz,
+	nr_token_active->spread(2, d / 2, w->x, scaled ? w->rms : NULL, (real).1, (real).2, (real).3, w->dz,
 		w->dx, 0);
 	nr_token_active->spread(1, d, w->x + MOST, NULL, (real).1, (real).2, (real).3, w->dz + MOST,
 		w->dx + MOST, 1);
@@ -71,14 +69,30 @@ static void every_instruction_set_agrees_with_the_plain_kernels(void **state)
 					if (!(nr_fabs(a[j] - b[j]) <= (real)3e-5 * (1 + nr_fabs(a[j]))))
 						fail_msg("width %d kind %d value %zu: %g, plain %g",
 							(int)widths[i], kind, j, (double)b[j], (double)a[j]);
-				for (int j =
-					0; j < 3; j++) assert_true(fabs(plain.da[j] - fast.da[j]) < 1e-5);
+				for (int j = 0; j < 3; j++) assert_true(fabs(plain.da[j] - fast.da[j]) < 1e-5);
 			}
 		}
 	assert_int_equal(nr_isa_select("auto", NULL), 0);
 }
 
 /* ---- mixing ----------------------------------------------------------------------------------------------------- */
+
+static void shift(const struct nr_token_mix *k, int64_t i, int64_t j, double *dx, double *dy)
+{
+	const int64_t from = k->place ? k->place[i] : i, to = k->place ? k->place[j] : j;
+	*dx = (double)(to % k->w - from % k->w);
+	*dy = (double)(to / k->w - from / k->w);
+}
+
+static double score(const struct nr_token_mix *k, int64_t i, int64_t j)
+{
+	double dx, dy;
+	shift(k, i, j, &dx, &dy);
+	if (j >= k->valid || (k->kind == NR_MIX_BAND && llabs(i - j) > k->reach)) return -INFINITY;
+	if (k->kind == NR_MIX_FREE) return (double)k->logit[i * k->n + j];
+	if (k->kind != NR_MIX_POS) return 0;
+	return (double)k->a[0] * (dx * dx + dy * dy) + (double)k->a[1] * dx + (double)k->a[2] * dy;
+}
 
 /* P_ij as the header has it. */
 static void written_out(const struct nr_token_mix *k, double *P)
@@ -88,15 +102,7 @@ static void written_out(const struct nr_token_mix *k, double *P)
 		double *p = P + i * k->n;
 		for (int pass = 0; pass < 2; pass++)
 			for (int64_t j = 0; j < k->n; j++) {
-				const int64_t from = k->place ? k->place[i] : i, to = k->place ? k->place[j]
-					: j;
-				const double dx = (double)(to % k->w - from % k->w), dy =
-					(double)(to / k->w - from / k->w);
-				double s = k->kind == NR_MIX_POS
-					? (double)k->a[0] * (dx * dx + dy * dy) + (double)k->a[1] * dx + (double)k->a[2] * dy
-					: k->kind == NR_MIX_FREE ? (double)k->logit[i * k->n + j] : 0;
-				if (j >= k->valid || (k->kind == NR_MIX_BAND && llabs(i - j) > k->reach)) s =
-					-INFINITY;
+				const double s = score(k, i, j);
 				if (!pass) top = fmax(top, s);
 				else sum += p[j] = isinf(s) ? 0 : exp(s - top);
 			}
@@ -107,16 +113,15 @@ static void written_out(const struct nr_token_mix *k, double *P)
 static void mixes(struct nr_token_mix k, int part)
 {
 	const int64_t n = k.n, c = k.c;
-	real *u = values(n * c), *dout = values(n * c), *out = blank(n * c), *du = blank(n * c), da[3] =
-		{ 0 }, *logit = values(n * n);
-	real *dlogit = blank(n * n);
+	real *u = values(n * c), *dout = values(n * c), *out = blank(n * c), *du = blank(n * c);
+	real *logit = values(n * n), *dlogit = blank(n * n), da[3] = { 0 };
 	double *P = calloc((size_t)(n * n), sizeof *P);
 	k.logit = logit;
 	k.work = values((int64_t)nr_token_mix_work(&k, part));
 	written_out(&k, P);
 	nr_token_mix_forward(&k, u, out);
-	nr_token_mix_backward(&k, u, dout, du, k.kind == NR_MIX_POS ? da : NULL, k.kind == NR_MIX_FREE
-		? dlogit : NULL);
+	nr_token_mix_backward(&k, u, dout, du, k.kind == NR_MIX_POS ? da : NULL,
+		k.kind == NR_MIX_FREE ? dlogit : NULL);
 	for (int64_t i = 0; i < n; i++)
 		for (int64_t q = 0; q < c; q++) {
 			double forward = 0, backward = 0;
@@ -133,15 +138,13 @@ static void mixes(struct nr_token_mix k, int part)
 		for (int pass = 0; pass < 2; pass++)
 			for (int64_t j = 0; j < n; j++) {
 				double g = 0;
-				for (int64_t q =
-					0; q < c; q++) g += (double)dout[i * c + q] * (double)u[j * c + q];
+				for (int64_t q = 0; q < c; q++) g += (double)dout[i * c + q] * (double)u[j * c + q];
 				if (!pass) {
 					mean += P[i * n + j] * g;
 					continue;
 				}
-				const int64_t from = k.place ? k.place[i] : i, to = k.place ? k.place[j] : j;
-				const double dx = (double)(to % k.w - from % k.w), dy =
-					(double)(to / k.w - from / k.w);
+				double dx, dy;
+				shift(&k, i, j, &dx, &dy);
 				const double ds = k.valid > 0 ? P[i * n + j] * (g - mean) : 0;
 				scale += P[i * n + j] * (fabs(g) + fabs(mean)) * (dx * dx + dy * dy);
 				want[0] += ds * (dx * dx + dy * dy);
@@ -157,8 +160,8 @@ static void mixes(struct nr_token_mix k, int part)
 static void products_with_p_are_those_of_p_written_out(void **state)
 {
 	(void)state;
-	static const real near[3] = { (real)-.4, (real).3, (real)-.2 }, far[3] =
-		{ (real)-2, (real)60, (real)1 }, up[3] = { (real).01, 0, (real).1 };
+	static const real near[3] = { (real)-.4, (real).3, (real)-.2 }, far[3] = { (real)-2, (real)60, (real)1 };
+	static const real up[3] = { (real).01, 0, (real).1 };
 	static const int64_t grids[][2] = { { 1, 1 }, { 2, 3 }, { 5, 4 }, { 14, 14 }, { 1, 11 }, { 9, 1 },
 		{ 1, 300 }, { 17, 2 } };
 	static const int32_t some[] = { 11, 0, 5, 3, 7 };
@@ -177,10 +180,8 @@ static void products_with_p_are_those_of_p_written_out(void **state)
 						mixes(k, 1);
 					}
 			}
-	mixes((struct nr_token_mix){ .n = 5, .h = 3, .w = 4, .c = 6, .valid = 5, .a = near, .place = some },
-		1);
-	mixes((struct nr_token_mix){ .n = 5, .h = 3, .w = 4, .c = 6, .valid = 3, .a = far, .place = some },
-		1);
+	mixes((struct nr_token_mix){ .n = 5, .h = 3, .w = 4, .c = 6, .valid = 5, .a = near, .place = some }, 1);
+	mixes((struct nr_token_mix){ .n = 5, .h = 3, .w = 4, .c = 6, .valid = 3, .a = far, .place = some }, 1);
 }
 
 /* ---- the norm --------------------------------------------------------------------------------------------------- */
@@ -209,8 +210,8 @@ static void parameters_begin_as_equation_7_has_them(void **state)
 	dtn(&r, "dtn:tie=1,init=zero", reals(&r, 3, 2, 12, 18, 1), grid_3x4);
 	nr_pop(r.n, NULL);
 	assert_int_equal(nr_store_seal(r.store, &r.err), 0);
-	const real *a = nr_value(nr_store_find(r.store, "n.pos")), *six =
-		nr_value(nr_store_find(r.store, "six.n.pos"));
+	const real *a = nr_value(nr_store_find(r.store, "n.pos"));
+	const real *six = nr_value(nr_store_find(r.store, "six.n.pos"));
 	for (int i = 0; i < 3; i++) close_to(a + 3 * which[i], nine[i], 3, 0);
 	close_to(six, (double[]){ -1, -1, -1, -1, -1, 1, -1, 1, -1, -1, 1, 1, 0, 0, 0, 0, 0, 0 }, 18, 0);
 	const real *t = nr_value(nr_store_find(r.store, "trunc.n.pos"));
@@ -229,8 +230,7 @@ static void limits_are_layer_and_instance(void **state)
 	(void)state;
 	static const char *const pairs[][2] = { { "dtn:lam=1", "layer" },
 		{ "dtn:lam=0,attention=uniform", "instance" },
-		{ "dtn:lam=0,attention=band,band=25", "instance" }, { "dtn:attention=free", "dtn" },
-			{ "dtn:lam=0.5", "dtn" },
+		{ "dtn:lam=0,attention=band,band=25", "instance" }, { "dtn:attention=free", "dtn" }, { "dtn:lam=0.5", "dtn" },
 		{ "dtn:attention=free,variant=official", "dtn:variant=official" }, { "dtn:tie=1", "dtn" } };
 	for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++) {
 		struct rig r = rig();
@@ -255,8 +255,7 @@ static void a_sample_of_padding_alone_stays_finite(void **state)
 	for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
 		struct rig r = rig();
 		nr_t *x = reals(&r, 3, 3, 7, 6, 1), *valid = ints(&r, len, 1, 3, 1);
-		nr_t *y = dtn(&r, texts[i], x, (struct nr_tokens){ .special = 1, .heads = 2, .valid =
-			valid });
+		nr_t *y = dtn(&r, texts[i], x, (struct nr_tokens){ .special = 1, .heads = 2, .valid = valid });
 		const real *v = run(&r, y);
 		for (int64_t j = 0; j < nr_len(y); j++) assert_true(isfinite(v[j]));
 		release(&r);

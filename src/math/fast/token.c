@@ -1,5 +1,5 @@
-/* The token family in vectors: see token.h for the equations. A head's row is a few vectors, so rows go one by one and the
- * sums over a token stay in registers. */
+/* The token family in vectors: see token.h for the equations. A head's row is a few vectors, so rows go one by one and
+ * the sums over a token stay in registers. */
 #include "math/token.h"
 
 #include <string.h>
@@ -22,7 +22,9 @@ INL void set(float *p, vf v, int64_t n)
 		if (c_ < d) step(d - c_, c_);                                                                          \
 	} while (0)
 
-INL float inv_of(const struct nr_token_unit *k, int64_t i) { return k->inv ? k->inv[i * k->ldi] : 1; }
+INL float rms_of(const struct nr_token_unit *k, int64_t i) { return k->rms ? k->rms[i * k->ldr] : 1; }
+/* x / rms; where it is 1 for all, without the division. */
+INL vf scaled(vf x, vf rms, int any) { return any ? x / rms : x; }
 INL int64_t row_of(const struct nr_token_unit *k, int64_t i) { return k->at ? k->at[i] : i; }
 
 static void gather(const struct nr_token_unit *k, int64_t rows, float share, float *out)
@@ -32,14 +34,15 @@ static void gather(const struct nr_token_unit *k, int64_t rows, float share, flo
 	for (int64_t i = 0; i < k->n; i++) {
 		const float *x = k->x + i * k->ldx, *centre = k->centre;
 		float *u = out + row_of(k, i) * 2 * d;
-		const vf inv = bc(inv_of(k, i));
+		const vf rms = bc(rms_of(k, i));
+		const int any = k->rms != NULL;
 #define STEP(n, c)                                                                                                     \
 	do {                                                                                                           \
-		const vf v_ = get(x + (c), n) * inv - get(centre + (c), n);                                            \
+		const vf v_ = scaled(get(x + (c), n), rms, any) - get(centre + (c), n);                                \
 		set(u + (c), v_, n);                                                                                   \
 		set(u + d + (c), v_ * v_, n);                                                                          \
 	} while (0)
-#define ADD(n, c) set(u + (c), get(u + (c), n) + (get(x + (c), n) * inv - get(centre + (c), n)), n)
+#define ADD(n, c) set(u + (c), get(u + (c), n) + (scaled(get(x + (c), n), rms, any) - get(centre + (c), n)), n)
 		if (k->at) CHANNELS(ADD);
 		else CHANNELS(STEP);
 #undef STEP
@@ -54,21 +57,21 @@ static void gather(const struct nr_token_unit *k, int64_t rows, float share, flo
 	}
 }
 
-struct token { vf inv, mean, lam_mean, rest_mean, own_var, rest_var; }; /* own_var: lam_var var + eps */
+struct token { int any; vf rms, mean, lam_mean, rest_mean, own_var, rest_var; }; /* own_var: lam_var var + eps */
 struct value { vf m, v, mean, rstd, hat; };
 
 INL struct token token(const struct nr_token_unit *k, int64_t i)
 {
-	return (struct token){ .inv = bc(inv_of(k, i)), .mean = bc(k->mean[i]), .lam_mean = bc(k->lam_mean),
-		.rest_mean = bc(1 - k->lam_mean), .own_var = bc(k->lam_var * k->var[i] + k->eps), .rest_var =
-			bc(1 - k->lam_var) };
+	return (struct token){ .any = k->rms != NULL, .rms = bc(rms_of(k, i)), .mean = bc(k->mean[i]), .lam_mean = bc(k->lam_mean),
+		.rest_mean = bc(1 - k->lam_mean), .own_var = bc(k->lam_var * k->var[i] + k->eps),
+		.rest_var = bc(1 - k->lam_var) };
 }
 
 INL struct value value(const struct token *t, const float *x, const float *centre, const float *m,
 	const float *q, int64_t n)
 {
 	struct value r;
-	const vf c = get(centre, n), u = get(x, n) * t->inv - c;
+	const vf c = get(centre, n), u = scaled(get(x, n), t->rms, t->any) - c;
 	r.m = get(m, n);
 	r.v = VMAX(bc(0), get(q, n) - r.m * r.m);
 	r.mean = t->mean - c;
@@ -100,8 +103,7 @@ struct sums { vf mean, var, lam_mean, lam_var; };
 
 /* n channels of a token from c on. */
 INL void gradient_step(const struct nr_token_unit *k, const struct token *t, int64_t i, int64_t c, int64_t n,
-	int pooled, int affine,
-	struct sums *s)
+	int pooled, int affine, struct sums *s)
 {
 	const int64_t row = row_of(k, i), d = k->d;
 	const float *m = k->mq + row * k->ldmq + c;
@@ -162,24 +164,23 @@ static void scatter(const struct nr_token_unit *k, float share, const float *u, 
 	}
 }
 
-static void spread(int64_t heads, int64_t d, const float *x, const float *inv, float mean, float dmean,
-	float dvar, const float *dz,
-	float *dx, int add)
+static void spread(int64_t heads, int64_t d, const float *x, const float *rms, float mean, float dmean,
+	float dvar, const float *dz, float *dx, int add)
 {
 	const vf centre = bc(mean), shift = bc(dmean), slope = bc(dvar);
 	for (int64_t h = 0; h < heads; h++, x += d, dz += d, dx += d) {
-		const vf s = bc(inv ? inv[h] : 1);
+		const vf s = bc(rms ? rms[h] : 1);
 		vf dot = bc(0);
-#define Z(n, c) (get(x + (c), n) * s)
+#define Z(n, c) scaled(get(x + (c), n), s, rms != NULL)
 #define G(n, c) (get(dz + (c), n) + shift + slope * (Z(n, c) - centre))
-		if (inv) {
+		if (rms) {
 #define DOT(n, c) dot += G(n, c) * Z(n, c)
 			CHANNELS(DOT);
 #undef DOT
 			dot = bc(hsum(dot) / (float)d);
 		}
-#define PUT(n, c) set(dx + (c), s * (G(n, c) - Z(n, c) * dot), n)
-#define ADD(n, c) set(dx + (c), get(dx + (c), n) + s * (G(n, c) - Z(n, c) * dot), n)
+#define PUT(n, c) set(dx + (c), scaled(G(n, c) - Z(n, c) * dot, s, rms != NULL), n)
+#define ADD(n, c) set(dx + (c), get(dx + (c), n) + scaled(G(n, c) - Z(n, c) * dot, s, rms != NULL), n)
 		if (add) CHANNELS(ADD);
 		else CHANNELS(PUT);
 #undef PUT
@@ -216,7 +217,6 @@ static void score_sums(int64_t n, const float *px, const float *py, float x, flo
 }
 
 const struct nr_token_kernels NR_FAST(token) = {
-	.gather = gather, .normalize = normalize, .gradients = gradients, .scatter = scatter, .spread =
-		spread, .scores = scores,
-	.score_sums = score_sums,
+	.gather = gather, .normalize = normalize, .gradients = gradients, .scatter = scatter, .spread = spread,
+	.scores = scores, .score_sums = score_sums,
 };

@@ -1,0 +1,164 @@
+/* Pictures and the data sets they come from.
+ *
+ * A data set is one file in src/data and one line in datasets.def. An opened one is a source: counts, class names and
+ * samples, each a pure function of (files, split, number). Sources are read by several threads at once. */
+#ifndef NORMA_DATA_H
+#define NORMA_DATA_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "norma/option.h"
+
+/* ---- pictures ---------------------------------------------------------------------------------------------------- */
+
+struct nr_picture {                         /* 8 bits, rows of pixels of interleaved channels: (h,w,channels) */
+	int32_t h, w, channels;             /* 1 grey, 3 RGB */
+	uint8_t *pixels;
+	size_t capacity;                    /* of pixels, which belong to the picture; all zero is an empty picture */
+};
+NR_API void nr_picture_release(struct nr_picture *);
+/* Room for a picture of this size; the old pixels are lost. */
+NR_API int nr_picture_resize(struct nr_picture *, int32_t h, int32_t w, int32_t channels, struct nr_error *);
+/* JPEG or PNG, told apart by their first bytes; brought to channels (1 or 3; 0: as the file has it, grey or RGB) with the bytes
+ * that Pillow's convert("RGB") or convert("L") of the RGB gives: CMYK is taken to be Adobe's, 16 bits lose their lower half,
+ * palettes are looked up, alpha and EXIF's orientation are ignored. (16-bit grey: the upper half too, where Pillow clips.) */
+NR_API int nr_picture_decode(struct nr_picture *, const void *bytes, size_t size, int32_t channels, const char *name, struct nr_error *);
+NR_API int nr_picture_read(struct nr_picture *, const char *path, int32_t channels, struct nr_error *);
+NR_API int nr_picture_write_png(const struct nr_picture *, const char *path, struct nr_error *);   /* atomically */
+
+/* ---- data sets ----------------------------------------------------------------------------------------------------- */
+
+enum nr_split { NR_TRAIN, NR_VAL, NR_TEST, NR_EXTRA, NR_SPLITS };      /* extra: unlabelled, or more training data */
+NR_API const char *nr_split_name(enum nr_split);                       /* "train", "val", "test", "extra" */
+NR_API int nr_split_find(const char *name, struct nr_error *);         /* an nr_split, or an error with the nearest name */
+
+struct nr_source {
+	const struct nr_dataset *of;
+	int64_t count[NR_SPLITS];
+	int32_t classes, channels, h, w;    /* h = w = 0: pictures differ in size */
+	char **class_name;                  /* (classes), or NULL */
+	float mean[3], std[3];              /* of the training pictures / 255, by channel; std 0: not known */
+	const char *dir;                    /* where its files are */
+	struct nr_arena *arena;             /* holds the source and all that belongs to it */
+	void *own;                          /* of the data set's file */
+};
+
+struct nr_dataset {
+	const char *name, *title, *cite, *licence;
+	const char *folder;                 /* below the data root, e.g. "cifar-10-batches-bin"; NULL: option path says where */
+	const char *const *also;            /* other folders: absolute, or below the data root; ends with NULL; NULL: none */
+	const struct nr_data_file *files;   /* the official ones in that folder; the first tells whether the set is there */
+	const struct nr_download *downloads;/* ends with a NULL url; NULL: nothing to fetch */
+	const char *facts;                  /* for lists: "60000 / 10000, 28 x 28 grey, 10 classes" */
+	size_t conf_size;
+	const struct nr_option *options;    /* NULL: none */
+	/* Fills a source whose of and arena are set. dir is the folder that holds the files (the data root if folder is NULL).
+	 * After a failure close is called too. */
+	int (*open)(struct nr_source *, const char *dir, const void *conf, struct nr_error *);
+	/* Both are called with a valid i by several threads at once. label -1: none. */
+	int (*get)(const struct nr_source *, enum nr_split, int64_t i, struct nr_picture *, struct nr_error *);
+	int32_t (*label)(const struct nr_source *, enum nr_split, int64_t i);
+	void (*close)(struct nr_source *);
+};
+
+struct nr_data_file {                       /* ends with a NULL path */
+	const char *path;                   /* in the data set's folder; path.gz with these contents does as well */
+	const char *md5;                    /* NULL: not known */
+	int64_t bytes;                      /* 0: not known */
+	bool optional;
+};
+
+struct nr_download {
+	const char *from;                   /* "official", "debian", "npm": what has the same name is fetched together */
+	const char *url;                    /* https://..., deb:PACKAGE or npm:PACKAGE@VERSION */
+	const char *file;                   /* its name while it is kept for unpacking, or in the folder if it is no archive */
+	const char *md5, *sha256;           /* of the file as fetched; NULL: not known */
+	int64_t bytes;                      /* 0: not known */
+	const char *inside;                 /* an archive: the folder of it that becomes `folder`, "" for all of it; NULL: no archive */
+	int (*convert)(const char *dir, struct nr_error *);  /* what was unpacked into the official form; NULL: it has it */
+	bool optional;
+};
+
+NR_API const struct nr_dataset *const *nr_datasets(void);               /* ends with NULL */
+/* By name; unknown ones come with the nearest. */
+NR_API const struct nr_dataset *nr_dataset_find(const char *name, struct nr_error *);
+/* text: "cifar10", "cifar100:labels=coarse", "folder:path=/pictures,val=0.1". root: the folder of all data sets, or that of
+ * this one; NULL: $NORMA_DATA, else ~/.cache/norma/data. */
+NR_API int nr_source_open(struct nr_source **, const char *text, const char *root, struct nr_error *);
+NR_API void nr_source_close(struct nr_source *);                         /* NULL is fine */
+/* label may be NULL; it becomes -1 where there is none. */
+NR_API int nr_source_get(const struct nr_source *, enum nr_split, int64_t i, struct nr_picture *, int32_t *label, struct nr_error *);
+NR_API int32_t nr_source_label(const struct nr_source *, enum nr_split, int64_t i);    /* without reading the picture */
+
+/* ---- from a picture to the network's input ------------------------------------------------------------------------- */
+
+enum nr_filter { NR_FILTER_NEAREST, NR_FILTER_BOX, NR_FILTER_BILINEAR, NR_FILTER_BICUBIC, NR_FILTER_LANCZOS };
+/* Byte-equal to Image.resize((w, h), filter, box) of Pillow 13. Scratch belongs to the caller's thread; all zero is empty. */
+struct nr_resize_scratch { void *memory; size_t size; };
+NR_API void nr_resize_scratch_release(struct nr_resize_scratch *);
+NR_API int nr_resize(const struct nr_picture *from, const double box[4], int32_t h, int32_t w, enum nr_filter, struct nr_picture *to,
+	struct nr_resize_scratch *, struct nr_error *);     /* box: left, upper, right, lower; NULL: all of it */
+
+enum nr_crop_kind { NR_CROP_NONE, NR_CROP_RESIZE, NR_CROP_CENTER, NR_CROP_RANDOM_RESIZED, NR_CROP_PAD };
+struct nr_augment {                         /* what happens to one picture, in this order */
+	int64_t size;                       /* of the square result */
+	int32_t crop, filter;               /* enum nr_crop_kind, enum nr_filter */
+	double crop_share;                  /* center: size / crop_share is the shorter side before the crop (224/256 = .875) */
+	double scale_min, scale_max;        /* random_resized: share of the area */
+	double ratio_min, ratio_max;
+	int64_t pad;                        /* pad: zeros on each side, then a random crop of the old size */
+	double flip;                        /* probability of a mirror image */
+	double brightness, contrast, saturation, hue;   /* colour jitter; 0: none */
+	char *randaugment;                  /* "", or "n=2,m=9,std=0.5", or as timm writes it: "rand-m9-mstd0.5-inc1" */
+	double erase;                       /* probability of random erasing, with noise per pixel */
+	bool normalize;                     /* by mean and std of the source (or those below); else to [-1,1] */
+	double mean[3], std[3];             /* std 0: the source's */
+	int32_t channels;                   /* of the result: 0 as the source has, 1, 3 */
+	int64_t repeats;                    /* repeated augmentation: an epoch keeps its length, its samples come this often in a row */
+};
+extern NR_DATA const struct nr_option nr_augment_options[];
+/* out (channels,size,size) float. Every draw is a pure function of (seed, epoch, i), i < 2^26. source may be NULL when mean and
+ * std are given or not needed. A scratch serves one thread. */
+struct nr_augment_scratch;
+NR_API int nr_augment_scratch_make(struct nr_augment_scratch **, struct nr_error *);
+NR_API void nr_augment_scratch_free(struct nr_augment_scratch *);
+NR_API int nr_augment_run(const struct nr_augment *, const struct nr_source *, const struct nr_picture *, uint64_t seed, int64_t epoch,
+	int64_t i, float *out, struct nr_augment_scratch *, struct nr_error *);
+
+/* ---- the loader: threads that keep a queue of batches full ------------------------------------------------------------ */
+
+struct nr_loader_config {
+	const struct nr_source *source;
+	enum nr_split split;
+	const struct nr_augment *augment;
+	int64_t batch;
+	const int32_t *index;               /* (count) which samples of the split, in which order, kept by the caller; NULL: the first ones */
+	int64_t count;                      /* how many of them; 0: all */
+	bool shuffle, drop_last;            /* order of an epoch: a permutation by (seed, epoch) */
+	uint64_t seed;
+	int64_t start;                      /* first batch, counted over epochs: where a resumed run goes on */
+	int64_t stop;                       /* the batch before which it ends, e.g. one epoch of an evaluation; 0: never */
+	int threads;                        /* 0: one */
+	double mixup, cutmix;               /* alpha of the Beta distribution; 0: none */
+	double mix_prob, mix_switch;        /* how often a batch is mixed; how often with CutMix if both are on */
+	double smoothing;                   /* of soft targets */
+};
+struct nr_batch {                           /* belongs to the loader until given back */
+	int64_t number, epoch, samples;     /* number counts over epochs; samples <= batch only at the end of an epoch */
+	float *image;                       /* (batch,channels,size,size) */
+	int32_t *label;                     /* (batch) */
+	int32_t *index;                     /* (batch): which sample of the split */
+	float *target;                      /* (batch,classes) soft targets, or NULL when the config mixes nothing */
+};
+struct nr_loader;
+NR_API int nr_loader_open(struct nr_loader **, const struct nr_loader_config *, struct nr_error *);
+NR_API int64_t nr_loader_batches(const struct nr_loader *);             /* per epoch */
+/* The next batch in order, whatever the number of threads; waits for it. NULL when `stop` is reached. An unreadable sample is an
+ * error in the place of its batch and of all that follow. One batch must be given back before the next is asked for. */
+NR_API int nr_loader_next(struct nr_loader *, struct nr_batch **, struct nr_error *);
+NR_API void nr_loader_give_back(struct nr_loader *, struct nr_batch *);
+NR_API double nr_loader_waited(const struct nr_loader *);               /* seconds that nr_loader_next waited */
+NR_API void nr_loader_close(struct nr_loader *);
+
+#endif

@@ -1,0 +1,104 @@
+/* Training a classifier: from a data set's, a model's and a norm plan's text to a run directory.
+ *
+ *   struct nr_train c; nr_option_defaults(nr_train_options(), &c); c.data = "fashion-mnist"; ...
+ *   struct nr_trainer *t; nr_trainer_open(&t, &c, command, &err); nr_trainer_run(t, &result, &err); nr_trainer_close(t);
+ *
+ * A run is a pure function of its settings: stopped at any step and resumed, on any number of threads, it ends with the
+ * same bits. */
+#ifndef NORMA_TRAINER_H
+#define NORMA_TRAINER_H
+
+#include "norma/data.h"
+#include "norma/model.h"
+#include "norma/train.h"
+
+struct nr_train {
+	/* what */
+	char *data, *data_root, *model;
+	struct nr_norm_choice norms;
+	char *init, *resample;              /* weights to begin with; how their position table is resized */
+	/* how long, how fast */
+	double epochs;
+	int64_t steps, batch, accumulate;   /* steps > 0 instead of epochs */
+	struct nr_optim optim;
+	int32_t schedule;
+	double warmup, min_lr, warmup_lr;   /* warm-up in epochs */
+	/* loss */
+	int32_t loss;                       /* enum nr_train_loss */
+	double smoothing, mixup, cutmix, mix_prob, mix_switch, head_bias;
+	bool zero_head;
+	struct nr_augment augment;
+	/* evaluation */
+	char *eval_split;                   /* "auto": val if there is one, else test */
+	double hold_out;                    /* share of the training split kept apart as the evaluation split; 0: none */
+	double eval_every, crop_share;      /* in epochs; of the centre crop for evaluation */
+	int64_t eval_batch, limit, eval_limit, patience;
+	double ema;
+	/* the run */
+	char *out, *store;
+	bool resume;
+	int64_t seed, workers, log_every, checkpoint_steps;
+	double checkpoint_minutes;
+};
+enum nr_train_loss { NR_LOSS_SOFTMAX, NR_LOSS_SIGMOID };
+NR_API const struct nr_option *nr_train_options(void);
+
+struct nr_score { double loss, top1, top5, ece; int64_t samples; };   /* shares of 1; ece: calibration error, 15 bins */
+struct nr_train_result {
+	int64_t step, steps;
+	double seconds, train_loss, train_top1;
+	struct nr_score last, best;
+	int64_t best_step;
+	const char *status;                 /* "done", "interrupted", "stopped early" */
+};
+
+/* Called every step by nr_trainer_run; returning non-zero stops after a checkpoint. */
+struct nr_train_watch {
+	int (*step)(void *context, const struct nr_train_result *, double images_per_second, const char *note);
+	void *context;
+};
+
+struct nr_trainer;
+/* command: for the record. With resume the settings come from the run directory `out`, apart from resume itself. */
+NR_API int nr_trainer_open(struct nr_trainer **, const struct nr_train *, const char *command, struct nr_error *);
+/* What the run is, in a few lines: data, model, parameters, norms and what their batch statistics see, memory. */
+NR_API const char *nr_trainer_header(const struct nr_trainer *);
+NR_API const char *nr_trainer_out(const struct nr_trainer *);
+NR_API void nr_trainer_progress(const struct nr_trainer *, int64_t *step, int64_t *steps);
+NR_API int nr_trainer_run(struct nr_trainer *, const struct nr_train_watch *, struct nr_train_result *, struct nr_error *);
+NR_API void nr_trainer_close(struct nr_trainer *);            /* NULL is fine */
+
+/* ---- trained models --------------------------------------------------------------------------------------------------- */
+
+struct nr_weights {                         /* a model with its values: from one of our files, or a public one */
+	struct nr_arena *arena;
+	struct nr_store *store;
+	struct nr_model_spec model;
+	const char *norms;                  /* norm plan */
+	const char *data;                   /* what it was trained on; NULL: not known */
+	const char *naming;                 /* of the file */
+	char **class_name;                  /* NULL: not known */
+	double mean[3], std[3];             /* of its input; std 0: not known */
+	bool normalize;                     /* by mean and std; else to [-1,1] */
+	int64_t step, kept;                 /* kept: entries that the file did not have */
+};
+/* model, norms: NULL takes what the file says (a public file says nothing: then the model must be given). partial: entries
+ * may be missing, e.g. the head for another number of classes. */
+NR_API int nr_weights_open(struct nr_weights **, const char *path, const char *model, const char *norms, const char *resample,
+	bool partial, struct nr_error *);
+NR_API void nr_weights_close(struct nr_weights *);
+
+enum nr_stats { NR_STATS_RUNNING, NR_STATS_BATCH };
+/* A model ready to run on batches of one size. */
+struct nr_runner {
+	struct nr_net *net;
+	struct nr_plan *plan;
+	nr_t *image, *logits, *pooled, *tokens;
+	int64_t batch, channels, size, classes, width;
+};
+NR_API int nr_runner_open(struct nr_runner *, const struct nr_weights *, int64_t batch, struct nr_error *);
+/* Fills the image input from floats and runs; results are read with nr_plan_data. */
+NR_API void nr_runner_run(struct nr_runner *, const float *image, enum nr_stats);
+NR_API void nr_runner_close(struct nr_runner *);
+
+#endif

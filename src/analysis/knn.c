@@ -1,0 +1,86 @@
+/* k nearest neighbours. See knn.h. Test rows are independent, so threads change no bit. */
+#include "analysis/knn.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct neighbour { float cosine; int32_t label; };
+
+static void unit_rows(int64_t N, int64_t C, const float *x, float *out)
+{
+#pragma omp parallel for schedule(static) if (N * C > 16384)
+	for (int64_t i = 0; i < N; i++) {
+		double length = 0;
+		for (int64_t c = 0; c < C; c++) length += (double)x[i * C + c] * x[i * C + c];
+		const float scale = length > 0 ? (float)(1 / sqrt(length)) : 0;
+		for (int64_t c = 0; c < C; c++) out[i * C + c] = x[i * C + c] * scale;
+	}
+}
+
+static float dot(int64_t C, const float *a, const float *b)
+{
+	float part[8] = { 0 };
+	int64_t c = 0;
+	for (; c + 8 <= C; c += 8)
+		for (int j = 0; j < 8; j++) part[j] += a[c + j] * b[c + j];
+	for (; c < C; c++) part[0] += a[c] * b[c];
+	return ((part[0] + part[1]) + (part[2] + part[3])) + ((part[4] + part[5]) + (part[6] + part[7]));
+}
+
+/* The k best so far, falling; a new one of equal cosine comes after. */
+static void keep(struct neighbour *best, int64_t *have, int64_t k, struct neighbour n)
+{
+	int64_t i = *have;
+	if (i == k && !(n.cosine > best[k - 1].cosine)) return;
+	if (i < k) (*have)++;
+	else i--;
+	for (; i > 0 && best[i - 1].cosine < n.cosine; i--) best[i] = best[i - 1];
+	best[i] = n;
+}
+
+/* Classes that get more votes than the label's. */
+static int32_t rank_of(const struct neighbour *best, int64_t k, int32_t classes, int32_t label, double temperature, double *vote)
+{
+	memset(vote, 0, (size_t)classes * sizeof *vote);
+	for (int64_t i = 0; i < k; i++)
+		if (best[i].label >= 0 && best[i].label < classes) vote[best[i].label] += exp((double)best[i].cosine / temperature);
+	if (label < 0 || label >= classes) return classes;
+	int32_t rank = 0;
+	for (int32_t c = 0; c < classes; c++) rank += vote[c] > vote[label] || (vote[c] == vote[label] && c < label);
+	return rank;
+}
+
+int nr_knn(int64_t N, int64_t C, const float *train, const int32_t *train_label, int64_t M, const float *test, const int32_t *label,
+	int32_t classes, int64_t k, double temperature, double *top1, double *top5, struct nr_error *err)
+{
+	if (k > N) k = N;
+	float *a = malloc((size_t)(N * C + 1) * sizeof *a), *b = malloc((size_t)(M * C + 1) * sizeof *b);
+	int32_t *rank = malloc((size_t)(M + 1) * sizeof *rank);
+	struct neighbour *best = malloc((size_t)(M * k + 1) * sizeof *best);
+	double *vote = malloc((size_t)(M * classes + 1) * sizeof *vote);
+	int code = NR_OK;
+	if (!a || !b || !rank || !best || !vote || !M) {
+		code = nr_fail(err, M ? NR_EMEMORY : NR_EVALUE, "cannot find neighbours", NULL, M ? "out of memory" : "no samples");
+	} else {
+		unit_rows(N, C, train, a);
+		unit_rows(M, C, test, b);
+#pragma omp parallel for schedule(dynamic, 8)
+		for (int64_t i = 0; i < M; i++) {
+			int64_t have = 0;
+			for (int64_t j = 0; j < N; j++)
+				keep(best + i * k, &have, k, (struct neighbour){ dot(C, b + i * C, a + j * C), train_label[j] });
+			rank[i] = rank_of(best + i * k, have, classes, label[i], temperature, vote + i * classes);
+		}
+		*top1 = *top5 = 0;
+		for (int64_t i = 0; i < M; i++) *top1 += rank[i] < 1, *top5 += rank[i] < 5;
+		*top1 /= (double)M;
+		*top5 /= (double)M;
+	}
+	free(a);
+	free(b);
+	free(rank);
+	free(best);
+	free(vote);
+	return code;
+}

@@ -1,0 +1,116 @@
+/* norma eval CKPT: scores on a split, with running, batch or newly measured statistics. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "base/table.h"
+#include "model_flags.h"
+
+enum { RUNNING, BATCH, RECOMPUTE };
+struct eval { struct cli_model m; int32_t stats; int64_t stats_batches; bool confusion; };
+
+static const char *const kinds[] = { "running", "batch", "recompute", NULL };
+static const struct nr_option options[] = {
+	CLI_MODEL_OPTIONS(struct eval, m),
+	NR_OPT_ENUM(struct eval, stats, "running", kinds, "statistics of batchwise norms: running ones, the batch's own, or measured anew"),
+	NR_OPT_INT(struct eval, stats_batches, 50, 1, 1000000, "training batches that recompute takes"),
+	NR_OPT_BOOL(struct eval, confusion, "0", "print the confusion matrix: rows are the truth"),
+	NR_OPT_END
+};
+
+static const char *class_name(const struct cli_opened *o, int64_t k, char *buf, size_t size)
+{
+	if (o->source->class_name) return o->source->class_name[k];
+	snprintf(buf, size, "%lld", (long long)k);
+	return buf;
+}
+
+static void print_confusion(const struct cli_opened *o, int64_t K, const int64_t *m)
+{
+	struct nr_table *t = nr_table_make();
+	char buf[32];
+	nr_table_column(t, "truth", NR_LEFT);
+	for (int64_t k = 0; k < K; k++) nr_table_column(t, class_name(o, k, buf, sizeof buf), NR_RIGHT);
+	for (int64_t i = 0; i < K * K; i++) {
+		if (i % K == 0) nr_table_cell(t, "%s", class_name(o, i / K, buf, sizeof buf));
+		nr_table_cell(t, "%lld", (long long)m[i]);
+	}
+	struct nr_str text = { 0 };
+	nr_table_text(t, &text);
+	fputs(nr_str_text(&text), stdout);
+	nr_str_release(&text);
+	nr_table_free(t);
+}
+
+static int print_score(const struct eval *v, const struct cli_opened *o, const char *path, const struct nr_score *s, const int64_t *confusion,
+	struct nr_error *err)
+{
+	const int64_t K = nr_model_int(&o->w->model, "classes");
+	if (v->m.json) {
+		json_t *j = json_pack("{s:s, s:s, s:s, s:s, s:f, s:f, s:f, s:f, s:I}", "file", path, "data", o->source->of->name, "split",
+			nr_split_name(o->e.split), "stats", kinds[v->stats], "top1", s->top1, "top5", s->top5, "nll", s->loss, "ece", s->ece, "samples",
+			(json_int_t)s->samples);
+		json_t *rows = v->confusion ? json_array() : NULL;
+		for (int64_t i = 0; rows && i < K * K; i++) json_array_append_new(rows, json_integer(confusion[i]));
+		if (rows) json_object_set_new(j, "confusion", rows);
+		return cli_print_json(j, err);
+	}
+	printf("%s on %s/%s, %lld samples, %s statistics\n", path, o->source->of->name, nr_split_name(o->e.split), (long long)s->samples,
+		kinds[v->stats]);
+	printf("top-1 %s%.2f %%%s   top-5 %.2f %%   NLL %.4f   calibration error %.2f %%\n", cli_bold(), 100 * s->top1, cli_plain(), 100 * s->top5,
+		s->loss, 100 * s->ece);
+	if (v->confusion && K <= 30) print_confusion(o, K, confusion);
+	else if (v->confusion) puts("(the confusion matrix of more than 30 classes is in --json)");
+	return NR_OK;
+}
+
+static int measure(struct cli *c, const struct eval *v, struct cli_opened *o, const char *path)
+{
+	const int64_t K = nr_model_int(&o->w->model, "classes");
+	int64_t changed = 0, *confusion = v->confusion ? calloc((size_t)(K * K), sizeof *confusion) : NULL;
+	if (v->confusion && !confusion) return nr_fail(c->err, NR_EMEMORY, "cannot evaluate", path, "out of memory");
+	struct nr_runner r = { 0 };
+	struct nr_score s;
+	int code = NR_OK;
+	if (v->stats == RECOMPUTE) {
+		struct nr_evaluation train = o->e;
+		train.split = NR_TRAIN;
+		train.count = 0;
+		code = nr_recalibrate(o->w, &train, v->m.batch, v->stats_batches, &changed, c->err);
+		if (!code && !changed) fprintf(stderr, "norma: warning: the model keeps no running statistics\n");
+	}
+	o->e.stats = v->stats == BATCH ? NR_STATS_BATCH : NR_STATS_RUNNING;
+	o->e.confusion = confusion;
+	if (!code) code = nr_runner_open(&r, o->w, v->m.batch, c->err);
+	if (!code) code = nr_evaluate(&r, &o->e, &s, c->err);
+	nr_progress_release(&o->bar);
+	if (!code) code = print_score(v, o, path, &s, confusion, c->err);
+	nr_runner_close(&r);
+	free(confusion);
+	return code;
+}
+
+static int run(struct cli *c, const void *conf, const struct nr_list *args)
+{
+	const struct eval *v = conf;
+	if (args->count != 1) return cli_usage(c, "eval needs one checkpoint");
+	cli_bound_spin(c);
+	struct cli_opened o;
+	int code = cli_model_open(&o, c, &v->m, args->item[0]);
+	if (!code) code = measure(c, v, &o, args->item[0]);
+	cli_model_close(&o);
+	return code;
+}
+
+const struct cli_command cli_eval = {
+	.name = "eval",
+	.title = "accuracy, likelihood and calibration of a trained model",
+	.usage = "CHECKPOINT",
+	.about = "Scores a checkpoint on a split. --stats shows what batch statistics do: `running` uses the statistics kept\n"
+		 "in training, `batch` those of each evaluation batch, `recompute` measures them again on training data first.\n"
+		 "The gap between them is that of batchwise norms between training and use.",
+	.conf_size = sizeof(struct eval),
+	.options = options,
+	.run = run,
+};

@@ -1,0 +1,78 @@
+/* norma finetune CKPT: training that begins with a checkpoint's weights, model and norms; also at another resolution. */
+#include <stdio.h>
+#include <string.h>
+
+#include "cli.h"
+#include "norma/safetensors.h"
+#include "norma/trainer.h"
+
+struct settings { struct nr_train train; int64_t image; bool json; };   /* train first: its table has its offsets */
+
+static const struct nr_option own[] = {
+	NR_OPT_INT(struct settings, image, 0, 0, 4096, "side of the pictures; 0: as the checkpoint's. Positions are resampled"),
+	NR_OPT_BOOL(struct settings, json, "0", "one line of JSON at the end"),
+	NR_OPT_END
+};
+
+static const struct nr_option *table(void) { return nr_train_options(); }
+
+/* A model's text without one of its options. */
+static char *without(struct nr_arena *arena, const char *text, const char *key)
+{
+	char *copy = nr_arena_strdup(arena, text);
+	const size_t n = strlen(key);
+	for (char *s = copy; s && (s = strstr(s, key)); s++) {
+		if (s == copy || !strchr(":,", s[-1]) || s[n] != '=') continue;
+		char *end = s + strcspn(s, ",");
+		if (*end) memmove(s, end + 1, strlen(end + 1) + 1);
+		else s[-1] = 0;
+		break;
+	}
+	return copy;
+}
+
+/* Model and norms of the checkpoint, unless flags name others. */
+static int take_over(struct cli *c, struct settings *s, const char *path)
+{
+	struct nr_st_file *f;
+	if (nr_st_open(&f, path, c->err)) return c->err->code;
+	const char *model = nr_st_metadata(f, "norma.model"), *norms = nr_st_metadata(f, "norma.norms");
+	static const char unnamed[] = "vit_micro";
+	int code = NR_OK;
+	s->train.init = nr_arena_strdup(c->arena, path);
+	if (!strcmp(s->train.model, unnamed) && model) {        /* classes and channels follow the new data */
+		char *text = without(c->arena, without(c->arena, model, "classes"), "channels");
+		if (s->image && text) text = nr_arena_printf(c->arena, "%s,image=%lld", without(c->arena, text, "image"), (long long)s->image);
+		s->train.model = text;
+	} else if (s->image) {
+		s->train.model = nr_arena_printf(c->arena, strchr(s->train.model, ':') ? "%s,image=%lld" : "%s:image=%lld", s->train.model,
+			(long long)s->image);
+	} else if (!model && !strcmp(s->train.model, unnamed)) {
+		cli_usage(c, "the checkpoint does not say which model it is");
+		code = nr_hint(c->err, "name it: --model vit_tiny_patch16_224");
+	}
+	if (!*s->train.norms.norm && norms) s->train.norms.norm = nr_arena_strdup(c->arena, norms);
+	nr_st_close(f);
+	return code;
+}
+
+static int run(struct cli *c, const void *conf, const struct nr_list *args)
+{
+	struct settings s = *(const struct settings *)conf;
+	if (args->count != 1) return cli_usage(c, "finetune needs one checkpoint");
+	if (take_over(c, &s, args->item[0])) return c->err->code;
+	return cli_training(c, &s.train, s.json);
+}
+
+const struct cli_command cli_finetune = {
+	.name = "finetune",
+	.title = "train on from a checkpoint, also at a higher resolution",
+	.usage = "CHECKPOINT",
+	.about = "Takes weights, model and norms from a checkpoint (ours, or a public one whose --model is named), gives it a new\n"
+		 "head where the classes differ, resamples its positions when --image differs, and trains as `norma train` does;\n"
+		 "go on after a stop with `norma train --resume`.",
+	.conf_size = sizeof(struct settings),
+	.table = table,
+	.options = own,
+	.run = run,
+};

@@ -1,0 +1,20 @@
+/* What the files of `norma data` share. */
+#ifndef NR_CLI_DATA_H
+#define NR_CLI_DATA_H
+
+#include "base/progress.h"
+#include "cli.h"
+#include "data/fetch.h"
+#include "norma/data.h"
+
+struct data {
+	char *root, *from, *mirror, *output, *augment;
+	int32_t split;
+	int64_t count, cell, seed;
+	bool optional, force, keep, all, json;
+};
+
+int data_info(struct cli *, const struct data *, const char *name);
+int data_show(struct cli *, const struct data *, const char *name);
+
+#endif

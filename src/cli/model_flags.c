@@ -1,0 +1,72 @@
+/* See model_flags.h. */
+#include "model_flags.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static int show(void *context, int64_t done, int64_t of)
+{
+	struct nr_progress *bar = context;
+	bar->total = of;
+	nr_progress_update(bar, done, NULL);
+	return 0;
+}
+
+struct nr_evaluation cli_model_split(struct cli_opened *o, enum nr_split split, const char *label)
+{
+	struct nr_evaluation e = o->e;
+	e.split = split;
+	e.count = 0;
+	nr_progress_release(&o->bar);
+	nr_progress_init(&o->bar, stderr, label, 1, 0);
+	e.watch = show;
+	e.context = &o->bar;
+	return e;
+}
+
+static int choose_split(const struct cli_model *m, const struct nr_source *s, struct nr_error *err)
+{
+	if (strcmp(m->split, "auto")) return nr_split_find(m->split, err);
+	return s->count[NR_TEST] ? NR_TEST : NR_VAL;
+}
+
+int cli_model_open(struct cli_opened *o, struct cli *c, const struct cli_model *m, const char *path)
+{
+	*o = (struct cli_opened){ .bar = { .out = NULL } };
+	if (nr_weights_open(&o->w, path, *m->model ? m->model : NULL, *m->norm ? m->norm : NULL, m->resample, false, c->err)) return c->err->code;
+	const char *data = *m->data ? m->data : o->w->data;
+	if (!data) {
+		cli_usage(c, "the file does not say what it was trained on");
+		return nr_hint(c->err, "name a data set: --data cifar10");
+	}
+	if (nr_source_open(&o->source, data, *m->data_root ? m->data_root : NULL, c->err)) return c->err->code;
+	const int split = choose_split(m, o->source, c->err);
+	if (split < 0) return c->err->code;
+	struct nr_augment a;
+	nr_option_defaults(nr_augment_options, &a);
+	a.normalize = o->w->normalize;
+	for (int i = 0; i < 3; i++) a.mean[i] = o->w->mean[i], a.std[i] = o->w->std[i];
+	a = nr_augment_for_eval(&a, nr_model_int(&o->w->model, "image"), (int32_t)nr_model_int(&o->w->model, "channels"), m->crop_share);
+	o->e = (struct nr_evaluation){ .source = o->source, .augment = a, .workers = (int)m->workers };
+	o->e = cli_model_split(o, (enum nr_split)split, "eval");
+	o->e.count = m->limit && m->limit < o->source->count[split] ? m->limit : 0;
+	return o->source->count[split] ? NR_OK : nr_fail(c->err, NR_EVALUE, "no samples in the split", nr_split_name((enum nr_split)split), NULL);
+}
+
+void cli_model_close(struct cli_opened *o)
+{
+	nr_progress_release(&o->bar);
+	nr_source_close(o->source);
+	nr_weights_close(o->w);
+}
+
+int cli_print_json(json_t *j, struct nr_error *err)
+{
+	char *text = j ? json_dumps(j, JSON_COMPACT | JSON_REAL_PRECISION(9)) : NULL;
+	json_decref(j);
+	if (!text) return nr_fail(err, NR_EMEMORY, "cannot write the result", NULL, "out of memory");
+	puts(text);
+	free(text);
+	return NR_OK;
+}

@@ -1,0 +1,52 @@
+/* What the commands that run a trained model share: which file, which model, which data. */
+#ifndef NR_MODEL_FLAGS_H
+#define NR_MODEL_FLAGS_H
+
+#include "base/json.h"
+#include "base/progress.h"
+#include "cli.h"
+#include "train/features.h"
+
+struct cli_model {
+	char *model, *norm, *data, *data_root, *split, *resample;
+	int64_t batch, workers, limit;
+	double crop_share;
+	bool json;
+};
+#define CLI_MODEL_OPTIONS(S, f)                                                                                                        \
+	{ .name = "model", .type = NR_TSTRING, .offset = offsetof(S, f.model), .size = sizeof(char *), .text = "", .metavar = "MODEL",   \
+	  .help = "model, for files that do not say it themselves" },                                                                  \
+	{ .name = "norm", .type = NR_TSTRING, .offset = offsetof(S, f.norm), .size = sizeof(char *), .text = "", .metavar = "PLAN",      \
+	  .help = "norm plan, likewise" },                                                                                             \
+	{ .name = "data", .type = NR_TSTRING, .offset = offsetof(S, f.data), .size = sizeof(char *), .text = "", .metavar = "NAME",      \
+	  .help = "data set; default: the one it was trained on" },                                                                    \
+	{ .name = "data_root", .type = NR_TSTRING, .offset = offsetof(S, f.data_root), .size = sizeof(char *), .text = "",              \
+	  .metavar = "DIR", .help = "folder of the data sets" },                                                                       \
+	{ .name = "split", .type = NR_TSTRING, .offset = offsetof(S, f.split), .size = sizeof(char *), .text = "auto",                  \
+	  .metavar = "SPLIT", .help = "split to evaluate on; auto: test if there is one, else val" },                                  \
+	{ .name = "resample", .type = NR_TSTRING, .offset = offsetof(S, f.resample), .size = sizeof(char *), .text = "timm",            \
+	  .metavar = "KIND", .help = "how a position table of another size is resized: timm, mae, dino, bigvision" },                   \
+	{ .name = "batch", .type = NR_TINT, .offset = offsetof(S, f.batch), .size = sizeof(int64_t), .text = "128", .min = 1,           \
+	  .max = 1e6, .help = "samples at once" },                                                                                     \
+	{ .name = "workers", .type = NR_TINT, .offset = offsetof(S, f.workers), .size = sizeof(int64_t), .text = "1", .min = 1,         \
+	  .max = 64, .help = "threads that prepare batches" },                                                                         \
+	{ .name = "limit", .type = NR_TINT, .offset = offsetof(S, f.limit), .size = sizeof(int64_t), .text = "0", .min = 0,             \
+	  .max = 1e15, .help = "only the first so many samples; 0: all" },                                                             \
+	{ .name = "crop_share", .type = NR_TFLOAT, .offset = offsetof(S, f.crop_share), .size = sizeof(double), .text = "1",            \
+	  .min = 0.1, .max = 1, .help = "the picture's part that the centre crop takes" },                                             \
+	{ .name = "json", .type = NR_TBOOL, .offset = offsetof(S, f.json), .size = sizeof(bool), .text = "0", .help = "one line of JSON" }
+
+struct cli_opened {
+	struct nr_weights *w;
+	struct nr_source *source;
+	struct nr_evaluation e;             /* of the chosen split */
+	struct nr_progress bar;
+};
+/* Opens weights and data; prints nothing. */
+int cli_model_open(struct cli_opened *, struct cli *, const struct cli_model *, const char *path);
+/* The same evaluation for another split, with a bar of its own. */
+struct nr_evaluation cli_model_split(struct cli_opened *, enum nr_split, const char *label);
+void cli_model_close(struct cli_opened *);
+int cli_print_json(json_t *, struct nr_error *);                /* one line; takes the reference */
+
+#endif

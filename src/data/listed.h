@@ -1,0 +1,24 @@
+/* Data sets of picture files: a list of paths and labels; pictures are decoded when they are asked for. */
+#ifndef NR_LISTED_H
+#define NR_LISTED_H
+
+#include "norma/data.h"
+
+struct nr_listed {
+	const char *dir;                    /* what the paths are relative to */
+	int32_t cut;                        /* rows at the bottom of every picture that do not belong to it */
+	struct { const char **path; int32_t *label; int64_t room; } split[NR_SPLITS];
+};
+
+/* The source's own, made at the first call; NULL when out of memory. */
+struct nr_listed *nr_listed_make(struct nr_source *, struct nr_error *);
+/* path is copied. */
+int nr_listed_add(struct nr_source *, enum nr_split, const char *path, int32_t label, struct nr_error *);
+/* The first picture of each split is there: tells a set that was never unpacked when it is opened. */
+int nr_listed_probe(const struct nr_source *, struct nr_error *);
+int nr_listed_get(const struct nr_source *, enum nr_split, int64_t i, struct nr_picture *, struct nr_error *);
+int32_t nr_listed_label(const struct nr_source *, enum nr_split, int64_t i);
+/* Lines of a text, in the arena: *line ends with NULL; empty lines are left out. number[i]: line i's place in the file. */
+int nr_listed_lines(struct nr_source *, const char *path, char ***line, int64_t **number, int64_t *count, struct nr_error *);
+
+#endif

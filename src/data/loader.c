@@ -1,0 +1,341 @@
+/* The loader: threads that keep batches ready. See norma/data.h.
+ *
+ * Batches are opened in order, each in a free slot; workers take runs of samples from the oldest batch that has some left, and
+ * whoever finishes its last run mixes it and marks it ready. What a sample becomes depends on (seed, epoch, number) alone, so the
+ * bytes are the same for any number of threads. Slots, pictures and scratch are allocated once. */
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "data/augment.h"
+#include "data/mix.h"
+
+enum { SLOTS = 3, THREADS = 256 };      /* two ready, one with the caller */
+
+enum state { FREE, FILLING, READY, TAKEN };
+
+struct slot {
+	struct nr_batch batch;          /* first: what the caller gives back */
+	enum state state;
+	int64_t taken, done;            /* samples */
+	int64_t bad;                    /* the first sample that failed; batch.samples if none did */
+	struct nr_error err;
+};
+
+struct nr_loader {
+	struct nr_loader_config c;
+	struct nr_augment augment;
+	int64_t count, batches;         /* samples and batches per epoch */
+	int64_t opened, next;           /* batches: the next to be opened, the next to be delivered */
+	int64_t run;                    /* samples that a worker takes at once */
+	int32_t channels;
+	size_t image_bytes, target_bytes;
+	double waited;
+	bool stopping;
+	pthread_mutex_t lock;
+	pthread_cond_t work, ready;
+	struct slot slot[SLOTS];
+	int threads;
+	struct worker { pthread_t thread; struct nr_loader *of; struct nr_picture picture; struct nr_augment_scratch *scratch; } *worker;
+};
+
+/* ---- one sample ---- */
+
+/* Which sample stands at a place of an epoch; repeats of one follow each other. */
+static int64_t sample_at(const struct nr_loader *l, int64_t epoch, int64_t place, int64_t *repeat)
+{
+	const int64_t r = l->augment.repeats;
+	int64_t i = place / r;
+	*repeat = place % r;
+	if (l->c.shuffle)
+		i = (int64_t)nr_rng_permute(nr_rng_make(l->c.seed, NR_STREAM_ORDER, (uint32_t)epoch), (uint64_t)i, (uint64_t)l->count);
+	return l->c.index ? l->c.index[i] : i;
+}
+
+static int load(struct worker *w, const struct slot *s, int64_t i, struct nr_error *err)
+{
+	const struct nr_loader *l = w->of;
+	const struct nr_source *source = l->c.source;
+	const struct nr_batch *b = &s->batch;
+	int64_t repeat;
+	const int64_t sample = sample_at(l, b->epoch, (b->number % l->batches) * l->c.batch + i, &repeat);
+	const int64_t n = (int64_t)l->channels * l->augment.size * l->augment.size;
+	int32_t label = -1;
+	int code = nr_source_get(source, l->c.split, sample, &w->picture, &label, err);
+	if (!code && source->classes > 0 && label >= source->classes)
+		code = nr_fail(err, NR_EFORMAT, "bad label", NULL, "%d of %d classes", (int)label, (int)source->classes);
+	if (!code)
+		code = nr_augment_run(&l->augment, source, &w->picture, l->c.seed, b->epoch, sample * l->augment.repeats + repeat,
+			b->image + i * n, w->scratch, err);
+	b->label[i] = label;
+	b->index[i] = (int32_t)sample;
+	if (!code) return NR_OK;
+	const size_t end = strlen(err->detail);
+	snprintf(err->detail + end, sizeof err->detail - end, " (sample %lld of '%s', %s)", (long long)sample, source->of->name,
+		nr_split_name(l->c.split));
+	return code;
+}
+
+/* ---- workers ---- */
+
+static struct slot *find(struct nr_loader *l, int64_t number)
+{
+	for (int i = 0; i < SLOTS; i++)
+		if (l->slot[i].state != FREE && l->slot[i].batch.number == number) return &l->slot[i];
+	return NULL;
+}
+
+static struct slot *open_next(struct nr_loader *l)
+{
+	if (l->c.stop > 0 && l->opened >= l->c.stop) return NULL;
+	for (int i = 0; i < SLOTS; i++) {
+		struct slot *s = &l->slot[i];
+		if (s->state != FREE) continue;
+		const int64_t place = l->opened % l->batches, left = l->count - place * l->c.batch;
+		s->state = FILLING;
+		s->taken = s->done = 0;
+		s->batch.number = l->opened++;
+		s->batch.epoch = s->batch.number / l->batches;
+		s->batch.samples = s->bad = left < l->c.batch ? left : l->c.batch;
+		s->err.code = NR_OK;
+		return s;
+	}
+	return NULL;
+}
+
+/* The oldest batch with samples left; a new one if there is room. */
+static struct slot *find_work(struct nr_loader *l)
+{
+	for (int64_t n = l->next; n < l->opened; n++) {
+		struct slot *s = find(l, n);
+		if (s && s->state == FILLING && s->taken < s->batch.samples) return s;
+	}
+	return open_next(l);
+}
+
+static void finish(struct nr_loader *l, struct slot *s)
+{
+	struct nr_batch *b = &s->batch;
+	if (!b->target || s->err.code) return;
+	const int32_t size = (int32_t)l->augment.size;
+	const struct nr_mix m = nr_mix_draw(&l->c, b->number, size, size);
+	nr_mix_run(&m, b->samples, l->channels, size, size, b->image);
+	nr_mix_soften(&m, b->samples, l->c.source->classes, b->label, l->c.smoothing, b->target);
+}
+
+/* A run of samples, outside of the lock. Returns the first that failed, or end. */
+static int64_t fill(struct worker *w, const struct slot *s, int64_t from, int64_t end, struct nr_error *err)
+{
+	for (int64_t i = from; i < end && !__atomic_load_n(&w->of->stopping, __ATOMIC_RELAXED); i++)
+		if (load(w, s, i, err)) return i;
+	return end;
+}
+
+static void *work(void *arg)
+{
+	struct worker *w = arg;
+	struct nr_loader *l = w->of;
+	pthread_mutex_lock(&l->lock);
+	while (!l->stopping) {
+		struct slot *s = find_work(l);
+		if (!s) {
+			pthread_cond_wait(&l->work, &l->lock);
+			continue;
+		}
+		const int64_t from = s->taken, end = from + l->run < s->batch.samples ? from + l->run : s->batch.samples;
+		struct nr_error err = { 0 };
+		s->taken = end;
+		pthread_mutex_unlock(&l->lock);
+		const int64_t bad = fill(w, s, from, end, &err);
+		pthread_mutex_lock(&l->lock);
+		if (bad < end && bad < s->bad) {        /* the lowest sample's error is told, whoever met it */
+			s->bad = bad;
+			s->err = err;
+		}
+		s->done += end - from;
+		if (s->done < s->batch.samples || l->stopping) continue;
+		pthread_mutex_unlock(&l->lock);
+		finish(l, s);
+		pthread_mutex_lock(&l->lock);
+		s->state = READY;
+		pthread_cond_signal(&l->ready);
+	}
+	pthread_mutex_unlock(&l->lock);
+	return NULL;
+}
+
+/* ---- the caller's side ---- */
+
+int nr_loader_next(struct nr_loader *l, struct nr_batch **out, struct nr_error *err)
+{
+	*out = NULL;
+	if (l->c.stop > 0 && l->next >= l->c.stop) return NR_OK;
+	pthread_mutex_lock(&l->lock);
+	struct slot *s = find(l, l->next);
+	int held = 0;
+	for (int i = 0; i < SLOTS; i++) held += l->slot[i].state == TAKEN;
+	if (!s && held == SLOTS) {
+		pthread_mutex_unlock(&l->lock);
+		return nr_fail(err, NR_EUSAGE, "cannot load a batch", NULL, "all %d are with the caller: give one back first", (int)SLOTS);
+	}
+	if (!s || s->state != READY) {
+		const double start = nr_clock();
+		while (!(s = find(l, l->next)) || s->state != READY) pthread_cond_wait(&l->ready, &l->lock);
+		l->waited += nr_clock() - start;
+	}
+	const struct nr_error *e = &s->err;
+	if (!e->code) {
+		s->state = TAKEN;
+		l->next++;
+		*out = &s->batch;
+	} else if (err && !err->code)
+		*err = *e;
+	pthread_mutex_unlock(&l->lock);
+	return e->code;
+}
+
+void nr_loader_give_back(struct nr_loader *l, struct nr_batch *b)
+{
+	if (!b) return;
+	pthread_mutex_lock(&l->lock);
+	((struct slot *)b)->state = FREE;
+	pthread_cond_broadcast(&l->work);
+	pthread_mutex_unlock(&l->lock);
+}
+
+int64_t nr_loader_batches(const struct nr_loader *l) { return l->batches; }
+double nr_loader_waited(const struct nr_loader *l) { return l->waited; }
+
+/* ---- open and close ---- */
+
+void nr_loader_close(struct nr_loader *l)
+{
+	if (!l) return;
+	pthread_mutex_lock(&l->lock);
+	__atomic_store_n(&l->stopping, true, __ATOMIC_RELAXED);
+	pthread_cond_broadcast(&l->work);
+	pthread_mutex_unlock(&l->lock);
+	for (int i = 0; i < l->threads; i++) pthread_join(l->worker[i].thread, NULL);
+	for (int i = 0; l->worker && i < l->c.threads; i++) {
+		nr_picture_release(&l->worker[i].picture);
+		nr_augment_scratch_free(l->worker[i].scratch);
+	}
+	for (int i = 0; i < SLOTS; i++) {
+		struct nr_batch *b = &l->slot[i].batch;
+		if (b->image) nr_slab_free(b->image, l->image_bytes);
+		if (b->target) nr_slab_free(b->target, l->target_bytes);
+		free(b->label);
+		free(b->index);
+	}
+	pthread_cond_destroy(&l->ready);
+	pthread_cond_destroy(&l->work);
+	pthread_mutex_destroy(&l->lock);
+	free(l->worker);
+	free(l);
+}
+
+static int64_t samples(const struct nr_loader_config *c) { return c->count ? c->count : c->source->count[c->split]; }
+
+static int check(const struct nr_loader_config *c, struct nr_error *err)
+{
+	static const char what[] = "cannot open the loader";
+	if ((unsigned)c->split >= NR_SPLITS) return nr_fail(err, NR_EVALUE, what, NULL, "split %d is not known", (int)c->split);
+	const int64_t all = c->source->count[c->split], count = samples(c);
+	if (all < 1)
+		return nr_fail(err, NR_EVALUE, what, c->source->of->name, "it has no samples in '%s'", nr_split_name(c->split));
+	if (count < 1 || (!c->index && count > all) || count > INT32_MAX)
+		return nr_fail(err, NR_EVALUE, what, c->source->of->name, "%lld samples are asked for, '%s' has %lld", (long long)count,
+			nr_split_name(c->split), (long long)all);
+	for (int64_t i = 0; c->index && i < count; i++)
+		if (c->index[i] < 0 || c->index[i] >= all)
+			return nr_fail(err, NR_EVALUE, what, c->source->of->name, "sample %d is asked for, '%s' has %lld", (int)c->index[i],
+				nr_split_name(c->split), (long long)all);
+	if (c->batch < 1 || c->batch > INT32_MAX || c->start < 0 || c->threads < 0 || c->threads > THREADS)
+		return nr_fail(err, NR_EVALUE, what, NULL, "batch=%lld, start=%lld, threads=%d: at least 1, 0 and 0; at most %d threads",
+			(long long)c->batch, (long long)c->start, c->threads, (int)THREADS);
+	if (c->drop_last && count < c->batch)
+		return nr_fail(err, NR_EVALUE, what, c->source->of->name, "%lld samples make no full batch of %lld", (long long)count,
+			(long long)c->batch);
+	const double share[] = { c->mix_prob, c->mix_switch, c->smoothing };
+	for (int i = 0; i < 3; i++)
+		if (!(share[i] >= 0 && share[i] <= 1))
+			return nr_fail(err, NR_EVALUE, what, NULL, "mix_prob, mix_switch and smoothing are between 0 and 1");
+	if (!(c->mixup >= 0 && c->mixup <= 1000 && c->cutmix >= 0 && c->cutmix <= 1000))
+		return nr_fail(err, NR_EVALUE, what, NULL, "mixup and cutmix are between 0 and 1000");
+	if ((c->mixup > 0 || c->cutmix > 0) && c->source->classes < 1)
+		return nr_fail(err, NR_EVALUE, what, c->source->of->name, "mixing needs classes, and it has none");
+	return nr_augment_check(c->augment, c->source, err);
+}
+
+static int no_memory(const struct nr_loader *l, struct nr_error *err)
+{
+	return nr_fail(err, NR_EMEMORY, "cannot open the loader", NULL, "no memory for %d batches of %zu MiB", (int)SLOTS,
+		l->image_bytes >> 20);
+}
+
+static int make_slots(struct nr_loader *l, struct nr_error *err)
+{
+	const size_t plane = (size_t)l->augment.size * (size_t)l->augment.size, B = (size_t)l->c.batch;
+	const size_t sample = plane * (size_t)l->channels * sizeof(float), soft = (size_t)l->c.source->classes * sizeof(float);
+	if (sample > SIZE_MAX / 2 / B || soft > SIZE_MAX / 2 / B) return no_memory(l, err);
+	l->image_bytes = B * sample;
+	l->target_bytes = l->c.mixup > 0 || l->c.cutmix > 0 ? B * soft : 0;
+	for (int i = 0; i < SLOTS; i++) {
+		struct nr_batch *b = &l->slot[i].batch;
+		b->image = nr_slab_make(l->image_bytes);
+		b->label = calloc(B, sizeof *b->label);
+		b->index = calloc(B, sizeof *b->index);
+		if (l->target_bytes) b->target = nr_slab_make(l->target_bytes);
+		if (!b->image || !b->label || !b->index || (l->target_bytes && !b->target)) return no_memory(l, err);
+	}
+	return NR_OK;
+}
+
+static int start(struct nr_loader *l, struct nr_error *err)
+{
+	l->worker = calloc((size_t)l->c.threads, sizeof *l->worker);
+	if (!l->worker) return no_memory(l, err);
+	for (int i = 0; i < l->c.threads; i++) {
+		l->worker[i].of = l;
+		const int code = nr_augment_scratch_make(&l->worker[i].scratch, err);
+		if (code) return code;
+	}
+	for (; l->threads < l->c.threads; l->threads++) {
+		const int e = pthread_create(&l->worker[l->threads].thread, NULL, work, &l->worker[l->threads]);
+		if (e) return nr_fail(err, NR_EIO, "cannot start a loader thread", NULL, "%s", strerror(e));
+	}
+	return NR_OK;
+}
+
+int nr_loader_open(struct nr_loader **out, const struct nr_loader_config *c, struct nr_error *err)
+{
+	*out = NULL;
+	int code = check(c, err);
+	if (code) return code;
+	struct nr_loader *l = calloc(1, sizeof *l);
+	if (!l) return nr_fail(err, NR_EMEMORY, "cannot open the loader", NULL, "out of memory");
+	l->c = *c;
+	l->augment = *c->augment;
+	l->c.augment = &l->augment;
+	if (l->augment.repeats < 1) l->augment.repeats = 1;
+	if (!l->c.threads) l->c.threads = 1;
+	l->count = samples(c);
+	l->batches = c->drop_last ? l->count / c->batch : (l->count + c->batch - 1) / c->batch;
+	l->opened = l->next = c->start;
+	l->channels = nr_augment_channels(&l->augment, c->source);
+	l->run = c->batch / (4 * l->c.threads);
+	l->run = l->run < 1 ? 1 : l->run > 64 ? 64 : l->run;
+	pthread_mutex_init(&l->lock, NULL);
+	pthread_cond_init(&l->work, NULL);
+	pthread_cond_init(&l->ready, NULL);
+	code = make_slots(l, err);
+	if (!code) code = start(l, err);
+	if (code)
+		nr_loader_close(l);
+	else
+		*out = l;
+	return code;
+}

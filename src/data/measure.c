@@ -1,0 +1,68 @@
+/* Facts of a split: see measure.h. */
+#include "data/measure.h"
+
+#include <math.h>
+#include <string.h>
+
+/* Sums of values and squares of one channel. 2^40 pixels still fit. */
+struct sums { uint64_t n, one, two; };
+
+static void add(struct sums *s, const struct nr_picture *p)
+{
+	const int64_t pixels = (int64_t)p->h * p->w;
+	for (int32_t k = 0; k < p->channels && k < 3; k++) {
+		uint64_t one = 0, two = 0;
+		for (int64_t i = 0; i < pixels; i++) {
+			const uint32_t v = p->pixels[i * p->channels + k];
+			one += v;
+			two += v * v;
+		}
+		s[k].n += (uint64_t)pixels;
+		s[k].one += one;
+		s[k].two += two;
+	}
+}
+
+static void range(int32_t r[2], int32_t v, bool first)
+{
+	if (first || v < r[0]) r[0] = v;
+	if (first || v > r[1]) r[1] = v;
+}
+
+int nr_source_measure(const struct nr_source *s, enum nr_split split, struct nr_measure *m, bool (*tell)(void *, int64_t done), void *arg,
+	struct nr_error *err)
+{
+	struct sums sum[3] = { { 0 } };
+	struct nr_picture p = { 0 };
+	int e = NR_OK;
+	*m = (struct nr_measure){ 0 };
+	for (int64_t i = 0; i < s->count[split] && !e; i++) {
+		e = nr_source_get(s, split, i, &p, NULL, err);
+		if (e) break;
+		range(m->h, p.h, i == 0);
+		range(m->w, p.w, i == 0);
+		add(sum, &p);
+		m->pictures++;
+		if (tell && !tell(arg, i + 1)) e = nr_fail(err, NR_EIO, "stopped reading", s->of->name, "after %lld pictures", (long long)i + 1);
+	}
+	for (int k = 0; k < 3; k++) {
+		if (!sum[k].n) continue;
+		const double mean = (double)sum[k].one / (double)sum[k].n, square = (double)sum[k].two / (double)sum[k].n;
+		m->mean[k] = mean / 255;
+		m->std[k] = sqrt(fmax(square - mean * mean, 0)) / 255;
+	}
+	nr_picture_release(&p);
+	return e;
+}
+
+int64_t nr_source_histogram(const struct nr_source *s, enum nr_split split, int64_t *count)
+{
+	int64_t none = 0;
+	memset(count, 0, (size_t)s->classes * sizeof *count);
+	for (int64_t i = 0; i < s->count[split]; i++) {
+		const int32_t label = nr_source_label(s, split, i);
+		if (label >= 0 && label < s->classes) count[label]++;
+		else none++;
+	}
+	return none;
+}

@@ -1,0 +1,169 @@
+/* Checkpoints. Tensors: NAME, optim.m.NAME, optim.v.NAME, ema.NAME; all else is metadata. */
+#include "train/checkpoint.h"
+
+#include <stdlib.h>
+
+#include "base/json.h"
+#include "base/mem.h"
+#include "base/optdoc.h"
+#include "base/str.h"
+#include "norma/safetensors.h"
+
+enum { MAX_META = 16 };
+static const char *const prefix[] = { "", "optim.m.", "optim.v.", "ema." };
+
+/* Where the values of part p (0 weights, 1 m, 2 v, 3 EMA) of an entry lie; NULL: it has none. */
+static real *values_of(const struct nr_checkpoint *c, const struct nr_entry *e, int part)
+{
+	if (part == 0) return nr_value(e);
+	if (part == 3) return c->ema ? c->ema + (nr_value(e) - nr_store_values(c->store, &(int64_t){ 0 })) : NULL;
+	return !e->buffer && c->slots >= part ? nr_moment(e, part - 1, NULL) : NULL;
+}
+
+static json_t *score_json(const struct nr_score *s)
+{
+	return json_pack("{s:f, s:f, s:f, s:f, s:I}", "loss", s->loss, "top1", s->top1, "top5", s->top5, "ece", s->ece, "samples",
+		(json_int_t)s->samples);
+}
+
+/* Numbers are written so that they read back as the same bits. */
+static char *state_text(const struct nr_progress_state *s)
+{
+	json_t *j = json_pack("{s:I, s:I, s:I, s:f, s:f, s:f, s:f, s:o, s:o}", "step", (json_int_t)s->step, "best_step",
+		(json_int_t)s->best_step, "stale", (json_int_t)s->stale, "seconds", s->seconds, "loss_sum", s->loss_sum, "right_sum",
+		s->right_sum, "seen", s->seen, "last", score_json(&s->last), "best", score_json(&s->best));
+	char *text = j ? json_dumps(j, JSON_COMPACT | JSON_REAL_PRECISION(17)) : NULL;
+	json_decref(j);
+	return text;
+}
+
+static void read_score(const json_t *j, struct nr_score *s)
+{
+	s->loss = json_number_value(json_object_get(j, "loss"));
+	s->top1 = json_number_value(json_object_get(j, "top1"));
+	s->top5 = json_number_value(json_object_get(j, "top5"));
+	s->ece = json_number_value(json_object_get(j, "ece"));
+	s->samples = json_integer_value(json_object_get(j, "samples"));
+}
+
+static int read_state(const char *text, const char *path, struct nr_progress_state *s, struct nr_error *err)
+{
+	json_t *j = nr_json_parse(text, strlen(text), path, err);
+	if (!j) return err->code;
+	s->step = json_integer_value(json_object_get(j, "step"));
+	s->best_step = json_integer_value(json_object_get(j, "best_step"));
+	s->stale = json_integer_value(json_object_get(j, "stale"));
+	s->seconds = json_number_value(json_object_get(j, "seconds"));
+	s->loss_sum = json_number_value(json_object_get(j, "loss_sum"));
+	s->right_sum = json_number_value(json_object_get(j, "right_sum"));
+	s->seen = json_number_value(json_object_get(j, "seen"));
+	read_score(json_object_get(j, "last"), &s->last);
+	read_score(json_object_get(j, "best"), &s->best);
+	json_decref(j);
+	return NR_OK;
+}
+
+static char *names_text(const struct nr_source *s)
+{
+	json_t *list = json_array();
+	for (int32_t i = 0; s->class_name && i < s->classes; i++) json_array_append_new(list, json_string(s->class_name[i]));
+	char *text = json_dumps(list, JSON_COMPACT);
+	json_decref(list);
+	return text;
+}
+
+struct meta { struct nr_st_meta item[MAX_META]; int64_t count; char *own[MAX_META]; int n_own; };
+
+static void add(struct meta *m, const char *key, const char *value)
+{
+	if (value && m->count < MAX_META) m->item[m->count++] = (struct nr_st_meta){ key, value };
+}
+static void add_own(struct meta *m, const char *key, char *value)
+{
+	if (m->n_own < MAX_META) m->own[m->n_own++] = value;
+	add(m, key, value);
+}
+
+static void describe(const struct nr_checkpoint *c, struct meta *m, struct nr_arena *arena)
+{
+	add(m, "format", "pt");
+	add(m, "norma", "1");
+	add(m, "norma.model", c->model);
+	add(m, "norma.norms", c->norms);
+	add_own(m, "norma.state", state_text(&c->state));
+	if (c->config) {
+		struct nr_str yaml = { 0 };
+		nr_option_yaml(nr_train_options(), c->config, 0, &yaml);
+		add_own(m, "norma.config", nr_str_take(&yaml));
+		add(m, "norma.data", c->config->data);
+		add(m, "norma.normalize", c->config->augment.normalize ? "1" : "0");
+	}
+	if (!c->source) return;
+	if (c->source->class_name) add_own(m, "norma.classes", names_text(c->source));
+	add(m, "norma.mean", nr_arena_printf(arena, "%.9g %.9g %.9g", (double)c->source->mean[0], (double)c->source->mean[1],
+		(double)c->source->mean[2]));
+	add(m, "norma.std", nr_arena_printf(arena, "%.9g %.9g %.9g", (double)c->source->std[0], (double)c->source->std[1],
+		(double)c->source->std[2]));
+}
+
+int nr_checkpoint_write(const struct nr_checkpoint *c, const char *path, bool full, struct nr_error *err)
+{
+	struct nr_arena *arena = nr_arena_make();
+	const int64_t n = nr_store_count(c->store);
+	struct nr_st_tensor *t = arena ? nr_arena_alloc(arena, (size_t)(4 * n + 1) * sizeof *t) : NULL;
+	if (!t) {
+		nr_arena_free(arena);
+		return nr_fail(err, NR_EMEMORY, "cannot write", path, "out of memory");
+	}
+	int64_t count = 0;
+	for (int64_t i = 0; i < n; i++)
+		for (int part = 0; part < (full ? 4 : 1); part++) {
+			const struct nr_entry *e = nr_store_at(c->store, i);
+			const real *v = values_of(c, e, !full && c->ema ? 3 : part);
+			if (!v) continue;
+			t[count] = (struct nr_st_tensor){ .name = nr_arena_printf(arena, "%s%s", prefix[part], e->name),
+				.dtype = sizeof(real) == 4 ? NR_ST_F32 : NR_ST_F64, .nd = e->nd, .data = v,
+				.bytes = (size_t)e->count * sizeof(real) };
+			memcpy(t[count++].shape, e->d, (size_t)e->nd * sizeof *e->d);
+		}
+	struct meta m = { .count = 0 };
+	describe(c, &m, arena);
+	const int code = nr_st_write(path, t, count, m.item, m.count, err);
+	for (int i = 0; i < m.n_own; i++) free(m.own[i]);
+	nr_arena_free(arena);
+	return code;
+}
+
+static int read_values(const struct nr_st_file *f, const char *path, const char *name, const struct nr_entry *e, real *to,
+	struct nr_error *err)
+{
+	const struct nr_st_tensor *t = nr_st_need(f, name, err);
+	if (!t) return err->code;
+	if (nr_st_elements(t) != e->count)
+		return nr_fail(err, NR_ESHAPE, "cannot resume from", path, "tensor '%s' has %lld values, the model %lld", name,
+			(long long)nr_st_elements(t), (long long)e->count);
+#ifdef NR_DOUBLE
+	return nr_st_to_f64(t, to, e->count, err);
+#else
+	return nr_st_to_f32(t, to, e->count, err);
+#endif
+}
+
+int nr_checkpoint_read(struct nr_checkpoint *c, const char *path, struct nr_error *err)
+{
+	struct nr_st_file *f;
+	if (nr_st_open(&f, path, err)) return err->code;
+	const char *state = nr_st_metadata(f, "norma.state");
+	int code = state ? read_state(state, path, &c->state, err)
+			 : nr_fail(err, NR_EFORMAT, "cannot resume from", path, "it is no checkpoint of a training");
+	for (int64_t i = 0; !code && i < nr_store_count(c->store); i++)
+		for (int part = 0; !code && part < 4; part++) {
+			const struct nr_entry *e = nr_store_at(c->store, i);
+			char name[512];
+			snprintf(name, sizeof name, "%s%s", prefix[part], e->name);
+			real *v = values_of(c, e, part);
+			if (v) code = read_values(f, path, name, e, v, err);
+		}
+	nr_st_close(f);
+	return code;
+}

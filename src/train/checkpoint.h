@@ -1,0 +1,27 @@
+/* Checkpoints: one safetensors file with weights, buffers, optimizer state and where the run was. Replaced at once or not at
+ * all. */
+#ifndef NR_CHECKPOINT_H
+#define NR_CHECKPOINT_H
+
+#include "norma/trainer.h"
+
+struct nr_progress_state {                  /* what a resumed run needs beside the tensors */
+	int64_t step, best_step, stale;
+	double seconds, loss_sum, right_sum, seen;      /* of the epoch so far */
+	struct nr_score last, best;
+};
+struct nr_checkpoint {
+	const struct nr_store *store;
+	int slots;                          /* optimizer moments: 0, 1, 2 */
+	real *ema;                          /* like the store's values; NULL: none */
+	const struct nr_source *source;     /* class names, mean and std; NULL: none */
+	const struct nr_train *config;
+	const char *model, *norms;          /* texts */
+	struct nr_progress_state state;
+};
+/* full: with optimizer state and EMA; else the weights alone (those of the EMA if there are any). */
+int nr_checkpoint_write(const struct nr_checkpoint *, const char *path, bool full, struct nr_error *);
+/* Into the same store, EMA and state. */
+int nr_checkpoint_read(struct nr_checkpoint *, const char *path, struct nr_error *);
+
+#endif

@@ -1,0 +1,229 @@
+/* From settings to a trainer that can step: data, model, graph, optimizer. */
+#include <math.h>
+#include <stdlib.h>
+
+#include "base/rng.h"
+#include "graph/net.h"
+#include "graph/streams.h"
+#include "norma/nn.h"
+#include "train/trainer.h"
+
+static int out_of_memory(struct nr_error *err) { return nr_fail(err, NR_EMEMORY, "cannot start the training", NULL, "out of memory"); }
+
+/* ---- data --------------------------------------------------------------------------------------------------------------- */
+
+/* A fixed order of the training samples, the same for every seed, so that `limit` and `hold_out` take from all classes also
+ * where files are sorted by class. */
+static int split_samples(struct nr_trainer *t, struct nr_error *err)
+{
+	const int64_t n = t->source->count[NR_TRAIN];
+	const int64_t held = (int64_t)(t->c.hold_out * (double)n), most = t->c.limit ? t->c.limit : n;
+	t->train_count = n - held < most ? n - held : most;
+	if (!held && t->train_count == n) return NR_OK;
+	if (n > INT32_MAX || !(t->order = nr_arena_alloc(t->arena, (size_t)n * sizeof *t->order))) return out_of_memory(err);
+	nr_rng_shuffle(nr_rng_make(0, NR_STREAM_SUBSET, 0), 0, t->order, (int32_t)n);
+	t->train_index = t->order;
+	t->eval_index = held ? t->order + (n - held) : NULL;
+	t->eval_count = held;
+	return NR_OK;
+}
+
+static int open_data(struct nr_trainer *t, struct nr_error *err)
+{
+	const struct nr_train *c = &t->c;
+	if (!*c->data) {
+		nr_fail(err, NR_EUSAGE, "no data set was named", NULL, NULL);
+		return nr_hint(err, "--data fashion-mnist; `norma data list` shows what there is");
+	}
+	if (nr_source_open(&t->source, c->data, *c->data_root ? c->data_root : NULL, err)) return err->code;
+	if (!t->source->count[NR_TRAIN]) return nr_fail(err, NR_EVALUE, "cannot train on", c->data, "it has no training split");
+	if (split_samples(t, err)) return err->code;
+	if (t->eval_index) t->eval_split = NR_TRAIN;
+	else if (strcmp(c->eval_split, "auto")) {
+		const int split = nr_split_find(c->eval_split, err);
+		if (split < 0) return err->code;
+		t->eval_split = (enum nr_split)split;
+	} else t->eval_split = t->source->count[NR_VAL] ? NR_VAL : NR_TEST;
+	if (!t->eval_index) t->eval_count = t->source->count[t->eval_split];
+	if (c->eval_limit && c->eval_limit < t->eval_count) t->eval_count = c->eval_limit;
+	return NR_OK;
+}
+
+/* ---- model and graph ------------------------------------------------------------------------------------------------------ */
+
+static int set_int(struct nr_trainer *t, const char *name, int64_t value, struct nr_error *err)
+{
+	char text[32], key[32];
+	snprintf(text, sizeof text, "%lld", (long long)value);
+	snprintf(key, sizeof key, "%s=", name);
+	if (strstr(t->c.model, key)) return NR_OK;              /* the user's own word counts */
+	return nr_model_set(&t->w.model, name, text, t->arena, err);
+}
+
+/* The model's text with all that was settled, so that a checkpoint alone tells what it is. */
+static const char *full_text(const struct nr_trainer *t)
+{
+	const char *text = t->w.model.of->name;
+	char sep = ':';
+	for (const struct nr_option *o = t->w.model.of->options; o->name && text; o++) {
+		char value[256];
+		text = nr_arena_printf(t->arena, "%s%c%s=%s", text, sep, o->name, nr_option_text(o, t->w.model.conf, value, sizeof value));
+		sep = ',';
+	}
+	return text;
+}
+
+static int parse_model(struct nr_trainer *t, struct nr_error *err)
+{
+	if (nr_model_parse(&t->w.model, t->c.model, t->arena, err)) return err->code;
+	if (set_int(t, "classes", t->source->classes, err) || set_int(t, "channels", t->source->channels, err)) return err->code;
+	t->w.model.text = full_text(t);
+	t->norms = t->w.norms = nr_norm_choice_text(&t->c.norms, t->arena);
+	return t->w.model.text && t->norms ? NR_OK : out_of_memory(err);
+}
+
+static nr_t *loss_of(struct nr_trainer *t)
+{
+	struct nr_net *n = t->net;
+	if (t->c.loss == NR_LOSS_SIGMOID) return nr_sigmoid_cross_entropy(n, t->logits, t->target, NR_BCE_MEAN_ROWS);
+	if (t->target) return nr_soft_cross_entropy(n, t->logits, t->target);
+	return nr_cross_entropy(n, t->logits, t->label, t->c.smoothing, -1);
+}
+
+static int record(struct nr_trainer *t, struct nr_error *err)
+{
+	const int64_t B = t->c.batch, size = nr_model_int(&t->w.model, "image"), channels = nr_model_int(&t->w.model, "channels");
+	const int64_t classes = nr_model_int(&t->w.model, "classes");
+	if (nr_store_make(&t->w.store, (uint64_t)t->c.seed, err)) return err->code;
+	if (!(t->net = nr_net_make(t->w.store))) return out_of_memory(err);
+	if (nr_norms_use(t->net, t->norms, &t->w.model.of->norms, err)) return err->code;
+	t->image = nr_input(t->net, "image", NR_REAL, 4, B, channels, size, size);
+	if (t->c.mixup > 0 || t->c.cutmix > 0 || t->c.loss == NR_LOSS_SIGMOID) t->target = nr_input(t->net, "target", NR_REAL, 2, B, classes);
+	else t->label = nr_input(t->net, "label", NR_I32, 1, B);
+	t->logits = nr_tap(t->net, "logits", nr_model_logits(t->net, &t->w.model, t->image));
+	t->loss = nr_scale(t->net, loss_of(t), 1 / (double)t->c.accumulate);
+	if (nr_norms_done(t->net, err)) return err->code;
+	struct nr_entry *head = nr_store_find(t->w.store, "head.weight"), *bias = nr_store_find(t->w.store, "head.bias");
+	if (head && t->c.zero_head) head->init = NR_ZEROS | (head->init & ~NR_INIT_KIND);
+	if (bias && t->c.head_bias != 0) bias->init = NR_ONES | NR_NO_DECAY, bias->value = t->c.head_bias;
+	return nr_plan_make(&t->plan, t->net, t->loss, NR_PLAN_TRAIN, err);
+}
+
+/* ---- optimizer ------------------------------------------------------------------------------------------------------------- */
+
+static int make_segments(struct nr_trainer *t, struct nr_error *err)
+{
+	const int64_t n = nr_store_count(t->w.store), depth = nr_model_int(&t->w.model, "depth");
+	const struct nr_naming *timm = nr_naming_find(t->w.model.of, "timm", NULL);
+	const int slots = nr_optim_slots(&t->c.optim);
+	t->segment = nr_arena_alloc(t->arena, (size_t)(n + 1) * sizeof *t->segment);
+	if (!t->segment) return out_of_memory(err);
+	for (int64_t i = 0; i < n; i++) {
+		const struct nr_entry *e = nr_store_at(t->w.store, i);
+		if (e->buffer) continue;
+		real *m = slots > 0 ? nr_moment(e, 0, err) : NULL, *v = slots > 1 ? nr_moment(e, 1, err) : NULL;
+		if ((slots > 0 && !m) || (slots > 1 && !v)) return err->code;
+		bool pixels;
+		const char *name = timm ? nr_naming_text(timm, e->name, &pixels, t->arena) : e->name;
+		const double lr = depth > 0 && t->c.optim.layer_decay < 1
+			? nr_layer_scale(nr_layer_id(name ? name : e->name, (int)depth), (int)depth, t->c.optim.layer_decay) : 1;
+		t->segment[t->segments++] = (struct nr_segment){ .value = nr_value(e), .grad = e->frozen ? NULL : nr_grad(e), .m = m, .v = v,
+			.count = e->count, .nd = e->nd, .lr_scale = (float)lr, .decay = e->init & NR_NO_DECAY ? 0 : 1 };
+	}
+	t->scratch = malloc(nr_optim_scratch(t->segment, t->segments) + 1);
+	t->rank = malloc((size_t)t->c.batch * sizeof *t->rank);
+	return t->scratch && t->rank ? NR_OK : out_of_memory(err);
+}
+
+static int plan_steps(struct nr_trainer *t, struct nr_error *err)
+{
+	const int64_t repeats = t->c.augment.repeats > 1 ? t->c.augment.repeats : 1;
+	t->per_epoch = t->train_count * repeats / (t->c.batch * t->c.accumulate);
+	if (t->per_epoch < 1)
+		return nr_fail(err, NR_EVALUE, "cannot train", t->c.data, "%lld samples do not fill a step of %lld",
+			(long long)t->train_count, (long long)(t->c.batch * t->c.accumulate));
+	t->total = t->c.steps ? t->c.steps : (int64_t)llround(t->c.epochs * (double)t->per_epoch);
+	nr_option_defaults(nr_schedule_options, &t->schedule);
+	t->schedule.kind = t->c.schedule;
+	t->schedule.base = t->c.optim.lr;
+	t->schedule.final = t->c.min_lr;
+	t->schedule.warmup_start = t->c.warmup_lr;
+	t->schedule.warmup = (int64_t)llround(t->c.warmup * (double)t->per_epoch);
+	if (t->schedule.warmup > t->total / 2) t->schedule.warmup = t->total / 2;       /* short runs: half of them at most */
+	t->schedule.total = t->total;
+	return NR_OK;
+}
+
+static int start_weights(struct nr_trainer *t, struct nr_error *err)
+{
+	if (!*t->c.init) return NR_OK;
+	struct nr_import how = { .resample = t->c.resample, .partial = true,
+		.special = nr_model_int(&t->w.model, "class_token") > 0 && nr_model_int(&t->w.model, "class_at") <= 0 };
+	return nr_model_import(t->w.store, t->w.model.of, t->c.init, &how, err);
+}
+
+int nr_trainer_setup(struct nr_trainer *t, struct nr_error *err)
+{
+	struct nr_train *c = &t->c;
+	if (open_data(t, err) || parse_model(t, err)) return err->code;
+	c->augment.size = nr_model_int(&t->w.model, "image");
+	c->augment.channels = (int32_t)nr_model_int(&t->w.model, "channels");
+	if (plan_steps(t, err) || record(t, err) || make_segments(t, err) || start_weights(t, err)) return err->code;
+	if (c->ema > 0) {
+		int64_t n;
+		const real *values = nr_store_values(t->w.store, &n);
+		t->ema = malloc((size_t)n * sizeof *t->ema);
+		t->spare = malloc((size_t)n * sizeof *t->spare);
+		if (!t->ema || !t->spare) return out_of_memory(err);
+		memcpy(t->ema, values, (size_t)n * sizeof *values);
+	}
+	const int64_t batch = c->eval_batch ? c->eval_batch : c->batch;
+	return nr_runner_open(&t->eval, &t->w, batch < t->eval_count ? batch : t->eval_count > 0 ? t->eval_count : 1, err);
+}
+
+/* ---- the header -------------------------------------------------------------------------------------------------------------- */
+
+/* What batch statistics see: rows of one normalization, over all norms whose output depends on the other samples. */
+static void describe_batchwise(const struct nr_trainer *t, struct nr_str *s)
+{
+	int64_t sites = 0, least = INT64_MAX, most = 0;
+	for (int32_t i = 0; i < t->net->n_node; i++) {
+		const struct nr_node *k = t->net->node[i];
+		if (!(k->op->flags & NR_BATCHWISE)) continue;
+		const int64_t rows = nr_rows(k->in[0]);
+		sites++;
+		least = rows < least ? rows : least;
+		most = rows > most ? rows : most;
+	}
+	if (!sites) {
+		nr_str_add(s, "batch statistics  none\n");
+		return;
+	}
+	nr_str_printf(s, "batch statistics  %lld norms; each sees one batch of %lld samples", (long long)sites, (long long)t->c.batch);
+	if (least == most) nr_str_printf(s, " (%lld tokens)", (long long)most);
+	else nr_str_printf(s, " (%lld to %lld tokens)", (long long)least, (long long)most);
+	if (t->c.accumulate > 1) nr_str_printf(s, ", a part of a step; the parts commit one after the other");
+	nr_str_add(s, "; evaluation uses running statistics\n");
+}
+
+char *nr_trainer_describe(const struct nr_trainer *t)
+{
+	struct nr_str s = { 0 };
+	const struct nr_plan_stats p = nr_plan_stats(t->plan);
+	nr_str_printf(&s, "data              %s: %lld to train on, %lld to evaluate on (%s), %d classes\n", t->c.data, (long long)t->train_count,
+		(long long)t->eval_count, t->eval_index ? "held out" : nr_split_name(t->eval_split), t->source->classes);
+	nr_str_printf(&s, "model             %s: %lld parameters, %.3g GFLOP forward a sample\n", t->c.model, (long long)p.param_count,
+		p.forward_flops * 1e-9 / (double)t->c.batch);
+	int64_t count, with = 0;
+	const struct nr_site *site = nr_sites(t->net, &count);
+	for (int64_t i = 0; i < count; i++) with += site[i].norm != NULL;
+	nr_str_printf(&s, "norms             %s at %lld of %lld sites\n", *t->norms ? t->norms : t->w.model.of->norms.norm, (long long)with,
+		(long long)count);
+	describe_batchwise(t, &s);
+	nr_str_printf(&s, "steps             %lld of %lld samples, %lld an epoch; seed %lld\n", (long long)t->total,
+		(long long)(t->c.batch * t->c.accumulate), (long long)t->per_epoch, (long long)t->c.seed);
+	nr_str_printf(&s, "memory            %.0f MiB planned for a step\n", (double)(p.arena_bytes + p.scratch_bytes) / 1048576);
+	return nr_str_take(&s);
+}
+
+const char *nr_trainer_path(const struct nr_trainer *t, const char *name) { return nr_arena_printf(t->arena, "%s/%s", t->c.out, name); }

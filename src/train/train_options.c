@@ -1,0 +1,88 @@
+/* The settings of a training, as one option table: its own rows, those of the optimizer under their common names, and those
+ * of the augmentation. */
+#include <pthread.h>
+#include <string.h>
+
+#include "norma/trainer.h"
+
+static const char *const losses[] = { "softmax", "sigmoid", NULL };
+static const char *const schedules[] = { "constant", "cosine", "linear", "rsqrt", NULL };
+
+#define S struct nr_train
+static const struct nr_option own[] = {
+	NR_OPT_STRING(S, data, "", "data set: NAME or NAME:key=value (norma data list)"),
+	NR_OPT_STRING(S, data_root, "", "folder of the data sets; default $NORMA_DATA, else ~/.cache/norma/data"),
+	NR_OPT_STRING(S, model, "vit_micro", "model: a preset or a family, with options: ti/16:image=32,patch=4"),
+	NR_OPT_NORMS(S, norms),
+	NR_OPT_STRING(S, init, "", "weights to begin with (ours, timm's or Hugging Face's names)"),
+	NR_OPT_STRING(S, resample, "timm", "how a position table of another size is resized: timm, mae, dino, bigvision"),
+	NR_OPT_FLOAT(S, epochs, 10, 0, 1e6, "passes over the training data"),
+	NR_OPT_INT(S, steps, 0, 0, 1e15, "steps of the optimizer, instead of epochs"),
+	NR_OPT_INT(S, batch, 128, 1, 1000000, "samples of a step (of a part of it, with accumulate)"),
+	NR_OPT_INT(S, accumulate, 1, 1, 100000, "parts of a step: gradients are summed over so many batches"),
+	NR_OPT_ENUM(S, schedule, "cosine", schedules, "how the learning rate falls after warm-up"),
+	NR_OPT_FLOAT(S, warmup, 1, 0, 1e6, "epochs of linear warm-up"),
+	NR_OPT_FLOAT(S, warmup_lr, 0, 0, 1e6, "learning rate at step 0"),
+	NR_OPT_FLOAT(S, min_lr, 0, 0, 1e6, "learning rate at the end"),
+	NR_OPT_ENUM(S, loss, "softmax", losses, "cross entropy; sigmoid: summed over classes, as big_vision"),
+	NR_OPT_FLOAT(S, smoothing, 0, 0, 1, "label smoothing"),
+	NR_OPT_FLOAT(S, mixup, 0, 0, 100, "alpha of Mixup; 0: none"),
+	NR_OPT_FLOAT(S, cutmix, 0, 0, 100, "alpha of CutMix; 0: none"),
+	NR_OPT_FLOAT(S, mix_prob, 1, 0, 1, "share of batches that are mixed"),
+	NR_OPT_FLOAT(S, mix_switch, 0.5, 0, 1, "share of mixed batches that CutMix gets, if both are on"),
+	NR_OPT_FLOAT(S, head_bias, 0, -100, 100, "first bias of the head (AugReg: -6.9)"),
+	NR_OPT_BOOL(S, zero_head, "0", "the head's weights start at zero"),
+	NR_OPT_STRING(S, eval_split, "auto", "split to evaluate on: val, test, ...; auto: val if there is one, else test"),
+	NR_OPT_FLOAT(S, hold_out, 0, 0, 0.9, "share of the training split kept apart to evaluate on"),
+	NR_OPT_FLOAT(S, eval_every, 1, 0, 1e6, "epochs between evaluations"),
+	NR_OPT_FLOAT(S, crop_share, 1, 0.1, 1, "evaluation: the picture's part that the centre crop takes (224/256: 0.875)"),
+	NR_OPT_INT(S, eval_batch, 0, 0, 1000000, "samples per evaluation batch; 0: as in training"),
+	NR_OPT_INT(S, limit, 0, 0, 1e15, "train on the first so many samples; 0: all"),
+	NR_OPT_INT(S, eval_limit, 0, 0, 1e15, "evaluate on the first so many samples; 0: all"),
+	NR_OPT_INT(S, patience, 0, 0, 1000000, "stop after so many evaluations without a better one; 0: never"),
+	NR_OPT_FLOAT(S, ema, 0, 0, 1, "keep a moving average of the weights with this decay, and evaluate it"),
+	NR_OPT_STRING(S, out, "", "run directory; default runs/DATA-MODEL-NORM-SEED"),
+	NR_OPT_STRING(S, store, "", "run store; default runs.db beside the run directory"),
+	NR_OPT_INT(S, seed, 0, 0, 9e15, "of weights, order, augmentation, dropout: all that is random"),
+	NR_OPT_INT(S, workers, 1, 1, 64, "threads that prepare batches"),
+	NR_OPT_INT(S, log_every, 0, 0, 1000000, "steps between lines of metrics; 0: about twenty an epoch"),
+	NR_OPT_INT(S, checkpoint_steps, 0, 0, 1e15, "steps between checkpoints; 0: by time"),
+	NR_OPT_FLOAT(S, checkpoint_minutes, 2, 0, 1e6, "minutes between checkpoints"),
+	NR_OPT_END
+};
+
+/* Rows of a table for a part of the settings, with our names where they differ. */
+struct rename { const char *theirs, *ours; };
+static const struct rename optim_names[] = { { "kind", "optimizer" }, { "eps", "adam_eps" }, { NULL, NULL } };
+static const struct rename augment_names[] = { { "size", NULL }, { "channels", NULL }, { "crop_share", NULL },
+	{ NULL, NULL } };                               /* the model's, and our own */
+
+enum { MAX_ROWS = 128 };
+static struct nr_option table[MAX_ROWS];
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+static size_t append(size_t n, const struct nr_option *rows, size_t offset, const struct rename *names)
+{
+	for (; rows->name && n + 1 < MAX_ROWS; rows++) {
+		struct nr_option row = *rows;
+		bool skip = false;
+		for (const struct rename *r = names; r && r->theirs; r++)
+			if (!strcmp(r->theirs, rows->name)) row.name = r->ours, skip = !r->ours;
+		row.offset += offset;
+		if (!skip) table[n++] = row;
+	}
+	return n;
+}
+
+static void build(void)
+{
+	size_t n = append(0, own, 0, NULL);
+	n = append(n, nr_optim_options, offsetof(struct nr_train, optim), optim_names);
+	append(n, nr_augment_options, offsetof(struct nr_train, augment), augment_names);
+}
+
+const struct nr_option *nr_train_options(void)
+{
+	pthread_once(&once, build);
+	return table;
+}

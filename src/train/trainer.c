@@ -1,0 +1,326 @@
+/* The training loop. One step: batches in, forward and backward (several times with accumulate), clip and update, averages,
+ * records. Checkpoints hold all that the next step depends on. */
+#include "train/trainer.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+
+#include "base/clock.h"
+#include "base/optdoc.h"
+#include "base/yaml.h"
+#include "math/row.h"
+#include "norma/nn.h"
+#include "train/metrics.h"
+
+static const char *const columns[] = { "train_loss", "train_top1", "lr", "grad_norm", "images_per_s", "eval_loss", "eval_top1",
+	"eval_top5", "eval_ece", NULL };
+
+/* ---- opening ---------------------------------------------------------------------------------------------------------------- */
+
+/* runs/DATA-MODEL-NORM-SEED, with what is no name for a file replaced. */
+static char *default_out(const struct nr_trainer *t)
+{
+	char *text = nr_arena_printf(t->arena, "runs/%s-%s-%s-%lld", t->c.data, t->c.model, *t->norms ? t->norms : "default",
+		(long long)t->c.seed);
+	for (char *s = text ? text + 5 : NULL; s && *s; s++)
+		if (!strchr("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._+=,-", *s)) *s = '_';
+	return text;
+}
+
+/* The settings of the run that is to be resumed. */
+static int read_config(struct nr_trainer *t, struct nr_error *err)
+{
+	const char *out = t->c.out, *path = nr_trainer_path(t, "config.yaml");
+	struct nr_yaml_errors all = { 0 };
+	nr_option_defaults(nr_train_options(), &t->c);
+	const struct nr_yaml_section sections[] = { { NULL, nr_train_options(), &t->c }, { 0 } };
+	if (nr_yaml_read(path, sections, t->arena, &all, err)) {
+		nr_hint(err, "--resume wants the directory of an earlier run");
+		return err->code;
+	}
+	t->c.out = nr_arena_strdup(t->arena, out);
+	t->c.resume = true;
+	return NR_OK;
+}
+
+static struct nr_checkpoint checkpoint_of(struct nr_trainer *t)
+{
+	return (struct nr_checkpoint){ .store = t->w.store, .slots = nr_optim_slots(&t->c.optim), .ema = t->ema, .source = t->source,
+		.config = &t->c, .model = t->w.model.text, .norms = t->norms, .state = t->state };
+}
+
+static int open_loader(struct nr_trainer *t, struct nr_error *err)
+{
+	const struct nr_loader_config config = { .source = t->source, .split = NR_TRAIN, .augment = &t->c.augment, .batch = t->c.batch,
+		.index = t->train_index, .count = t->train_count, .shuffle = true, .drop_last = true, .seed = (uint64_t)t->c.seed,
+		.start = t->state.step * t->c.accumulate, .threads = (int)t->c.workers, .mixup = t->c.mixup, .cutmix = t->c.cutmix,
+		.mix_prob = t->c.mix_prob, .mix_switch = t->c.mix_switch, .smoothing = t->c.smoothing };
+	return nr_loader_open(&t->loader, &config, err);
+}
+
+static int open_recorder(struct nr_trainer *t, struct nr_error *err)
+{
+	struct nr_str yaml = { 0 };
+	nr_option_yaml(nr_train_options(), &t->c, 0, &yaml);
+	json_t *env = json_pack("{s:s, s:s, s:s, s:I, s:I, s:I, s:s}", "data", t->c.data, "model", t->w.model.text, "norms", t->norms, "seed",
+		(json_int_t)t->c.seed, "train_samples", (json_int_t)t->train_count, "eval_samples", (json_int_t)t->eval_count, "run",
+		t->header);
+	const struct nr_run_info info = { .command = t->command, .kind = *t->c.init ? "finetune" : "train", .config = nr_str_text(&yaml),
+		.env = env, .columns = columns };
+	const int code = nr_recorder_open(&t->recorder, t->c.out, *t->c.store ? t->c.store : NULL, &info, t->c.resume, t->state.step, err);
+	json_decref(env);
+	nr_str_release(&yaml);
+	return code;
+}
+
+int nr_trainer_open(struct nr_trainer **out, const struct nr_train *c, const char *command, struct nr_error *err)
+{
+	struct nr_arena *arena = nr_arena_make();
+	struct nr_trainer *t = arena ? nr_arena_alloc(arena, sizeof *t) : NULL;
+	*out = NULL;
+	if (!t) {
+		nr_arena_free(arena);
+		return nr_fail(err, NR_EMEMORY, "cannot start the training", NULL, "out of memory");
+	}
+	t->arena = arena;
+	t->c = *c;
+	t->command = nr_arena_strdup(arena, command);
+	int code = c->resume ? read_config(t, err) : NR_OK;
+	if (!code) code = nr_trainer_setup(t, err);
+	if (!code && !*t->c.out) t->c.out = default_out(t);
+	if (!code) t->header = nr_trainer_describe(t);
+	if (!code && t->c.resume) {
+		struct nr_checkpoint k = checkpoint_of(t);
+		code = nr_checkpoint_read(&k, nr_trainer_path(t, "last.safetensors"), err);
+		t->state = k.state;
+	}
+	if (!code) code = open_loader(t, err);
+	if (!code) code = open_recorder(t, err);
+	if (code) nr_trainer_close(t);
+	else *out = t;
+	return code;
+}
+
+const char *nr_trainer_header(const struct nr_trainer *t) { return t->header; }
+const char *nr_trainer_out(const struct nr_trainer *t) { return t->c.out; }
+void nr_trainer_progress(const struct nr_trainer *t, int64_t *step, int64_t *steps) { *step = t->state.step, *steps = t->total; }
+
+void nr_trainer_close(struct nr_trainer *t)
+{
+	if (!t) return;
+	nr_loader_close(t->loader);
+	nr_recorder_close(t->recorder, "failed", NULL, 0, NULL);
+	nr_runner_close(&t->eval);
+	nr_plan_free(t->plan);
+	nr_net_free(t->net);
+	nr_store_free(t->w.store);
+	nr_source_close(t->source);
+	free(t->scratch);
+	free(t->rank);
+	free(t->ema);
+	free(t->spare);
+	free(t->header);
+	nr_arena_free(t->arena);
+}
+
+/* ---- one step --------------------------------------------------------------------------------------------------------------- */
+
+static void copy_in(real *to, const float *from, int64_t n)
+{
+	if (sizeof(real) == sizeof(float)) memcpy(to, from, (size_t)n * sizeof *from);
+	else
+		for (int64_t i = 0; i < n; i++) to[i] = from[i];
+}
+
+static void bind(struct nr_trainer *t, const struct nr_batch *b)
+{
+	const int64_t B = t->c.batch, K = nr_cols(t->logits);
+	copy_in(nr_plan_data(t->plan, t->image), b->image, nr_len(t->image));
+	if (t->label) memcpy(nr_plan_data(t->plan, t->label), b->label, (size_t)B * sizeof *b->label);
+	real *target = t->target ? nr_plan_data(t->plan, t->target) : NULL;
+	if (target && b->target) copy_in(target, b->target, B * K);
+	else if (target)                                /* nothing is mixed, but the sigmoid loss wants a row per sample */
+		for (int64_t i = 0; i < B * K; i++)
+			target[i] = (real)(t->c.smoothing / (double)K + (i % K == b->label[i / K] ? 1 - t->c.smoothing : 0));
+}
+
+static int not_finite(struct nr_trainer *t, const struct nr_exec *ex, const char *what, struct nr_error *err)
+{
+	const struct nr_node *bad = nr_plan_first_bad(t->plan, ex);
+	nr_fail(err, NR_EDIVERGED, "training diverged", t->c.out, "the %s of step %lld is not finite%s%s%s%s", what, (long long)t->state.step + 1,
+		bad ? "; first at " : "", bad ? bad->where.scope : "", bad ? " " : "", bad ? bad->op->name : "");
+	return nr_hint(err, "the last checkpoint is whole: a lower --lr, a longer --warmup or --clip global may help");
+}
+
+/* Gradients of one step; *loss its mean loss. */
+static int gradients(struct nr_trainer *t, double *loss, struct nr_error *err)
+{
+	*loss = 0;
+	for (int64_t a = 0; a < t->c.accumulate; a++) {
+		struct nr_batch *b;
+		if (nr_loader_next(t->loader, &b, err)) return err->code;
+		bind(t, b);
+		const struct nr_exec ex = { .train = 1, .accumulate = a > 0, .step = t->state.step * t->c.accumulate + a,
+			.seed = (uint64_t)t->c.seed };
+		nr_plan_run(t->plan, &ex, NR_RUN_FORWARD | NR_RUN_BACKWARD);
+		const double part = (double)*(const real *)nr_plan_data(t->plan, t->loss);
+		if (!isfinite(part)) {
+			nr_loader_give_back(t->loader, b);
+			return not_finite(t, &ex, "loss", err);
+		}
+		nr_plan_run(t->plan, &ex, NR_RUN_COMMIT);
+		nr_metric_rank(t->c.batch, nr_cols(t->logits), nr_plan_data(t->plan, t->logits), b->label, t->rank);
+		for (int64_t i = 0; i < t->c.batch; i++) t->state.right_sum += t->rank[i] < 1;
+		nr_loader_give_back(t->loader, b);
+		*loss += part;
+		t->state.seen += (double)t->c.batch;
+	}
+	t->state.loss_sum += *loss * (double)(t->c.batch * t->c.accumulate);
+	return NR_OK;
+}
+
+static int step(struct nr_trainer *t, double *loss, double *lr, double *norm, struct nr_error *err)
+{
+	if (gradients(t, loss, err)) return err->code;
+	const struct nr_rates rates = { nr_schedule_at(&t->schedule, t->state.step), t->c.optim.weight_decay };
+	struct nr_optim_info info;
+	if (nr_optim_step(&t->c.optim, &rates, t->state.step + 1, t->segment, t->segments, t->scratch, &info)) {
+		const struct nr_exec ex = { .train = 1, .step = t->state.step, .seed = (uint64_t)t->c.seed };
+		return not_finite(t, &ex, "gradient", err);
+	}
+	t->state.step++;
+	if (t->ema) {
+		int64_t n;
+		const real *values = nr_store_values(t->w.store, &n);
+		/* a short history at first, so that the start does not linger */
+		const double s = (double)t->state.step, keep = t->c.ema < (1 + s) / (10 + s) ? t->c.ema : (1 + s) / (10 + s);
+		nr_ema_step(n, t->ema, values, keep);
+	}
+	*lr = rates.lr;
+	*norm = info.grad_norm;
+	return NR_OK;
+}
+
+/* ---- evaluation, records, checkpoints ------------------------------------------------------------------------------------------ */
+
+static int evaluate(struct nr_trainer *t, struct nr_error *err)
+{
+	int64_t n;
+	real *values = nr_store_values(t->w.store, &n);
+	const struct nr_evaluation e = { .source = t->source, .split = t->eval_split, .index = t->eval_index, .count = t->eval_count,
+		.augment = nr_augment_for_eval(&t->c.augment, t->eval.size, (int32_t)t->eval.channels, t->c.crop_share),
+		.workers = (int)t->c.workers };
+	if (!t->eval_count) return NR_OK;
+	if (t->ema) {
+		memcpy(t->spare, values, (size_t)n * sizeof *values);
+		memcpy(values, t->ema, (size_t)n * sizeof *values);
+	}
+	const int code = nr_evaluate(&t->eval, &e, &t->state.last, err);
+	if (t->ema) memcpy(values, t->spare, (size_t)n * sizeof *values);
+	return code;
+}
+
+static int write_last(struct nr_trainer *t, struct nr_error *err)
+{
+	const struct nr_checkpoint k = checkpoint_of(t);
+	if (nr_recorder_sync(t->recorder, err)) return err->code;
+	return nr_checkpoint_write(&k, nr_trainer_path(t, "last.safetensors"), true, err);
+}
+
+static int write_model(struct nr_trainer *t, const char *name, struct nr_error *err)
+{
+	const struct nr_checkpoint k = checkpoint_of(t);
+	return nr_checkpoint_write(&k, nr_trainer_path(t, name), false, err);
+}
+
+static double epoch_of(const struct nr_trainer *t) { return (double)t->state.step / (double)t->per_epoch; }
+
+static int record_eval(struct nr_trainer *t, struct nr_error *err)
+{
+	const struct nr_score *s = &t->state.last;
+	const double seen = t->state.seen > 0 ? t->state.seen : 1;
+	const struct nr_metric m[] = { { "train_loss", t->state.loss_sum / seen }, { "train_top1", t->state.right_sum / seen },
+		{ "eval_loss", s->loss }, { "eval_top1", s->top1 }, { "eval_top5", s->top5 }, { "eval_ece", s->ece } };
+	if (nr_recorder_metrics(t->recorder, t->state.step, epoch_of(t), m, t->eval_count ? 6 : 2, err)) return err->code;
+	t->state.loss_sum = t->state.right_sum = t->state.seen = 0;
+	const bool better = t->state.best_step == 0 || s->top1 > t->state.best.top1;
+	t->state.stale = better ? 0 : t->state.stale + 1;
+	if (!better) return NR_OK;
+	t->state.best = *s;
+	t->state.best_step = t->state.step;
+	return write_model(t, "best.safetensors", err);
+}
+
+struct pace { double began, before, saved, noted; int64_t first, step, log_every, eval_steps; };
+
+static int record_step(struct nr_trainer *t, struct pace *p, double loss, double lr, double norm, struct nr_error *err)
+{
+	if (t->state.step % p->log_every && t->state.step != t->total) return NR_OK;
+	const double now = nr_clock(), rate = (double)((t->state.step - p->step) * t->c.batch * t->c.accumulate) / (now - p->noted);
+	const struct nr_metric m[] = { { "train_loss", loss }, { "lr", lr }, { "grad_norm", norm }, { "images_per_s", rate } };
+	p->noted = now;
+	p->step = t->state.step;
+	return nr_recorder_metrics(t->recorder, t->state.step, epoch_of(t), m, 4, err);
+}
+
+static void report(const struct nr_trainer *t, struct nr_train_result *r, const struct pace *p, double loss)
+{
+	*r = (struct nr_train_result){ .step = t->state.step, .steps = t->total, .seconds = p->before + nr_clock() - p->began,
+		.train_loss = t->state.seen > 0 ? t->state.loss_sum / t->state.seen : loss,
+		.train_top1 = t->state.seen > 0 ? t->state.right_sum / t->state.seen : r->train_top1, .last = t->state.last,
+		.best = t->state.best, .best_step = t->state.best_step, .status = r->status };
+}
+
+static bool checkpoint_due(const struct nr_trainer *t, const struct pace *p, bool evaluated)
+{
+	if (t->c.checkpoint_steps) return t->state.step % t->c.checkpoint_steps == 0 || t->state.step == t->total;
+	return evaluated || nr_clock() - p->saved > 60 * t->c.checkpoint_minutes;
+}
+
+/* After a step: evaluation and checkpoint where they are due. */
+static int after_step(struct nr_trainer *t, struct pace *p, bool stop, struct nr_error *err)
+{
+	const bool evaluated = t->state.step % p->eval_steps == 0 || t->state.step == t->total;
+	if (evaluated && (evaluate(t, err) || record_eval(t, err))) return err->code;
+	if (!stop && !checkpoint_due(t, p, evaluated)) return NR_OK;
+	t->state.seconds = p->before + nr_clock() - p->began;
+	p->saved = nr_clock();
+	return write_last(t, err);
+}
+
+static int finish(struct nr_trainer *t, const struct nr_train_result *r, struct nr_error *err)
+{
+	const struct nr_metric m[] = { { "eval_top1", r->last.top1 }, { "eval_loss", r->last.loss }, { "best_top1", r->best.top1 },
+		{ "train_loss", r->train_loss } };
+	if (t->state.step == t->total && write_model(t, "model.safetensors", err)) return err->code;
+	struct nr_recorder *recorder = t->recorder;
+	t->recorder = NULL;
+	return nr_recorder_close(recorder, r->status, m, 4, err);
+}
+
+int nr_trainer_run(struct nr_trainer *t, const struct nr_train_watch *watch, struct nr_train_result *r, struct nr_error *err)
+{
+	struct pace p = { .began = nr_clock(), .before = t->state.seconds, .first = t->state.step, .step = t->state.step };
+	p.saved = p.noted = p.began;
+	p.log_every = t->c.log_every ? t->c.log_every : t->per_epoch > 20 ? t->per_epoch / 20 : 1;
+	p.eval_steps = (int64_t)llround(t->c.eval_every * (double)t->per_epoch);
+	if (p.eval_steps < 1) p.eval_steps = t->c.eval_every > 0 ? 1 : t->total;
+	double loss = 0, lr = 0, norm = 0;
+	bool stop = false;
+	*r = (struct nr_train_result){ .status = "done", .steps = t->total };
+	while (t->state.step < t->total && !stop) {
+		if (step(t, &loss, &lr, &norm, err) || record_step(t, &p, loss, lr, norm, err)) return err->code;
+		report(t, r, &p, loss);
+		const double rate = (double)((t->state.step - p.first) * t->c.batch * t->c.accumulate) / (nr_clock() - p.began);
+		stop = watch && watch->step && watch->step(watch->context, r, rate, NULL);
+		if (stop) r->status = "interrupted";
+		if (after_step(t, &p, stop, err)) return err->code;
+		if (t->c.patience && t->state.stale >= t->c.patience && !stop) stop = true, r->status = "stopped early";
+	}
+	const double train_loss = r->train_loss, train_top1 = r->train_top1;
+	report(t, r, &p, loss);
+	r->train_loss = train_loss, r->train_top1 = train_top1;
+	return finish(t, r, err);
+}

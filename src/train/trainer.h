@@ -1,0 +1,46 @@
+/* The inside of a trainer. */
+#ifndef NR_TRAINER_H
+#define NR_TRAINER_H
+
+#include "base/mem.h"
+#include "base/str.h"
+#include "train/checkpoint.h"
+#include "train/evaluate.h"
+#include "train/recorder.h"
+
+struct nr_trainer {
+	struct nr_arena *arena;
+	struct nr_train c;
+	const char *command, *norms;        /* norm plan as one text */
+	char *header;
+	struct nr_source *source;
+	enum nr_split eval_split;
+	int32_t *order;                     /* of the training split: first what is trained on, then what is held out; or NULL */
+	int64_t train_count, eval_count;
+	const int32_t *train_index, *eval_index;
+	struct nr_weights w;                /* store and model */
+	/* the training step */
+	struct nr_net *net;
+	struct nr_plan *plan;
+	nr_t *image, *label, *target, *logits, *loss;
+	struct nr_segment *segment;
+	int64_t segments;
+	void *scratch;
+	struct nr_schedule schedule;
+	int64_t per_epoch, total;           /* steps */
+	real *ema, *spare;                  /* like the store's values */
+	struct nr_runner eval;
+	struct nr_loader *loader;
+	struct nr_recorder *recorder;
+	struct nr_progress_state state;
+	int32_t *rank;
+};
+
+/* Opens data, model, plans (setup.c). */
+int nr_trainer_setup(struct nr_trainer *, struct nr_error *);
+/* What the run is, for people. */
+char *nr_trainer_describe(const struct nr_trainer *);
+/* "OUT/name" in the arena. */
+const char *nr_trainer_path(const struct nr_trainer *, const char *name);
+
+#endif

@@ -1,0 +1,135 @@
+/* Trained models: our checkpoints, which say what they are, and public ones, whose model must be named. */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/json.h"
+#include "base/mem.h"
+#include "norma/nn.h"
+#include "norma/safetensors.h"
+#include "norma/trainer.h"
+
+static int out_of_memory(const char *path, struct nr_error *err)
+{
+	return nr_fail(err, NR_EMEMORY, "cannot load", path, "out of memory");
+}
+
+static int read_classes(struct nr_weights *w, const char *text, const char *path, struct nr_error *err)
+{
+	json_t *list = nr_json_parse(text, strlen(text), path, err);
+	const size_t n = json_array_size(list);
+	w->class_name = list ? nr_arena_alloc(w->arena, (n + 1) * sizeof *w->class_name) : NULL;
+	for (size_t i = 0; w->class_name && i < n; i++) {
+		const char *name = json_string_value(json_array_get(list, i));
+		w->class_name[i] = nr_arena_strdup(w->arena, name ? name : "?");
+	}
+	json_decref(list);
+	return list ? NR_OK : (int)err->code;
+}
+
+/* What our own files say of themselves. */
+static int read_meta(struct nr_weights *w, const char *path, const char **model, const char **norms, struct nr_error *err)
+{
+	struct nr_st_file *f;
+	if (nr_st_open(&f, path, err)) return err->code;
+	const char *text = nr_st_metadata(f, "norma.classes");
+	const char *of_model = nr_st_metadata(f, "norma.model"), *of_norms = nr_st_metadata(f, "norma.norms");
+	int code = text ? read_classes(w, text, path, err) : NR_OK;
+	if (!*model && of_model) *model = nr_arena_strdup(w->arena, of_model);
+	if (!*norms && of_norms) *norms = nr_arena_strdup(w->arena, of_norms);
+	if ((text = nr_st_metadata(f, "norma.mean"))) sscanf(text, "%lf %lf %lf", &w->mean[0], &w->mean[1], &w->mean[2]);
+	if ((text = nr_st_metadata(f, "norma.std"))) sscanf(text, "%lf %lf %lf", &w->std[0], &w->std[1], &w->std[2]);
+	if ((text = nr_st_metadata(f, "norma.data"))) w->data = nr_arena_strdup(w->arena, text);
+	if ((text = nr_st_metadata(f, "norma.state"))) {
+		json_t *state = nr_json_parse(text, strlen(text), path, NULL);
+		w->step = json_integer_value(json_object_get(state, "step"));
+		json_decref(state);
+	}
+	text = nr_st_metadata(f, "norma.normalize");
+	w->normalize = text && *text == '1';
+	if (!code && !*model) {
+		nr_fail(err, NR_EUSAGE, "cannot load", path, "the file does not say which model it is");
+		code = nr_hint(err, "name it: --model vit_tiny_patch16_224");
+	}
+	nr_st_close(f);
+	return code;
+}
+
+/* Records the model once, so that the store knows its entries. */
+static int name_entries(struct nr_weights *w, const char *path, struct nr_error *err)
+{
+	struct nr_runner r;
+	if (nr_runner_open(&r, w, 1, err)) return err->code;
+	nr_runner_close(&r);
+	return nr_store_count(w->store) ? NR_OK : out_of_memory(path, err);
+}
+
+int nr_weights_open(struct nr_weights **out, const char *path, const char *model, const char *norms, const char *resample, bool partial,
+	struct nr_error *err)
+{
+	struct nr_arena *arena = nr_arena_make();
+	struct nr_weights *w = arena ? nr_arena_alloc(arena, sizeof *w) : NULL;
+	*out = NULL;
+	if (!w) {
+		nr_arena_free(arena);
+		return out_of_memory(path, err);
+	}
+	w->arena = arena;
+	int code = read_meta(w, path, &model, &norms, err);
+	if (!code) code = nr_model_parse(&w->model, model, arena, err);
+	w->norms = norms ? nr_arena_strdup(arena, norms) : "";
+	if (!code) code = nr_store_make(&w->store, 0, err);
+	if (!code) code = name_entries(w, path, err);
+	struct nr_import how = { .resample = resample, .partial = partial };
+	const int64_t class_token = nr_model_int(&w->model, "class_token"), class_at = nr_model_int(&w->model, "class_at");
+	how.special = class_token > 0 && class_at <= 0;
+	if (!code) code = nr_model_import(w->store, w->model.of, path, &how, err);
+	w->naming = how.used;
+	w->kept = how.kept;
+	if (code) nr_weights_close(w);
+	else *out = w;
+	return code;
+}
+
+void nr_weights_close(struct nr_weights *w)
+{
+	if (!w) return;
+	nr_store_free(w->store);
+	nr_arena_free(w->arena);
+}
+
+/* ---- running --------------------------------------------------------------------------------------------------------------- */
+
+int nr_runner_open(struct nr_runner *r, const struct nr_weights *w, int64_t batch, struct nr_error *err)
+{
+	*r = (struct nr_runner){ .net = nr_net_make(w->store), .batch = batch, .channels = nr_model_int(&w->model, "channels"),
+		.size = nr_model_int(&w->model, "image"), .classes = nr_model_int(&w->model, "classes") };
+	if (!r->net) return nr_fail(err, NR_EMEMORY, "cannot record the model", w->model.text, "out of memory");
+	const struct nr_model *m = w->model.of;
+	int code = nr_norms_use(r->net, w->norms, &m->norms, err);
+	if (!code) {
+		r->image = nr_input(r->net, "image", NR_REAL, 4, batch, r->channels, r->size, r->size);
+		r->tokens = nr_tap(r->net, "tokens", m->encode(r->net, m->embed(r->net, r->image, w->model.conf), w->model.conf));
+		r->pooled = nr_tap(r->net, "pooled", m->pool(r->net, r->tokens, w->model.conf));
+		r->logits = nr_linear(r->net, "head", r->pooled, r->classes);
+		code = nr_norms_done(r->net, err);
+	}
+	if (!code) code = nr_plan_make(&r->plan, r->net, r->logits, 0, err);
+	if (code) nr_runner_close(r);
+	else r->width = nr_cols(r->pooled);
+	return code;
+}
+
+void nr_runner_run(struct nr_runner *r, const float *image, enum nr_stats stats)
+{
+	const struct nr_exec ex = { .train = stats == NR_STATS_BATCH };
+	real *to = nr_plan_data(r->plan, r->image);
+	for (int64_t i = 0; i < nr_len(r->image); i++) to[i] = image[i];
+	nr_plan_run(r->plan, &ex, NR_RUN_FORWARD);
+}
+
+void nr_runner_close(struct nr_runner *r)
+{
+	nr_plan_free(r->plan);
+	nr_net_free(r->net);
+	*r = (struct nr_runner){ 0 };
+}
