@@ -1,18 +1,18 @@
 /* ViT at 224 px as timm builds it: Dosovitskiy et al. arXiv:2010.11929, eq. 1 to 4. The class token feeds the head. */
 #include "bench.h"
+#include "norma/model.h"
 #include "norma/nn.h"
-#include "norma/norm.h"
 
 static nr_t *vit_logits(struct nr_net *n, const struct bench_size *s, struct bench_inputs *in)
 {
-	const int64_t tokens = bench_patches(s) + 1;
+	struct nr_model_spec model;
+	struct nr_error err = { 0 };
+	char text[256];
+	snprintf(text, sizeof text, "vit:image=%lld,channels=%lld,patch=%lld,dim=%lld,depth=%lld,heads=%lld,classes=%lld", (long long)s->image,
+		(long long)s->channels, (long long)s->patch, (long long)s->dim, (long long)s->depth, (long long)s->heads, (long long)s->classes);
+	if (nr_model_parse(&model, text, nr_net_arena(n), &err)) return nr_net_fail(n, err.code, text, "%s", err.detail);
 	in->image = nr_input(n, "image", NR_REAL, 4, s->batch, s->channels, s->image, s->image);
-	nr_t *x = nr_norm(n, "patch.in", nr_patches(n, in->image, s->patch, NR_PATCH_CHANNEL_ROW_COL));
-	x = nr_norm(n, "patch.out", nr_patch_linear(n, "patch_embed.proj", x, s->patch, s->dim));
-	x = nr_prepend(n, nr_param(n, "cls_token", NR_TRUNC_02, 3, (int64_t)1, (int64_t)1, s->dim), x);
-	x = nr_add_table(n, x, nr_param(n, "pos_embed", NR_TRUNC_02, 3, (int64_t)1, tokens, s->dim));
-	x = bench_blocks(n, nr_norm(n, "patch.pos", x), s->depth, s->heads);
-	return nr_linear(n, "head", nr_reshape(n, nr_span(n, x, 0, 1), 2, s->batch, s->dim), s->classes);
+	return nr_model_logits(n, &model, in->image);
 }
 
 static nr_t *vit_loss(struct nr_net *n, const struct bench_size *s, struct bench_inputs *in)

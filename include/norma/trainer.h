@@ -86,6 +86,9 @@ struct nr_weights {                         /* a model with its values: from one
  * may be missing, e.g. the head for another number of classes. */
 NR_API int nr_weights_open(struct nr_weights **, const char *path, const char *model, const char *norms, const char *resample,
 	bool partial, struct nr_error *);
+/* The same with all that an import can be told; *how also says what came of it. */
+NR_API int nr_weights_import(struct nr_weights **, const char *path, const char *model, const char *norms, struct nr_import *how,
+	struct nr_error *);
 NR_API void nr_weights_close(struct nr_weights *);
 
 enum nr_stats { NR_STATS_RUNNING, NR_STATS_BATCH };

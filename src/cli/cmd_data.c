@@ -10,7 +10,8 @@
 
 static const char *const split_names[] = { "train", "val", "test", "extra", NULL };
 static const struct nr_option options[] = {
-	{ .name = "root", .type = NR_TSTRING, .offset = offsetof(struct data, root), .size = sizeof(char *), .text = "", .metavar = "DIR",
+	{ .name = "root", .type = NR_TSTRING, .offset = offsetof(struct data, root), .size = sizeof(char *),
+		.text = "", .metavar = "DIR",
 	  .help = "folder of the data sets; default $NORMA_DATA, or ~/.cache/norma/data" },
 	NR_OPT_STRING(struct data, from, "", "get: official, debian or npm; default: the first that works"),
 	NR_OPT_STRING(struct data, mirror, "", "get: another address that has the official files"),
@@ -19,7 +20,8 @@ static const struct nr_option options[] = {
 	NR_OPT_BOOL(struct data, keep, "0", "get: keep the archives after unpacking"),
 	NR_OPT_BOOL(struct data, all, "0", "check: also decode every picture"),
 	NR_OPT_ENUM(struct data, split, "train", split_names, "info, show: which split"),
-	{ .name = "output", .type = NR_TSTRING, .offset = offsetof(struct data, output), .size = sizeof(char *), .text = "", .metavar = "FILE",
+	{ .name = "output", .type = NR_TSTRING, .offset = offsetof(struct data, output), .size = sizeof(char *),
+		.text = "", .metavar = "FILE",
 	  .help = "show: the PNG to write", .letter = 'o' },
 	NR_OPT_INT(struct data, count, 64, 1, 10000, "show: how many pictures"),
 	NR_OPT_INT(struct data, cell, 0, 0, 1024, "show: pixels of a picture's side; 0: by their size"),
@@ -35,7 +37,8 @@ static void words(struct nr_str *s)
 	for (const struct nr_dataset *const *d = nr_datasets(); *d; d++) nr_str_printf(s, "%s\n", (*d)->name);
 }
 
-/* ---- list ------------------------------------------------------------------------------------------------------------- */
+/* ---- list
+ * ------------------------------------------------------------------------------------------------------------- */
 
 static const char *state_of(struct cli *c, const struct nr_dataset *d, const char *root, const char **dir)
 {
@@ -71,8 +74,10 @@ static int list(struct cli *c, const struct data *o, const char *root)
 		const struct nr_dataset *d = *p;
 		const char *dir, *state = state_of(c, d, root, &dir);
 		if (o->json) {
-			nr_json_line(stdout, json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:s?}", "name", d->name, "title", d->title, "contents",
-				d->facts, "from", origins(c, d), "licence", d->licence, "cite", d->cite, "state", state, "dir", dir), c->err);
+			nr_json_line(stdout, json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:s?}", "name",
+				d->name, "title", d->title, "contents",
+				d->facts, "from", origins(c, d), "licence", d->licence, "cite", d->cite,
+					"state", state, "dir", dir), c->err);
 			continue;
 		}
 		nr_table_cell(t, "%s", d->name);
@@ -88,7 +93,8 @@ static int list(struct cli *c, const struct data *o, const char *root)
 	return c->err->code;
 }
 
-/* ---- get -------------------------------------------------------------------------------------------------------------- */
+/* ---- get
+ * -------------------------------------------------------------------------------------------------------------- */
 
 /* A bar for each file, in MB; another file, another bar. */
 struct bars { struct nr_progress bar; char name[128]; int64_t total; bool open; };
@@ -113,19 +119,22 @@ static int get(struct cli *c, const struct data *o, const char *name, const char
 	const struct nr_dataset *d = nr_dataset_find(name, c->err);
 	if (!d) return c->err->code;
 	struct bars bars = { .open = false };
-	const struct nr_get g = { .of = d, .root = root, .from = *o->from ? o->from : NULL, .base = *o->mirror ? o->mirror : NULL,
+	const struct nr_get g = { .of = d, .root = root, .from = *o->from ? o->from : NULL, .base = *o->mirror ?
+		o->mirror : NULL,
 		.optional = o->optional, .force = o->force, .keep = o->keep, .watch = { draw, &bars } };
 	const char *dir = NULL;
 	bool did = false;
 	const int e = nr_dataset_get(&g, &dir, &did, c->arena, c->err);
 	if (bars.open) nr_progress_release(&bars.bar);
 	if (e) return e;
-	if (o->json) return nr_json_line(stdout, json_pack("{s:s, s:s, s:b}", "name", d->name, "dir", dir, "fetched", did), c->err);
+	if (o->json) return nr_json_line(stdout, json_pack("{s:s, s:s, s:b}", "name", d->name, "dir", dir,
+		"fetched", did), c->err);
 	printf(did ? "%s: fetched and checked, in '%s'\n" : "%s: already complete in '%s'\n", d->name, dir);
 	return NR_OK;
 }
 
-/* ---- check ------------------------------------------------------------------------------------------------------------ */
+/* ---- check
+ * ------------------------------------------------------------------------------------------------------------ */
 
 static const char *verdict(const struct nr_data_file *f, const struct nr_file_report *r)
 {
@@ -154,7 +163,8 @@ static int check_files(struct cli *c, const struct data *o, const struct nr_data
 		if (nr_data_file_check(f, dir, true, &r, c->err)) break;
 		*wrong += !good(f, &r);
 		if (o->json)
-			nr_json_line(stdout, json_pack("{s:s, s:b, s:I, s:s, s:s?, s:s}", "file", f->path, "gz", r.gz, "bytes", (json_int_t)r.bytes,
+			nr_json_line(stdout, json_pack("{s:s, s:b, s:I, s:s, s:s?, s:s}", "file", f->path, "gz",
+				r.gz, "bytes", (json_int_t)r.bytes,
 				"md5", r.md5, "official_md5", f->md5, "verdict", verdict(f, &r)), c->err);
 		nr_table_cell(t, "%s%s", f->path, r.gz ? ".gz" : "");
 		nr_table_cell(t, "%lld", (long long)r.bytes);
@@ -174,7 +184,8 @@ static int decode_all(struct cli *c, const struct nr_source *s)
 	for (enum nr_split i = NR_TRAIN; i < NR_SPLITS && !c->err->code; i++) {
 		struct nr_progress bar;
 		nr_progress_init(&bar, stderr, nr_split_name(i), s->count[i], 0);
-		for (int64_t k = 0; k < s->count[i] && !nr_source_get(s, i, k, &p, NULL, c->err); k++) nr_progress_update(&bar, k + 1, NULL);
+		for (int64_t k = 0; k < s->count[i] && !nr_source_get(s, i, k, &p, NULL,
+			c->err); k++) nr_progress_update(&bar, k + 1, NULL);
 		nr_progress_release(&bar);
 	}
 	nr_picture_release(&p);
@@ -191,20 +202,24 @@ static int check(struct cli *c, const struct data *o, const char *text, const ch
 	if (!e && o->all) e = decode_all(c, s);
 	const int64_t n = s->count[0] + s->count[1] + s->count[2] + s->count[3];
 	if (!e && o->json)
-		e = nr_json_line(stdout, json_pack("{s:s, s:s, s:I, s:i, s:b, s:I}", "name", s->of->name, "dir", s->dir, "pictures", (json_int_t)n,
+		e = nr_json_line(stdout, json_pack("{s:s, s:s, s:I, s:i, s:b, s:I}", "name", s->of->name, "dir",
+			s->dir, "pictures", (json_int_t)n,
 			"classes", (int)s->classes, "decoded", o->all, "wrong_files", (json_int_t)wrong), c->err);
 	else if (!e)
-		printf("%s%lld pictures, every label in 0..%d%s\n", s->of->files ? "\n" : "", (long long)n, s->classes - 1,
+		printf("%s%lld pictures, every label in 0..%d%s\n", s->of->files ? "\n" : "", (long long)n,
+			s->classes - 1,
 			o->all ? ", every picture decoded" : "");
 	if (!e && wrong) {
-		nr_fail(c->err, NR_EFORMAT, "not the official set", s->dir, "%lld file%s wrong or missing", (long long)wrong, wrong > 1 ? "s are" : " is");
+		nr_fail(c->err, NR_EFORMAT, "not the official set", s->dir, "%lld file%s wrong or missing",
+			(long long)wrong, wrong > 1 ? "s are" : " is");
 		e = s->of->downloads ? nr_hint(c->err, "norma data get %s --force", s->of->name) : NR_EFORMAT;
 	}
 	nr_source_close(s);
 	return e;
 }
 
-/* ---- the command ------------------------------------------------------------------------------------------------------ */
+/* ---- the command
+ * ------------------------------------------------------------------------------------------------------ */
 
 static int usage(struct cli *c, const char *text)
 {

@@ -20,13 +20,17 @@ static json_t *triple(const double *v, int32_t n)
 	return a;
 }
 
-static int print_json(struct cli *c, const struct nr_source *s, enum nr_split split, const struct nr_measure *m, const int64_t *count)
+static int print_json(struct cli *c, const struct nr_source *s, enum nr_split split, const struct nr_measure *m,
+	const int64_t *count)
 {
-	json_t *r = json_pack("{s:s, s:s, s:s, s:i, s:i, s:s, s:[ii], s:[ii]}", "name", s->of->name, "title", s->of->title, "dir", s->dir,
-		"classes", (int)s->classes, "channels", (int)s->channels, "split", nr_split_name(split), "height", m->h[0], m->h[1], "width",
+	json_t *r = json_pack("{s:s, s:s, s:s, s:i, s:i, s:s, s:[ii], s:[ii]}", "name", s->of->name, "title",
+		s->of->title, "dir", s->dir,
+		"classes", (int)s->classes, "channels", (int)s->channels, "split", nr_split_name(split),
+			"height", m->h[0], m->h[1], "width",
 		m->w[0], m->w[1]);
 	json_t *counts = json_object(), *labels = json_array(), *names = json_array();
-	for (enum nr_split i = NR_TRAIN; i < NR_SPLITS; i++) json_object_set_new(counts, nr_split_name(i), json_integer(s->count[i]));
+	for (enum nr_split i = NR_TRAIN; i < NR_SPLITS; i++) json_object_set_new(counts, nr_split_name(i),
+		json_integer(s->count[i]));
 	for (int32_t i = 0; i < s->classes; i++) {
 		json_array_append_new(labels, json_integer(count[i]));
 		if (s->class_name) json_array_append_new(names, json_string(s->class_name[i]));
@@ -50,7 +54,8 @@ static void histogram(const struct nr_source *s, const int64_t *count, int64_t n
 	}
 	if (none) printf("\n%lld pictures have no label\n", (long long)none);
 	if (s->classes < 1 || most < least) return;
-	printf("\n%sPictures of each class%s: %lld to %lld\n", cli_bold(), cli_plain(), (long long)least, (long long)most);
+	printf("\n%sPictures of each class%s: %lld to %lld\n", cli_bold(), cli_plain(), (long long)least,
+		(long long)most);
 	if (s->classes > MOST) return;
 	struct nr_table *t = nr_table_make();
 	nr_table_column(t, "class", NR_RIGHT);
@@ -81,7 +86,8 @@ static void channels(const char *label, const double *v, int32_t n)
 	printf("\n");
 }
 
-static void print_text(const struct nr_source *s, enum nr_split split, const struct nr_measure *m, const int64_t *count, int64_t none)
+static void print_text(const struct nr_source *s, enum nr_split split, const struct nr_measure *m,
+	const int64_t *count, int64_t none)
 {
 	printf("%s%s%s: %s\n", cli_bold(), s->of->name, cli_plain(), s->of->title);
 	if (*s->of->cite) row("paper"), printf("%s\n", s->of->cite);
@@ -89,7 +95,8 @@ static void print_text(const struct nr_source *s, enum nr_split split, const str
 	row("where"), printf("%s\n", s->dir);
 	row("pictures");
 	for (enum nr_split i = NR_TRAIN, first = 1; i < NR_SPLITS; i++)
-		if (s->count[i]) printf("%s%lld %s", first ? "" : ", ", (long long)s->count[i], nr_split_name(i)), first = 0;
+		if (s->count[i]) printf("%s%lld %s", first ? "" : ", ", (long long)s->count[i],
+			nr_split_name(i)), first = 0;
 	printf("\n");
 	row("classes"), printf("%d\n", s->classes);
 	row("size");
@@ -107,7 +114,8 @@ static void print_text(const struct nr_source *s, enum nr_split split, const str
 	}
 	histogram(s, count, none);
 	for (const struct nr_data_file *f = s->of->files; f && f->path; f++) {
-		if (f == s->of->files) printf("\n%sOfficial files%s (norma data check %s compares them)\n", cli_bold(), cli_plain(), s->of->name);
+		if (f == s->of->files) printf("\n%sOfficial files%s (norma data check %s compares them)\n",
+			cli_bold(), cli_plain(), s->of->name);
 		printf("%-33s%s%s\n", f->md5 ? f->md5 : "-", f->path, f->optional ? " (optional)" : "");
 	}
 }
@@ -121,7 +129,8 @@ int data_info(struct cli *c, const struct data *o, const char *name)
 	struct nr_progress bar;
 	int64_t *count = nr_arena_alloc(c->arena, ((size_t)s->classes + 1) * sizeof *count);
 	int e = count ? NR_OK : nr_fail(c->err, NR_EMEMORY, "cannot read", name, "out of memory");
-	if (!e && !s->count[split]) e = nr_fail(c->err, NR_EVALUE, "nothing to read in", name, "it has no split %s", nr_split_name(split));
+	if (!e && !s->count[split]) e = nr_fail(c->err, NR_EVALUE, "nothing to read in", name,
+		"it has no split %s", nr_split_name(split));
 	if (!e) {
 		nr_progress_init(&bar, stderr, nr_split_name(split), s->count[split], 0);
 		e = nr_source_measure(s, split, &m, tell, &bar, c->err);

@@ -28,7 +28,8 @@ static int64_t quota(const int64_t *count, int64_t classes, int64_t want)
 	}
 }
 
-/* The same number of each class, as far as there are, at random; then ordered by class. count, taken: (classes + 1), the first
+/* The same number of each class, as far as there are, at random; then ordered by class. count, taken: (classes
+ * + 1), the first
  * for pictures without a label. */
 static int64_t choose(const struct nr_source *s, const struct data *o, struct choice *out, int64_t *count, int64_t *taken)
 {
@@ -48,30 +49,36 @@ static int64_t choose(const struct nr_source *s, const struct data *o, struct ch
 }
 
 /* Centred in its cell, at the largest size that fits. */
-static int draw(struct nr_picture *sheet, const struct nr_picture *p, int64_t cell, int64_t at, int64_t columns, struct nr_picture *small,
+static int draw(struct nr_picture *sheet, const struct nr_picture *p, int64_t cell, int64_t at, int64_t columns,
+	struct nr_picture *small,
 	struct nr_resize_scratch *scratch, struct nr_error *err)
 {
 	const int32_t longer = p->h > p->w ? p->h : p->w;
-	int32_t h = (int32_t)(((int64_t)p->h * cell + longer / 2) / longer), w = (int32_t)(((int64_t)p->w * cell + longer / 2) / longer);
+	int32_t h = (int32_t)(((int64_t)p->h * cell + longer / 2) / longer),
+		w = (int32_t)(((int64_t)p->w * cell + longer / 2) / longer);
 	h = h < 1 ? 1 : h;
 	w = w < 1 ? 1 : w;
 	const enum nr_filter filter = cell % longer ? NR_FILTER_BICUBIC : NR_FILTER_NEAREST;
 	if (nr_resize(p, NULL, h, w, filter, small, scratch, err)) return err->code;
-	const int64_t y0 = GAP + (at / columns) * (cell + GAP) + (cell - h) / 2, x0 = GAP + (at % columns) * (cell + GAP) + (cell - w) / 2;
+	const int64_t y0 = GAP + (at / columns) * (cell + GAP) + (cell - h) / 2, x0 = GAP +
+		(at % columns) * (cell + GAP) + (cell - w) / 2;
 	for (int64_t y = 0; y < h; y++)
 		for (int64_t x = 0; x < w; x++)
 			for (int32_t k = 0; k < 3; k++)
-				sheet->pixels[((y0 + y) * sheet->w + x0 + x) * 3 + k] = small->pixels[(y * w + x) * small->channels + (small->channels == 3 ? k : 0)];
+				sheet->pixels[((y0 + y) * sheet->w + x0 + x) * 3 + k] = small->pixels[(y * w +
+					x) * small->channels + (small->channels == 3 ? k : 0)];
 	return NR_OK;
 }
 
 struct augmented { struct nr_augment conf; struct nr_augment_scratch *scratch; float *out; };
 
 /* What the network gets, [-1,1], as bytes again. */
-static int augment(const struct augmented *a, const struct nr_source *s, struct nr_picture *p, const struct data *o, int64_t i, struct nr_error *err)
+static int augment(const struct augmented *a, const struct nr_source *s, struct nr_picture *p,
+	const struct data *o, int64_t i, struct nr_error *err)
 {
 	const int32_t size = (int32_t)a->conf.size, channels = a->conf.channels ? a->conf.channels : s->channels;
-	if (nr_augment_run(&a->conf, s, p, (uint64_t)o->seed, 0, i, a->out, a->scratch, err) || nr_picture_resize(p, size, size, channels, err))
+	if (nr_augment_run(&a->conf, s, p, (uint64_t)o->seed, 0, i, a->out, a->scratch, err) ||
+		nr_picture_resize(p, size, size, channels, err))
 		return err->code;
 	const int64_t plane = (int64_t)size * size;
 	for (int64_t k = 0; k < plane * channels; k++) {
@@ -94,12 +101,14 @@ static int prepare(struct cli *c, const struct data *o, const struct nr_source *
 
 static void report(const struct nr_source *s, const struct choice *pick, int64_t n, int64_t columns, const struct data *o)
 {
-	printf("%s: %lld pictures of %s in '%s', %lld in a row, by class:\n", s->of->name, (long long)n, nr_split_name((enum nr_split)o->split),
+	printf("%s: %lld pictures of %s in '%s', %lld in a row, by class:\n", s->of->name, (long long)n,
+		nr_split_name((enum nr_split)o->split),
 		o->output, (long long)columns);
 	for (int64_t i = 0, first = 0; i < n; i++) {
 		if (i + 1 < n && pick[i + 1].label == pick[i].label) continue;
 		const int32_t label = pick[i].label;
-		printf("  row %lld column %lld: %lld of ", (long long)(first / columns + 1), (long long)(first % columns + 1), (long long)(i + 1 - first));
+		printf("  row %lld column %lld: %lld of ", (long long)(first / columns + 1),
+			(long long)(first % columns + 1), (long long)(i + 1 - first));
 		if (label < 0) printf("no label\n");
 		else if (s->class_name) printf("%d %s\n", label, s->class_name[label]);
 		else printf("class %d\n", label);
@@ -107,7 +116,8 @@ static void report(const struct nr_source *s, const struct choice *pick, int64_t
 	}
 }
 
-static int sheet_of(struct cli *c, const struct data *o, const struct nr_source *s, const struct choice *pick, int64_t n, int64_t columns,
+static int sheet_of(struct cli *c, const struct data *o, const struct nr_source *s, const struct choice *pick,
+	int64_t n, int64_t columns,
 	const struct augmented *a)
 {
 	const int64_t side = s->h > s->w ? s->h : s->w, rows = (n + columns - 1) / columns;
@@ -116,7 +126,8 @@ static int sheet_of(struct cli *c, const struct data *o, const struct nr_source 
 	struct nr_picture sheet = { 0 }, p = { 0 }, small = { 0 };
 	struct nr_resize_scratch scratch = { 0 };
 	int e = h <= 65000 && w <= 65000 ? nr_picture_resize(&sheet, (int32_t)h, (int32_t)w, 3, c->err) :
-		nr_fail(c->err, NR_EVALUE, "cannot draw", s->of->name, "a sheet of %lld x %lld pixels is too large", (long long)w, (long long)h);
+		nr_fail(c->err, NR_EVALUE, "cannot draw", s->of->name,
+			"a sheet of %lld x %lld pixels is too large", (long long)w, (long long)h);
 	if (!e) memset(sheet.pixels, 255, (size_t)(h * w * 3));
 	for (int64_t i = 0; i < n && !e; i++) {
 		e = nr_source_get(s, (enum nr_split)o->split, pick[i].i, &p, NULL, c->err);
@@ -131,11 +142,14 @@ static int sheet_of(struct cli *c, const struct data *o, const struct nr_source 
 	return e;
 }
 
-static json_t *record(const struct nr_source *s, const struct data *o, const struct choice *pick, int64_t n, int64_t columns)
+static json_t *record(const struct nr_source *s, const struct data *o, const struct choice *pick, int64_t n,
+	int64_t columns)
 {
 	json_t *list = json_array();
-	for (int64_t i = 0; i < n; i++) json_array_append_new(list, json_pack("[Ii]", (json_int_t)pick[i].i, (int)pick[i].label));
-	return json_pack("{s:s, s:s, s:s, s:I, s:o}", "name", s->of->name, "output", o->output, "split", nr_split_name((enum nr_split)o->split),
+	for (int64_t i = 0; i < n; i++) json_array_append_new(list, json_pack("[Ii]", (json_int_t)pick[i].i,
+		(int)pick[i].label));
+	return json_pack("{s:s, s:s, s:s, s:I, s:o}", "name", s->of->name, "output", o->output, "split",
+		nr_split_name((enum nr_split)o->split),
 		"columns", (json_int_t)columns, "pictures", list);
 }
 
@@ -152,7 +166,8 @@ int data_show(struct cli *c, const struct data *o, const char *name)
 	struct augmented a = { 0 };
 	int e = pick && count ? NR_OK : nr_fail(c->err, NR_EMEMORY, "cannot show", name, "out of memory");
 	if (!e && !s->count[o->split])
-		e = nr_fail(c->err, NR_EVALUE, "nothing to show in", name, "it has no split %s", nr_split_name((enum nr_split)o->split));
+		e = nr_fail(c->err, NR_EVALUE, "nothing to show in", name, "it has no split %s",
+			nr_split_name((enum nr_split)o->split));
 	if (!e && *o->augment) e = prepare(c, o, s, &a);
 	if (!e) {
 		const int64_t n = choose(s, o, pick, count, count + s->classes + 1);

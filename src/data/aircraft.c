@@ -1,5 +1,7 @@
-/* FGVC-Aircraft (arXiv:1306.5151): data/images/ID.jpg with a banner of 20 rows at the bottom; lists of lines "ID CLASS", where the
- * class may hold spaces and slashes; the number of a class is its line in variants.txt, families.txt or manufacturers.txt. */
+/* FGVC-Aircraft (arXiv:1306.5151): data/images/ID.jpg with a banner of 20 rows at the bottom; lists of lines
+ * "ID CLASS", where the
+ * class may hold spaces and slashes; the number of a class is its line in variants.txt, families.txt or
+ * manufacturers.txt. */
 #include <string.h>
 
 #include "base/mem.h"
@@ -31,10 +33,12 @@ static int read_split(struct nr_source *s, const char *level, enum nr_split spli
 	for (int64_t i = 0; i < n; i++) {
 		char *space = strchr(line[i], ' ');
 		if (!space || space - line[i] != 7 || strspn(line[i], "0123456789") != 7)
-			return nr_fail(err, NR_EFORMAT, "cannot read", path, "line %lld: no 7 digits, space, class", (long long)number[i]);
+			return nr_fail(err, NR_EFORMAT, "cannot read", path,
+				"line %lld: no 7 digits, space, class", (long long)number[i]);
 		const int32_t class = find_class(s, space + 1);
 		if (class < 0)
-			return nr_fail(err, NR_EFORMAT, "cannot read", path, "line %lld: no class '%s'", (long long)number[i], space + 1);
+			return nr_fail(err, NR_EFORMAT, "cannot read", path, "line %lld: no class '%s'",
+				(long long)number[i], space + 1);
 		char file[32] = "data/images/";
 		memcpy(file + 12, line[i], 7);
 		memcpy(file + 19, ".jpg", 5);
@@ -59,18 +63,21 @@ static int open_aircraft(struct nr_source *s, const char *dir, const void *conf,
 }
 
 static const struct nr_data_file files[] = {
-	{ .path = "data/variants.txt" }, { .path = "data/images_variant_train.txt" }, { .path = "data/images_variant_val.txt" },
+	{ .path = "data/variants.txt" }, { .path = "data/images_variant_train.txt" },
+		{ .path = "data/images_variant_val.txt" },
 	{ .path = "data/images_variant_test.txt" }, { 0 }
 };
 static const struct nr_download downloads[] = {
 	{ .from = "official", .url = "https://www.robots.ox.ac.uk/~vgg/data/fgvc-aircraft/archives/fgvc-aircraft-2013b.tar.gz",
-	  .file = "fgvc-aircraft-2013b.tar.gz", .md5 = "d4acdd33327262359767eeaa97a4f732", .inside = "fgvc-aircraft-2013b" },
+	  .file = "fgvc-aircraft-2013b.tar.gz", .md5 = "d4acdd33327262359767eeaa97a4f732",
+		.inside = "fgvc-aircraft-2013b" },
 	{ 0 }
 };
 
 const struct nr_dataset nr_dataset_aircraft = {
 	.name = "aircraft", .title = "models of aeroplanes (FGVC)", .cite = "arXiv:1306.5151",
 	.licence = "non-commercial research", .facts = "3334 + 3333 val + 3333 test, JPEG, 100, 70 or 41 classes",
-	.folder = "fgvc-aircraft-2013b", .files = files, .downloads = downloads, .conf_size = sizeof(struct aircraft), .options = options,
+	.folder = "fgvc-aircraft-2013b", .files = files, .downloads = downloads,
+		.conf_size = sizeof(struct aircraft), .options = options,
 	.open = open_aircraft, .get = nr_listed_get, .label = nr_listed_label,
 };

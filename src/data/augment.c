@@ -104,15 +104,16 @@ int nr_augment_check(const struct nr_augment *a, const struct nr_source *s, stru
 	struct scaling k;
 	struct nr_randaugment r;
 	if (a->size < 1 || a->size > SIZE_LIMIT)
-		return nr_fail(err, NR_EVALUE, what, NULL, "size=%lld is not between 1 and %d", (long long)a->size, (int)SIZE_LIMIT);
+		return nr_fail(err, NR_EVALUE, what, NULL, "size=%lld is not between 1 and %d", (long long)a->size,
+			(int)SIZE_LIMIT);
 	if (a->channels != 0 && a->channels != 1 && a->channels != 3)
 		return nr_fail(err, NR_EVALUE, what, NULL, "channels=%d: 0, 1 or 3", (int)a->channels);
 	if ((unsigned)a->crop > NR_CROP_PAD || (unsigned)a->filter > NR_FILTER_LANCZOS)
 		return nr_fail(err, NR_EVALUE, what, NULL, "crop=%d, filter=%d are not known", (int)a->crop, (int)a->filter);
-	if (a->crop == NR_CROP_RANDOM_RESIZED && !(a->scale_min > 0 && a->scale_min <= a->scale_max && a->ratio_min > 0 &&
-						    a->ratio_min <= a->ratio_max))
-		return nr_fail(err, NR_EVALUE, what, NULL, "scale %g to %g, ratio %g to %g: lower ends come first", a->scale_min, a->scale_max,
-			a->ratio_min, a->ratio_max);
+	const bool scales = a->scale_min > 0 && a->scale_min <= a->scale_max, ratios = a->ratio_min > 0 && a->ratio_min <= a->ratio_max;
+	if (a->crop == NR_CROP_RANDOM_RESIZED && !(scales && ratios))
+		return nr_fail(err, NR_EVALUE, what, NULL, "scale %g to %g, ratio %g to %g: lower ends come first", a->scale_min,
+			a->scale_max, a->ratio_min, a->ratio_max);
 	if (a->crop == NR_CROP_CENTER && !(a->crop_share >= 0.1 && a->crop_share <= 1))
 		return nr_fail(err, NR_EVALUE, what, NULL, "crop_share=%g is not between 0.1 and 1", a->crop_share);
 	if (a->randaugment && *a->randaugment) {

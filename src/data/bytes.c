@@ -59,7 +59,8 @@ static bool grow(uint8_t **out, size_t *room, size_t limit)
 	return p;
 }
 
-static int inflate_all(const struct nr_bytes *gz, size_t limit, struct nr_bytes *to, const char *path, struct nr_error *err)
+static int inflate_all(const struct nr_bytes *gz, size_t limit, struct nr_bytes *to, const char *path,
+	struct nr_error *err)
 {
 	z_stream z = { 0 };
 	size_t room = first_room(gz, limit), used = 0, taken = 0;
@@ -86,10 +87,13 @@ static int inflate_all(const struct nr_bytes *gz, size_t limit, struct nr_bytes 
 		} else if (state != Z_OK && state != Z_BUF_ERROR) {
 			e = nr_fail(err, NR_EFORMAT, "cannot read", path, "damaged gzip data after %zu bytes", used);
 		} else if (used == room) {
-			if (room == limit) e = nr_fail(err, NR_ELIMIT, "cannot read", path, "it holds more than %zu bytes", limit);
-			else if (!grow(&out, &room, limit)) e = nr_fail(err, NR_EMEMORY, "cannot read", path, "out of memory");
+			if (room == limit) e = nr_fail(err, NR_ELIMIT, "cannot read", path,
+				"it holds more than %zu bytes", limit);
+			else if (!grow(&out, &room, limit)) e = nr_fail(err, NR_EMEMORY, "cannot read", path,
+				"out of memory");
 		} else if (taken == gz->size) {
-			e = nr_fail(err, NR_EFORMAT, "cannot read", path, "the gzip data end after %zu bytes of contents", used);
+			e = nr_fail(err, NR_EFORMAT, "cannot read", path,
+				"the gzip data end after %zu bytes of contents", used);
 			nr_hint(err, "fetch it again: it is cut off");
 		}
 	}

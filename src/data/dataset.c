@@ -48,7 +48,8 @@ const struct nr_dataset *nr_dataset_find(const char *name, struct nr_error *err)
 	return NULL;
 }
 
-/* ---- where data lie --------------------------------------------------------------------------------------------------- */
+/* ---- where data lie
+ * --------------------------------------------------------------------------------------------------- */
 
 const char *nr_data_root(const char *root, struct nr_arena *arena, struct nr_error *err)
 {
@@ -104,7 +105,8 @@ static int check_packed(const char *path, bool sum, struct nr_file_report *r, st
 	return NR_OK;
 }
 
-int nr_data_file_check(const struct nr_data_file *f, const char *dir, bool sum, struct nr_file_report *r, struct nr_error *err)
+int nr_data_file_check(const struct nr_data_file *f, const char *dir, bool sum, struct nr_file_report *r,
+	struct nr_error *err)
 {
 	*r = (struct nr_file_report){ .state = NR_FILE_RIGHT };
 	struct nr_str path = { 0 };
@@ -139,14 +141,17 @@ static void warn_if_partial(const struct nr_source *s)
 		nr_str_release(&path);
 		if (packed || (there && (!f->bytes || st.st_size == f->bytes)) || (!there && f->optional)) continue;
 		if (there)
-			nr_log_line(NR_LOG_WARNING, "%s in '%s' is not the official set: %s has %lld bytes instead of %lld", s->of->name,
+			nr_log_line(NR_LOG_WARNING,
+				"%s in '%s' is not the official set: %s has %lld bytes instead of %lld", s->of->name,
 				s->dir, f->path, (long long)st.st_size, (long long)f->bytes);
-		else nr_log_line(NR_LOG_WARNING, "%s in '%s' is not the official set: no %s", s->of->name, s->dir, f->path);
+		else nr_log_line(NR_LOG_WARNING, "%s in '%s' is not the official set: no %s", s->of->name,
+			s->dir, f->path);
 		return;
 	}
 }
 
-/* ---- class names ------------------------------------------------------------------------------------------------------ */
+/* ---- class names
+ * ------------------------------------------------------------------------------------------------------ */
 
 int nr_source_classes(struct nr_source *s, const char *const *names, struct nr_error *err)
 {
@@ -180,9 +185,11 @@ int nr_source_classes_read(struct nr_source *s, const char *path, int32_t want, 
 		for (int32_t i = 0; i < n && !e; i++) {
 			name[i] = strsep(&rest, "\n");
 			name[i][strcspn(name[i], "\r")] = 0;
-			if (!*name[i]) e = nr_fail(err, NR_EFORMAT, "cannot read", path, "line %d: no name of a class", i + 1);
+			if (!*name[i]) e = nr_fail(err, NR_EFORMAT, "cannot read", path,
+				"line %d: no name of a class", i + 1);
 		}
-		if (!e && want && n != want) e = nr_fail(err, NR_EFORMAT, "cannot read", path, "%d names instead of %d", n, want);
+		if (!e && want && n != want) e = nr_fail(err, NR_EFORMAT, "cannot read", path,
+			"%d names instead of %d", n, want);
 	}
 	nr_bytes_release(&b);
 	if (e) return e;
@@ -191,11 +198,13 @@ int nr_source_classes_read(struct nr_source *s, const char *path, int32_t want, 
 	return NR_OK;
 }
 
-/* ---- sources ---------------------------------------------------------------------------------------------------------- */
+/* ---- sources
+ * ---------------------------------------------------------------------------------------------------------- */
 
 static int not_there(const struct nr_dataset *d, const char *root, struct nr_error *err)
 {
-	nr_fail(err, NR_EIO, "cannot open", d->name, "no '%s' in '%s' or '%s/%s'", d->files[0].path, root, root, d->folder);
+	nr_fail(err, NR_EIO, "cannot open", d->name, "no '%s' in '%s' or '%s/%s'", d->files[0].path, root, root,
+		d->folder);
 	if (d->downloads) return nr_hint(err, "norma data get %s --root %s", d->name, root);
 	return nr_hint(err, "give its folder as --root, or set NORMA_DATA");
 }
@@ -256,10 +265,12 @@ int32_t nr_source_label(const struct nr_source *s, enum nr_split split, int64_t 
 	return split >= 0 && split < NR_SPLITS && i >= 0 && i < s->count[split] ? s->of->label(s, split, i) : -1;
 }
 
-int nr_source_get(const struct nr_source *s, enum nr_split split, int64_t i, struct nr_picture *p, int32_t *label, struct nr_error *err)
+int nr_source_get(const struct nr_source *s, enum nr_split split, int64_t i, struct nr_picture *p,
+	int32_t *label, struct nr_error *err)
 {
 	if (split < 0 || split >= NR_SPLITS || i < 0 || i >= s->count[split])
-		return nr_fail(err, NR_EVALUE, "cannot read", s->of->name, "no picture %lld in split %s of %lld", (long long)i,
+		return nr_fail(err, NR_EVALUE, "cannot read", s->of->name,
+			"no picture %lld in split %s of %lld", (long long)i,
 			nr_split_name(split), (long long)(split >= 0 && split < NR_SPLITS ? s->count[split] : 0));
 	if (label) *label = s->of->label(s, split, i);
 	return s->of->get(s, split, i, p, err);

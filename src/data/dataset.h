@@ -10,7 +10,8 @@
 
 struct nr_arena;
 
-/* root itself, or $NORMA_DATA, or norma/data in the user's cache folder. In the arena; NULL and an error without a home. */
+/* root itself, or $NORMA_DATA, or norma/data in the user's cache folder. In the arena; NULL and an error
+ * without a home. */
 const char *nr_data_root(const char *root, struct nr_arena *, struct nr_error *);
 /* The folder that holds the first official file of the set: root, root/folder, or one of `also`. NULL: in none of them.
  * Sets without a folder of their own are at the root. */
@@ -25,7 +26,8 @@ struct nr_file_report {
 	bool gz;                            /* only path.gz was there */
 };
 /* sum: also computes the checksum. Fails only if a file that is there cannot be read. */
-int nr_data_file_check(const struct nr_data_file *, const char *dir, bool sum, struct nr_file_report *, struct nr_error *);
+int nr_data_file_check(const struct nr_data_file *, const char *dir, bool sum, struct nr_file_report *,
+	struct nr_error *);
 
 /* Names for the classes of a source: `names` ends with NULL and is not copied. */
 int nr_source_classes(struct nr_source *, const char *const *names, struct nr_error *);

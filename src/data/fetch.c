@@ -95,7 +95,8 @@ static bool restart(struct transfer *t)
 static bool passing(CURLcode code, long status)
 {
 	if (code == CURLE_HTTP_RETURNED_ERROR) return status == 408 || status == 429 || status >= 500;
-	return code == CURLE_PARTIAL_FILE || code == CURLE_RECV_ERROR || code == CURLE_SEND_ERROR || code == CURLE_GOT_NOTHING ||
+	return code == CURLE_PARTIAL_FILE || code == CURLE_RECV_ERROR || code == CURLE_SEND_ERROR ||
+		code == CURLE_GOT_NOTHING ||
 		code == CURLE_OPERATION_TIMEDOUT || code == CURLE_HTTP2_STREAM || code == CURLE_HTTP2;
 }
 
@@ -106,16 +107,19 @@ static int explain(const struct transfer *t, CURLcode code, long status, const c
 		nr_fail(err, NR_EIO, "cannot write", t->part, "%s", strerror(t->number));
 		return t->number == ENOSPC ? nr_hint(err, "free some space: the next try goes on from here") : NR_EIO;
 	}
-	if (t->stopped) return nr_fail(err, NR_EIO, "stopped fetching", f->url, "%lld bytes are kept in '%s'", (long long)t->have, t->part);
+	if (t->stopped) return nr_fail(err, NR_EIO, "stopped fetching", f->url, "%lld bytes are kept in '%s'",
+		(long long)t->have, t->part);
 	if (t->too_much)
-		return nr_fail(err, NR_EFORMAT, "cannot fetch", f->url, "it is longer than the expected %lld bytes", (long long)f->bytes);
+		return nr_fail(err, NR_EFORMAT, "cannot fetch", f->url,
+			"it is longer than the expected %lld bytes", (long long)f->bytes);
 	if (code == CURLE_HTTP_RETURNED_ERROR) {
 		nr_fail(err, NR_EIO, "cannot fetch", f->url, "the server answers %ld", status);
 		return status == 404 ? nr_hint(err, "the file is no longer at this address") : NR_EIO;
 	}
 	nr_fail(err, NR_EIO, "cannot fetch", f->url, "%s", *message ? message : curl_easy_strerror(code));
 	if (t->have) return nr_hint(err, "run it again: it goes on from byte %lld", (long long)t->have);
-	return code == CURLE_COULDNT_RESOLVE_HOST || code == CURLE_COULDNT_CONNECT ? nr_hint(err, "is there a network?") : NR_EIO;
+	return code == CURLE_COULDNT_RESOLVE_HOST || code == CURLE_COULDNT_CONNECT ? nr_hint(err,
+		"is there a network?") : NR_EIO;
 }
 
 static void nap(double seconds)
@@ -139,7 +143,8 @@ static int receive(struct transfer *t, struct nr_error *err)
 		curl_easy_getinfo(t->curl, CURLINFO_RESPONSE_CODE, &status);
 		if (code == CURLE_OK) return NR_OK;
 		/* No ranges at this server, or none of this file beyond what is here: from the start, once. */
-		const bool no_range = before > 0 && (code == CURLE_RANGE_ERROR || code == CURLE_BAD_DOWNLOAD_RESUME || status == 416);
+		const bool no_range = before > 0 && (code == CURLE_RANGE_ERROR ||
+			code == CURLE_BAD_DOWNLOAD_RESUME || status == 416);
 		const bool other = before > 0 && t->too_much;
 		if (no_range || other) {
 			if (!restart(t)) t->number = errno;
@@ -157,7 +162,8 @@ static int verify(const struct nr_fetch *f, const char *path, struct nr_error *e
 	struct stat st;
 	if (stat(path, &st)) return nr_fail(err, NR_EIO, "cannot read", path, "%s", strerror(errno));
 	if (f->bytes && st.st_size != f->bytes)
-		return nr_fail(err, NR_EFORMAT, "cannot use", f->url, "it has %lld bytes instead of %lld", (long long)st.st_size,
+		return nr_fail(err, NR_EFORMAT, "cannot use", f->url, "it has %lld bytes instead of %lld",
+			(long long)st.st_size,
 			(long long)f->bytes);
 	return nr_checksum_expect(path, f->md5, f->sha256, err);
 }
@@ -172,7 +178,8 @@ static int fetch_part(const struct nr_fetch *f, const char *part, bool *resumed,
 	*resumed = t.have > 0;
 	int e = NR_OK;
 	if (t.have < 0) e = nr_fail(err, NR_EIO, "cannot write", part, "%s", strerror(errno));
-	if (!e && f->bytes && t.have > f->bytes && !restart(&t)) e = nr_fail(err, NR_EIO, "cannot write", part, "%s", strerror(errno));
+	if (!e && f->bytes && t.have > f->bytes && !restart(&t)) e = nr_fail(err, NR_EIO, "cannot write", part,
+		"%s", strerror(errno));
 	if (!e && !(f->bytes && t.have == f->bytes)) e = receive(&t, err);
 	if (!e && fsync(t.fd)) e = nr_fail(err, NR_EIO, "cannot write", part, "%s", strerror(errno));
 	if (close(t.fd) && !e) e = nr_fail(err, NR_EIO, "cannot write", part, "%s", strerror(errno));
@@ -204,7 +211,8 @@ int nr_fetch(const struct nr_fetch *f, struct nr_error *err)
 	if (!access(f->path, F_OK) && !verify(f, f->path, &(struct nr_error){ 0 })) return NR_OK;
 	struct nr_str part = { 0 };
 	nr_str_printf(&part, "%s.part", f->path);
-	int e = part.failed ? nr_fail(slot, NR_EMEMORY, "cannot fetch", f->url, "out of memory") : fetch(f, part.text, slot);
+	int e = part.failed ? nr_fail(slot, NR_EMEMORY, "cannot fetch", f->url, "out of memory") :
+		fetch(f, part.text, slot);
 	nr_str_release(&part);
 	return e;
 }

@@ -1,6 +1,7 @@
 /* folder: pictures of one's own, a folder for each class. PATH/train/CLASS/..., with val and test beside train where they
  * exist; or PATH/CLASS/..., from which `val` takes a share, chosen by a hash of the file's name, so that a picture stays
- * where it is when others are added. Classes are numbered in the order of their names, as torchvision's ImageFolder does. */
+ * where it is when others are added. Classes are numbered in the order of their names, as torchvision's
+ * ImageFolder does. */
 #include <dirent.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -17,7 +18,8 @@ enum { MAX_DEPTH = 8 };
 struct folder { char *path; double val; };
 static const struct nr_option options[] = {
 	NR_OPT_STRING(struct folder, path, NULL, "folder with train/CLASS/..., or CLASS/..."),
-	NR_OPT_FLOAT(struct folder, val, 0, 0, 0.9, "share of the pictures of PATH/CLASS/... that becomes the split val"), NR_OPT_END
+	NR_OPT_FLOAT(struct folder, val, 0, 0, 0.9,
+		"share of the pictures of PATH/CLASS/... that becomes the split val"), NR_OPT_END
 };
 
 struct names { char **item; size_t count, room; };
@@ -86,7 +88,8 @@ static int add_pictures(struct walk *w, const char *path, const char *inner, int
 		const char *name = nr_arena_printf(w->s->arena, "%s/%s", inner, n.item[i]);
 		if (!full || !name) e = nr_fail(w->err, NR_EMEMORY, "cannot read", path, "out of memory");
 		else if (is_picture(n.item[i]))
-			e = nr_listed_add(w->s, w->val > 0 && hash(name) < w->val ? NR_VAL : w->split, full, w->class, w->err);
+			e = nr_listed_add(w->s, w->val > 0 && hash(name) < w->val ? NR_VAL : w->split, full,
+				w->class, w->err);
 		else if (depth < MAX_DEPTH && is_folder(w->s, full)) e = add_pictures(w, full, name, depth + 1);
 	}
 	free(n.item);
@@ -113,14 +116,16 @@ static int read_split(struct nr_source *s, const char *path, enum nr_split split
 	if (!s->class_name) {
 		s->class_name = nr_arena_alloc(s->arena, (kept + 1) * sizeof *s->class_name);
 		s->classes = (int32_t)kept;
-		if (!s->class_name || kept > 1000000) e = nr_fail(err, NR_EMEMORY, "cannot open", path, "too many classes");
+		if (!s->class_name || kept > 1000000) e = nr_fail(err, NR_EMEMORY, "cannot open", path,
+			"too many classes");
 		else if (kept) memcpy(s->class_name, n.item, kept * sizeof *n.item);
 	}
 	for (size_t i = 0; i < kept && !e; i++) {
 		struct walk w = { s, split, val, find_class(s, n.item[i]), err };
 		const char *inner = nr_arena_printf(s->arena, "%s/%s", path, n.item[i]);
 		if (w.class < 0) e = nr_fail(err, NR_EFORMAT, "cannot use", inner, "train has no class '%s'", n.item[i]);
-		else e = inner ? add_pictures(&w, inner, n.item[i], 0) : nr_fail(err, NR_EMEMORY, "cannot open", path, "out of memory");
+		else e = inner ? add_pictures(&w, inner, n.item[i], 0) : nr_fail(err, NR_EMEMORY, "cannot open",
+			path, "out of memory");
 	}
 	free(n.item);
 	return e;
@@ -136,7 +141,8 @@ static int open_folder(struct nr_source *s, const char *dir, const void *conf, s
 	if (!s->dir || !nr_listed_make(s, err)) return nr_fail(err, NR_EMEMORY, "cannot open", o->path, "out of memory");
 	const bool splits = is_folder(s, "train");
 	if (splits && o->val > 0 && is_folder(s, "val"))
-		return nr_fail(err, NR_EVALUE, "cannot divide", s->dir, "it has a folder 'val' already: leave the option val out");
+		return nr_fail(err, NR_EVALUE, "cannot divide", s->dir,
+			"it has a folder 'val' already: leave the option val out");
 	if (read_split(s, splits ? "train" : ".", NR_TRAIN, o->val, err)) return err->code;
 	if (splits && is_folder(s, "val") && read_split(s, "val", NR_VAL, 0, err)) return err->code;
 	if (splits && is_folder(s, "test") && read_split(s, "test", NR_TEST, 0, err)) return err->code;
@@ -149,6 +155,7 @@ static int open_folder(struct nr_source *s, const char *dir, const void *conf, s
 
 const struct nr_dataset nr_dataset_folder = {
 	.name = "folder", .title = "own, a folder for each class", .cite = "", .licence = "yours",
-	.facts = "PATH/train/CLASS/*.jpg or PATH/CLASS/*.jpg, also PNG", .conf_size = sizeof(struct folder), .options = options,
+	.facts = "PATH/train/CLASS/*.jpg or PATH/CLASS/*.jpg, also PNG", .conf_size = sizeof(struct folder),
+		.options = options,
 	.open = open_folder, .get = nr_listed_get, .label = nr_listed_label,
 };

@@ -22,7 +22,8 @@ struct work {
 	struct nr_error *err;
 };
 
-bool nr_dataset_complete(const struct nr_dataset *d, const char *dir, bool optional, const char **wrong, struct nr_arena *arena)
+bool nr_dataset_complete(const struct nr_dataset *d, const char *dir, bool optional, const char **wrong,
+	struct nr_arena *arena)
 {
 	for (const struct nr_data_file *f = d->files; f && f->path; f++) {
 		struct nr_file_report r;
@@ -32,7 +33,8 @@ bool nr_dataset_complete(const struct nr_dataset *d, const char *dir, bool optio
 		if (!e && r.state == NR_FILE_RIGHT) continue;
 		if (e) *wrong = nr_arena_strdup(arena, err.detail);
 		else if (r.state == NR_FILE_MISSING) *wrong = nr_arena_printf(arena, "no %s", f->path);
-		else *wrong = nr_arena_printf(arena, "%s has %lld bytes instead of %lld", f->path, (long long)r.bytes, (long long)f->bytes);
+		else *wrong = nr_arena_printf(arena, "%s has %lld bytes instead of %lld", f->path,
+			(long long)r.bytes, (long long)f->bytes);
 		if (!*wrong) *wrong = "out of memory";
 		return false;
 	}
@@ -50,9 +52,11 @@ static int make_folders(struct work *w, const char *path)
 			mkdir(copy, 0777);
 			*s = '/';
 		}
-	if (mkdir(copy, 0777) && errno != EEXIST) return nr_fail(w->err, NR_EIO, "cannot make", path, "%s", strerror(errno));
+	if (mkdir(copy, 0777) && errno != EEXIST) return nr_fail(w->err, NR_EIO, "cannot make", path, "%s",
+		strerror(errno));
 	struct stat st;
-	if (stat(copy, &st) || !S_ISDIR(st.st_mode)) return nr_fail(w->err, NR_EIO, "cannot make", path, "a file is in the way");
+	if (stat(copy, &st) || !S_ISDIR(st.st_mode)) return nr_fail(w->err, NR_EIO, "cannot make", path,
+		"a file is in the way");
 	return NR_OK;
 }
 
@@ -68,7 +72,8 @@ static int fetch_one(struct work *w, const struct nr_download *d)
 	const char *path = nr_arena_printf(w->arena, "%s/%s", w->dir, d->file);
 	if (!path) return nr_fail(w->err, NR_EMEMORY, "cannot fetch", d->url, "out of memory");
 	if (!nr_package_is(d->url))
-		return nr_fetch(&(struct nr_fetch){ .url = mirror(w, d->url), .path = path, .md5 = d->md5, .sha256 = d->sha256,
+		return nr_fetch(&(struct nr_fetch){ .url = mirror(w, d->url), .path = path, .md5 = d->md5,
+			.sha256 = d->sha256,
 			.bytes = d->bytes, .watch = w->o->watch }, w->err);
 	if (d->sha256 && !access(path, F_OK) && !nr_checksum_expect(path, d->md5, d->sha256, NULL)) return NR_OK;
 	if (nr_package_fetch(d->url, w->dir, d->file, w->err)) return w->err->code;
@@ -79,11 +84,13 @@ static int fetch_one(struct work *w, const struct nr_download *d)
 
 static int place(struct work *w, const struct nr_download *d)
 {
-	const char *path = nr_arena_printf(w->arena, "%s/%s", w->dir, d->file), *to = nr_arena_printf(w->arena, "%s/%s", w->out, d->file);
+	const char *path = nr_arena_printf(w->arena, "%s/%s", w->dir, d->file), *to = nr_arena_printf(w->arena,
+		"%s/%s", w->out, d->file);
 	if (!path || !to) return nr_fail(w->err, NR_EMEMORY, "cannot unpack", d->file, "out of memory");
 	if (!d->inside) {
 		/* a hard link, so that a failure further on does not lose the download */
-		if (link(path, to) && rename(path, to)) return nr_fail(w->err, NR_EIO, "cannot write", to, "%s", strerror(errno));
+		if (link(path, to) && rename(path, to)) return nr_fail(w->err, NR_EIO, "cannot write", to, "%s",
+			strerror(errno));
 		return NR_OK;
 	}
 	const struct nr_unpack u = { .archive = path, .into = w->out, .inside = d->inside, .watch = w->o->watch };
@@ -98,7 +105,8 @@ static int verify(struct work *w)
 		struct nr_file_report r;
 		if (nr_data_file_check(f, w->out, f->md5, &r, w->err)) return w->err->code;
 		if (r.state == NR_FILE_RIGHT || (r.state == NR_FILE_MISSING && f->optional && !w->o->optional)) continue;
-		const char *what = r.state == NR_FILE_MISSING ? "is missing" : r.state == NR_FILE_SIZE ? "has the wrong size" : "has the wrong md5";
+		const char *what = r.state == NR_FILE_MISSING ? "is missing" : r.state == NR_FILE_SIZE ?
+			"has the wrong size" : "has the wrong md5";
 		return nr_fail(w->err, NR_EFORMAT, "cannot use the download of", w->o->of->name, "%s %s", f->path, what);
 	}
 	return NR_OK;
@@ -151,7 +159,8 @@ static int unknown_from(const struct nr_get *o, struct nr_error *err)
 	struct nr_near near = { .word = o->from };
 	struct nr_str all = { 0 };
 	for (const struct nr_download *d = o->of->downloads; d->url; d++)
-		if (first_of(o->of->downloads, d)) nr_near_try(&near, d->from), nr_str_printf(&all, "%s%s", all.len ? ", " : "", d->from);
+		if (first_of(o->of->downloads, d)) nr_near_try(&near, d->from), nr_str_printf(&all, "%s%s",
+			all.len ? ", " : "", d->from);
 	nr_fail(err, NR_ENAME, "unknown origin", o->from, "%s comes from: %s", o->of->name, nr_str_text(&all));
 	nr_str_release(&all);
 	return near.best ? nr_hint(err, "did you mean '%s'?", near.best) : NR_ENAME;
@@ -161,9 +170,11 @@ static int unknown_from(const struct nr_get *o, struct nr_error *err)
 static int install(struct work *w)
 {
 	const char *old = nr_arena_printf(w->arena, "%s/old", w->dir);
-	if (!old || nr_remove_tree(old, w->err)) return nr_fail(w->err, NR_EMEMORY, "cannot write", w->target, "out of memory");
+	if (!old || nr_remove_tree(old, w->err)) return nr_fail(w->err, NR_EMEMORY, "cannot write", w->target,
+		"out of memory");
 	const bool was = !access(w->target, F_OK);
-	if (was && rename(w->target, old)) return nr_fail(w->err, NR_EIO, "cannot replace", w->target, "%s", strerror(errno));
+	if (was && rename(w->target, old)) return nr_fail(w->err, NR_EIO, "cannot replace", w->target, "%s",
+		strerror(errno));
 	if (!rename(w->out, w->target)) return NR_OK;
 	nr_fail(w->err, NR_EIO, "cannot write", w->target, "%s", strerror(errno));
 	if (was && rename(old, w->target)) nr_hint(w->err, "what was there is now '%s'", old);
@@ -190,7 +201,8 @@ static int get_locked(struct work *w, bool *did)
 static int known_from(const struct nr_get *o, struct nr_error *err)
 {
 	if (!o->of->downloads)
-		return nr_fail(err, NR_EVALUE, "cannot get", o->of->name, "there is nothing to fetch: its option path says where it is");
+		return nr_fail(err, NR_EVALUE, "cannot get", o->of->name,
+			"there is nothing to fetch: its option path says where it is");
 	for (const struct nr_download *d = o->of->downloads; d->url; d++)
 		if (!o->from || !strcmp(o->from, d->from)) return NR_OK;
 	return unknown_from(o, err);
@@ -216,7 +228,8 @@ int nr_dataset_get(const struct nr_get *o, const char **dir, bool *did, struct n
 	if (fd < 0) return nr_fail(w.err, NR_EIO, "cannot open", o->root, "%s", strerror(errno));
 	while (flock(fd, LOCK_EX) && errno == EINTR) continue;
 	if (!make_folders(&w, w.dir)) get_locked(&w, did);
-	if (w.err->code) nr_remove_tree(w.out, NULL), rmdir(w.dir);    /* the latter only if no beginning of a file is kept */
+	if (w.err->code) nr_remove_tree(w.out, NULL),
+		rmdir(w.dir);    /* the latter only if no beginning of a file is kept */
 	close(fd);
 	return w.err->code;
 }

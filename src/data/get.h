@@ -17,8 +17,10 @@ struct nr_get {
 };
 
 /* There, with all (not optional) official files of the right size; else *wrong says what is not right, in the arena. */
-bool nr_dataset_complete(const struct nr_dataset *, const char *dir, bool optional, const char **wrong, struct nr_arena *);
-/* Until all is right, work goes on in ROOT/.get-NAME; archives that were cut off stay there for the next try. Two at a time
+bool nr_dataset_complete(const struct nr_dataset *, const char *dir, bool optional, const char **wrong,
+	struct nr_arena *);
+/* Until all is right, work goes on in ROOT/.get-NAME; archives that were cut off stay there for the next try.
+ * Two at a time
  * wait for each other. *dir: where the set is now, in the arena; *did: whether anything was to be done. */
 int nr_dataset_get(const struct nr_get *, const char **dir, bool *did, struct nr_arena *, struct nr_error *);
 

@@ -25,7 +25,8 @@ int nr_listed_add(struct nr_source *s, enum nr_split split, const char *path, in
 	struct nr_listed *l = nr_listed_make(s, err);
 	if (!l) return NR_EMEMORY;
 	const int64_t n = s->count[split];
-	if (n == INT32_MAX) return nr_fail(err, NR_ELIMIT, "cannot open", s->of->name, "more than %d pictures", INT32_MAX);
+	if (n == INT32_MAX) return nr_fail(err, NR_ELIMIT, "cannot open", s->of->name, "more than %d pictures",
+		INT32_MAX);
 	if (n == l->split[split].room) {
 		const size_t room = n ? 2 * (size_t)n : 1024;
 		const char **paths = nr_arena_alloc(s->arena, room * sizeof *paths);
@@ -73,7 +74,8 @@ int nr_listed_get(const struct nr_source *s, enum nr_split split, int64_t i, str
 	int e = path.failed ? nr_fail(err, NR_EMEMORY, "cannot read", l->split[split].path[i], "out of memory") :
 		nr_picture_read(p, path.text, s->channels, err);
 	if (!e && p->h <= l->cut)
-		e = nr_fail(err, NR_EFORMAT, "cannot use", path.text, "%d rows, of which the lower %d do not belong to it", p->h, l->cut);
+		e = nr_fail(err, NR_EFORMAT, "cannot use", path.text,
+			"%d rows, of which the lower %d do not belong to it", p->h, l->cut);
 	if (!e) p->h -= l->cut;
 	nr_str_release(&path);
 	return e;
@@ -84,7 +86,8 @@ int32_t nr_listed_label(const struct nr_source *s, enum nr_split split, int64_t 
 	return ((const struct nr_listed *)s->own)->split[split].label[i];
 }
 
-int nr_listed_lines(struct nr_source *s, const char *path, char ***line, int64_t **number, int64_t *count, struct nr_error *err)
+int nr_listed_lines(struct nr_source *s, const char *path, char ***line, int64_t **number, int64_t *count,
+	struct nr_error *err)
 {
 	struct nr_bytes b;
 	if (nr_bytes_map(&b, path, err)) return err->code;

@@ -18,7 +18,9 @@ int nr_listed_add(struct nr_source *, enum nr_split, const char *path, int32_t l
 int nr_listed_probe(const struct nr_source *, struct nr_error *);
 int nr_listed_get(const struct nr_source *, enum nr_split, int64_t i, struct nr_picture *, struct nr_error *);
 int32_t nr_listed_label(const struct nr_source *, enum nr_split, int64_t i);
-/* Lines of a text, in the arena: *line ends with NULL; empty lines are left out. number[i]: line i's place in the file. */
-int nr_listed_lines(struct nr_source *, const char *path, char ***line, int64_t **number, int64_t *count, struct nr_error *);
+/* Lines of a text, in the arena: *line ends with NULL; empty lines are left out. number[i]: line i's place in
+ * the file. */
+int nr_listed_lines(struct nr_source *, const char *path, char ***line, int64_t **number, int64_t *count,
+	struct nr_error *);
 
 #endif

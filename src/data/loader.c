@@ -38,8 +38,15 @@ struct nr_loader {
 	pthread_mutex_t lock;
 	pthread_cond_t work, ready;
 	struct slot slot[SLOTS];
-	int threads;
-	struct worker { pthread_t thread; struct nr_loader *of; struct nr_picture picture; struct nr_augment_scratch *scratch; } *worker;
+	int threads;                    /* that run */
+	struct worker *worker;
+};
+
+struct worker {
+	pthread_t thread;
+	struct nr_loader *of;
+	struct nr_picture picture;
+	struct nr_augment_scratch *scratch;
 };
 
 /* ---- one sample ---- */

@@ -8,7 +8,8 @@
 #include <string.h>
 #include <unistd.h>
 
-/* 124 bytes of text and offsets, version 0x0100, and "IM" for little-endian. Checked here: for a version it takes for HDF5,
+/* 124 bytes of text and offsets, version 0x0100, and "IM" for little-endian. Checked here: for a version it
+ * takes for HDF5,
  * or none, the library goes other ways and may write to standard error. */
 static int check_header(const char *path, struct nr_error *err)
 {
@@ -17,10 +18,12 @@ static int check_header(const char *path, struct nr_error *err)
 	if (fd < 0) return nr_fail(err, NR_EIO, "cannot read", path, "%s", strerror(errno));
 	const ssize_t n = read(fd, head, sizeof head);
 	close(fd);
-	if (n != sizeof head) return nr_fail(err, NR_EFORMAT, "cannot read", path, "it is shorter than the 128 bytes of a MAT header");
+	if (n != sizeof head) return nr_fail(err, NR_EFORMAT, "cannot read", path,
+		"it is shorter than the 128 bytes of a MAT header");
 	if (head[124] == 0 && head[125] == 2)
 		return nr_fail(err, NR_EFORMAT, "cannot read", path, "it is MAT v7.3 (HDF5) instead of v5");
-	if (memcmp(head + 124, "\0\1IM", 4)) return nr_fail(err, NR_EFORMAT, "cannot read", path, "it is no little-endian MAT v5 file");
+	if (memcmp(head + 124, "\0\1IM", 4)) return nr_fail(err, NR_EFORMAT, "cannot read", path,
+		"it is no little-endian MAT v5 file");
 	return NR_OK;
 }
 
@@ -44,7 +47,8 @@ static const char *measure(struct nr_mat *m, const matvar_t *v, int64_t max)
 	m->count = 1;
 	for (int i = 0; i < 4; i++) {
 		const size_t d = i < v->rank ? v->dims[i] : 1;
-		if (d > INT32_MAX || __builtin_mul_overflow(m->count, (int64_t)d, &m->count) || m->count > max) return "is too large";
+		if (d > INT32_MAX || __builtin_mul_overflow(m->count, (int64_t)d, &m->count) ||
+			m->count > max) return "is too large";
 		m->dim[i] = (int64_t)d;
 	}
 	return m->count ? NULL : "is empty";

@@ -10,7 +10,8 @@ struct nr_mat { void *var; int rank; int64_t dim[4], count; };    /* dim beyond 
 
 /* A variable of up to four dimensions and up to max numbers, real and full. On failure there is nothing to release. */
 int nr_mat_read(struct nr_mat *, const char *path, const char *name, int64_t max, struct nr_error *);
-double nr_mat_at(const struct nr_mat *, int64_t i);               /* in the order of the file: the first index runs fastest */
+double nr_mat_at(const struct nr_mat *, int64_t i);
+	              /* in the order of the file: the first index runs fastest */
 const uint8_t *nr_mat_bytes(const struct nr_mat *);               /* NULL unless the class is uint8 */
 void nr_mat_release(struct nr_mat *);
 

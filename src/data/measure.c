@@ -29,7 +29,8 @@ static void range(int32_t r[2], int32_t v, bool first)
 	if (first || v > r[1]) r[1] = v;
 }
 
-int nr_source_measure(const struct nr_source *s, enum nr_split split, struct nr_measure *m, bool (*tell)(void *, int64_t done), void *arg,
+int nr_source_measure(const struct nr_source *s, enum nr_split split, struct nr_measure *m, bool (*tell)(void *,
+	int64_t done), void *arg,
 	struct nr_error *err)
 {
 	struct sums sum[3] = { { 0 } };
@@ -43,7 +44,8 @@ int nr_source_measure(const struct nr_source *s, enum nr_split split, struct nr_
 		range(m->w, p.w, i == 0);
 		add(sum, &p);
 		m->pictures++;
-		if (tell && !tell(arg, i + 1)) e = nr_fail(err, NR_EIO, "stopped reading", s->of->name, "after %lld pictures", (long long)i + 1);
+		if (tell && !tell(arg, i + 1)) e = nr_fail(err, NR_EIO, "stopped reading", s->of->name,
+			"after %lld pictures", (long long)i + 1);
 	}
 	for (int k = 0; k < 3; k++) {
 		if (!sum[k].n) continue;

@@ -11,7 +11,8 @@ struct nr_measure {
 };
 
 /* tell may be NULL; it returns false to stop. The sums are whole numbers: the order of pictures does not matter. */
-int nr_source_measure(const struct nr_source *, enum nr_split, struct nr_measure *, bool (*tell)(void *, int64_t done), void *arg,
+int nr_source_measure(const struct nr_source *, enum nr_split, struct nr_measure *, bool (*tell)(void *,
+	int64_t done), void *arg,
 	struct nr_error *);
 /* Pictures of each class (classes); returns how many have none. */
 int64_t nr_source_histogram(const struct nr_source *, enum nr_split, int64_t *count);

@@ -10,8 +10,10 @@
 #include "base/str.h"
 
 static const struct { const char *text; enum nr_st_dtype dtype; } types[] = {
-	{ "|u1", NR_ST_U8 }, { "|i1", NR_ST_I8 }, { "|b1", NR_ST_BOOL }, { "<f4", NR_ST_F32 }, { "<f8", NR_ST_F64 }, { "<f2", NR_ST_F16 },
-	{ "<i8", NR_ST_I64 }, { "<i4", NR_ST_I32 }, { "<i2", NR_ST_I16 }, { "<u8", NR_ST_U64 }, { "<u4", NR_ST_U32 }, { "<u2", NR_ST_U16 },
+	{ "|u1", NR_ST_U8 }, { "|i1", NR_ST_I8 }, { "|b1", NR_ST_BOOL }, { "<f4", NR_ST_F32 },
+		{ "<f8", NR_ST_F64 }, { "<f2", NR_ST_F16 },
+	{ "<i8", NR_ST_I64 }, { "<i4", NR_ST_I32 }, { "<i2", NR_ST_I16 }, { "<u8", NR_ST_U64 },
+		{ "<u4", NR_ST_U32 }, { "<u2", NR_ST_U16 },
 	{ "<u1", NR_ST_U8 }, { "<i1", NR_ST_I8 }, { "<b1", NR_ST_BOOL },
 };
 enum { TYPES = sizeof types / sizeof *types };
@@ -63,7 +65,8 @@ static int read_shape(struct text *t, struct nr_st_tensor *a)
 		blanks(t);
 		if (t->at == t->end || !isdigit((unsigned char)*t->at)) return BAD(t, "shape is no tuple of numbers");
 		for (; t->at < t->end && isdigit((unsigned char)*t->at); t->at++)
-			if (__builtin_mul_overflow(n, 10, &n) || __builtin_add_overflow(n, *t->at - '0', &n)) return BAD(t, "a dimension overflows");
+			if (__builtin_mul_overflow(n, 10, &n) || __builtin_add_overflow(n, *t->at - '0',
+				&n)) return BAD(t, "a dimension overflows");
 		if (t->at < t->end && *t->at == 'L') t->at++;
 		if (a->nd == NR_ST_MAXD) return BAD(t, "more than %d dimensions", NR_ST_MAXD);
 		a->shape[a->nd++] = n;
@@ -93,8 +96,10 @@ static int read_dict(struct text *t, struct nr_st_tensor *a, bool *fortran)
 	if (!take(t, '{')) return BAD(t, "the header is no dictionary");
 	while (!take(t, '}')) {
 		char key[20];
-		if (!quoted(t, key, sizeof key) || !take(t, ':')) return BAD(t, "the header is no dictionary of descr, fortran_order, shape");
-		const unsigned bit = !strcmp(key, "descr") ? 1 : !strcmp(key, "fortran_order") ? 2 : !strcmp(key, "shape") ? 4 : 0;
+		if (!quoted(t, key, sizeof key) || !take(t, ':')) return BAD(t,
+			"the header is no dictionary of descr, fortran_order, shape");
+		const unsigned bit = !strcmp(key, "descr") ? 1 : !strcmp(key, "fortran_order") ? 2 :
+			!strcmp(key, "shape") ? 4 : 0;
 		if (!bit || (seen & bit)) return BAD(t, "key '%s' is unknown or given twice", key);
 		seen |= bit;
 		if (bit == 1 && read_type(t, a)) return NR_EFORMAT;
@@ -116,13 +121,15 @@ int nr_npy_parse(struct nr_st_tensor *a, const void *bytes, size_t size, const c
 	const unsigned char *b = bytes;
 	struct text t = { .name = name, .err = err ? err : &own };
 	*a = (struct nr_st_tensor){ .name = name };
-	if (size < 10 || memcmp(b, "\x93NUMPY", 6)) return BAD(&t, "it is no NPY file: it does not begin with \\x93NUMPY");
+	if (size < 10 || memcmp(b, "\x93NUMPY", 6)) return BAD(&t,
+		"it is no NPY file: it does not begin with \\x93NUMPY");
 	if (b[6] < 1 || b[6] > 3 || b[7]) return BAD(&t, "NPY version %d.%d is not known", b[6], b[7]);
 	const size_t start = b[6] == 1 ? 10 : 12;
 	if (size < start) return BAD(&t, "it ends within the header");
 	const size_t length = b[6] == 1 ? (size_t)b[8] | (size_t)b[9] << 8 :
 		(size_t)b[8] | (size_t)b[9] << 8 | (size_t)b[10] << 16 | (size_t)b[11] << 24;
-	if (length > size - start) return BAD(&t, "the header says %zu bytes, the file has %zu more", length, size - start);
+	if (length > size - start) return BAD(&t, "the header says %zu bytes, the file has %zu more", length,
+		size - start);
 	t.at = (const char *)b + start;
 	t.end = t.at + length;
 	bool fortran = false;
@@ -134,7 +141,8 @@ int nr_npy_parse(struct nr_st_tensor *a, const void *bytes, size_t size, const c
 		return nr_hint(t.err, "save numpy.ascontiguousarray(x)");
 	}
 	if (!nr_st_shape_bytes(a, &a->bytes)) return BAD(&t, "the product of its dimensions overflows");
-	if (a->bytes != size - start - length) return BAD(&t, "%zu bytes of data instead of %zu", size - start - length, a->bytes);
+	if (a->bytes != size - start - length) return BAD(&t, "%zu bytes of data instead of %zu",
+		size - start - length, a->bytes);
 	a->data = b + start + length;
 	return NR_OK;
 }
@@ -160,12 +168,14 @@ int nr_npy_write(const char *path, const struct nr_st_tensor *a, struct nr_error
 	for (int i = 0; i < TYPES && !descr; i++)
 		if (types[i].dtype == a->dtype) descr = types[i].text;
 	size_t bytes;
-	if (!descr) return nr_fail(err, NR_EVALUE, "cannot write", path, "NumPy has no type %s", nr_st_dtype_name(a->dtype));
+	if (!descr) return nr_fail(err, NR_EVALUE, "cannot write", path, "NumPy has no type %s",
+		nr_st_dtype_name(a->dtype));
 	if (!nr_st_shape_bytes(a, &bytes) || bytes != a->bytes)
 		return nr_fail(err, NR_ESHAPE, "cannot write", path, "%zu bytes do not fill the shape", a->bytes);
 	struct nr_str h = { 0 };
 	nr_str_printf(&h, "{'descr': '%s', 'fortran_order': False, 'shape': (", descr);
-	for (int i = 0; i < a->nd; i++) nr_str_printf(&h, "%s%lld%s", i ? ", " : "", (long long)a->shape[i], a->nd == 1 ? "," : "");
+	for (int i = 0; i < a->nd; i++) nr_str_printf(&h, "%s%lld%s", i ? ", " : "", (long long)a->shape[i],
+		a->nd == 1 ? "," : "");
 	nr_str_add(&h, "), }");
 	nr_str_fill(&h, ' ', (64 - (10 + h.len + 1) % 64) % 64);
 	nr_str_add(&h, "\n");

@@ -1,4 +1,5 @@
-/* NPY, the file format of NumPy arrays (numpy.lib.format, versions 1 to 3), and NPZ, a zip of them. Little-endian, C order. An
+/* NPY, the file format of NumPy arrays (numpy.lib.format, versions 1 to 3), and NPZ, a zip of them.
+ * Little-endian, C order. An
  * array is a struct nr_st_tensor, so that nr_st_to_f32 and its sisters convert it. */
 #ifndef NR_NPY_H
 #define NR_NPY_H

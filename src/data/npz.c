@@ -1,4 +1,5 @@
-/* npz: pictures and labels as arrays in an NPZ file. Pictures are bytes (N,h,w), (N,h,w,1 or 3) or (N,1 or 3,h,w), labels whole
+/* npz: pictures and labels as arrays in an NPZ file. Pictures are bytes (N,h,w), (N,h,w,1 or 3) or (N,1 or
+ * 3,h,w), labels whole
  * numbers (N) or (N,1). Without names given, those of common files are tried for each split: x_train, y_train (Keras),
  * train_images, train_labels (MedMNIST), x, y, images, labels. */
 #include <stdlib.h>
@@ -24,10 +25,12 @@ static const struct nr_option options[] = {
 struct arrays { struct nr_raw raw; struct nr_npy x[NR_SPLITS]; };    /* raw first: nr_raw_get sees it */
 
 static const char *const picture_names[NR_SPLITS][6] = {
-	{ "x_train", "train_images", "x", "images", "imgs", NULL }, { "x_val", "val_images", NULL }, { "x_test", "test_images", NULL }, { NULL }
+	{ "x_train", "train_images", "x", "images", "imgs", NULL }, { "x_val", "val_images", NULL }, { "x_test",
+		"test_images", NULL }, { NULL }
 };
 static const char *const label_names[NR_SPLITS][6] = {
-	{ "y_train", "train_labels", "y", "labels", "latents_classes", NULL }, { "y_val", "val_labels", NULL }, { "y_test", "test_labels", NULL },
+	{ "y_train", "train_labels", "y", "labels", "latents_classes", NULL }, { "y_val", "val_labels", NULL },
+		{ "y_test", "test_labels", NULL },
 	{ NULL }
 };
 
@@ -49,7 +52,8 @@ static int no_array(const char *path, const char *what, struct nr_error *err)
 }
 
 /* The first of the names that is there; *found NULL: none. */
-static int read_first(struct nr_npy *n, const char *path, const char *own, const char *const *names, const char **found, struct nr_error *err)
+static int read_first(struct nr_npy *n, const char *path, const char *own, const char *const *names,
+	const char **found, struct nr_error *err)
 {
 	const char *const only[] = { own, NULL };
 	*found = NULL;
@@ -70,15 +74,18 @@ static int set_shape(struct nr_source *s, const struct nr_st_tensor *x, const ch
 	const int64_t *d = x->shape;
 	const bool last = x->nd == 4 && (d[3] == 1 || d[3] == 3), first = x->nd == 4 && !last && (d[1] == 1 || d[1] == 3);
 	if ((x->dtype != NR_ST_U8 && x->dtype != NR_ST_BOOL) || !(x->nd == 3 || last || first)) {
-		nr_fail(err, NR_EFORMAT, "cannot use", name, "it is no array of bytes (N,h,w), (N,h,w,c) or (N,c,h,w) with 1 or 3 channels");
+		nr_fail(err, NR_EFORMAT, "cannot use", name,
+			"it is no array of bytes (N,h,w), (N,h,w,c) or (N,c,h,w) with 1 or 3 channels");
 		return nr_hint(err, "save (255 * x).astype('uint8')");
 	}
 	const int64_t c = last ? d[3] : first ? d[1] : 1, h = d[first ? 2 : 1], w = d[first ? 3 : 2];
 	if (d[0] < 1 || d[0] > INT32_MAX || h < 1 || w < 1 || h > 65535 || w > 65535)
-		return nr_fail(err, NR_EFORMAT, "cannot use", name, "%lld pictures of %lld x %lld", (long long)d[0], (long long)h, (long long)w);
+		return nr_fail(err, NR_EFORMAT, "cannot use", name, "%lld pictures of %lld x %lld",
+			(long long)d[0], (long long)h, (long long)w);
 	const int64_t sk = first ? h * w : 1, sx = first ? 1 : c;
 	if (s->h && (h != s->h || w != s->w || c != s->channels || sk != o->raw.sk || sx != o->raw.sx))
-		return nr_fail(err, NR_EFORMAT, "cannot use", name, "its pictures differ in shape from those of another split");
+		return nr_fail(err, NR_EFORMAT, "cannot use", name,
+			"its pictures differ in shape from those of another split");
 	s->h = (int32_t)h;
 	s->w = (int32_t)w;
 	s->channels = (int32_t)c;
@@ -88,13 +95,15 @@ static int set_shape(struct nr_source *s, const struct nr_st_tensor *x, const ch
 	return NR_OK;
 }
 
-static int read_labels(struct nr_source *s, enum nr_split split, const struct nr_st_tensor *y, const struct npz *c, const char *name,
+static int read_labels(struct nr_source *s, enum nr_split split, const struct nr_st_tensor *y,
+	const struct npz *c, const char *name,
 	struct nr_error *err)
 {
 	struct arrays *o = s->own;
 	const int64_t n = s->count[split], columns = y->nd == 2 ? y->shape[1] : 1, all = nr_st_elements(y);
 	if (y->nd < 1 || y->nd > 2 || y->shape[0] != n || c->column >= columns)
-		return nr_fail(err, NR_EFORMAT, "cannot use", name, "it is no array of %lld labels, or has no column %lld", (long long)n,
+		return nr_fail(err, NR_EFORMAT, "cannot use", name,
+			"it is no array of %lld labels, or has no column %lld", (long long)n,
 			(long long)c->column);
 	int64_t *value = malloc((size_t)all * sizeof *value);
 	int32_t *label = nr_arena_alloc(s->arena, (size_t)n * sizeof *label);
@@ -106,7 +115,8 @@ static int read_labels(struct nr_source *s, enum nr_split split, const struct nr
 	for (int64_t i = 0; i < n && !e; i++) {
 		const int64_t v = value[i * columns + c->column];
 		if (v < 0 || v >= last)
-			e = nr_fail(err, NR_EFORMAT, "cannot use", name, "label %lld of picture %lld is not in 0..%lld", (long long)v, (long long)i,
+			e = nr_fail(err, NR_EFORMAT, "cannot use", name,
+				"label %lld of picture %lld is not in 0..%lld", (long long)v, (long long)i,
 				(long long)last - 1);
 		label[i] = (int32_t)v;
 		if (!e && v >= s->classes) s->classes = (int32_t)v + 1;
@@ -116,12 +126,14 @@ static int read_labels(struct nr_source *s, enum nr_split split, const struct nr
 	return e;
 }
 
-static int read_split(struct nr_source *s, const struct npz *c, const char *path, enum nr_split split, struct nr_error *err)
+static int read_split(struct nr_source *s, const struct npz *c, const char *path, enum nr_split split,
+	struct nr_error *err)
 {
 	struct arrays *o = s->own;
 	const bool train = split == NR_TRAIN;
 	const char *x_name, *y_name;
-	if (read_first(&o->x[split], path, train ? c->images : NULL, picture_names[split], &x_name, err)) return err->code;
+	if (read_first(&o->x[split], path, train ? c->images : NULL, picture_names[split], &x_name,
+		err)) return err->code;
 	if (!x_name) return train ? no_array(path, "pictures", err) : NR_OK;
 	const struct nr_st_tensor *x = &o->x[split].array;
 	if (set_shape(s, x, x_name, err)) return err->code;
@@ -139,7 +151,8 @@ static int open_npz(struct nr_source *s, const char *dir, const void *conf, stru
 {
 	const struct npz *c = conf;
 	struct stat st;
-	const char *path = *c->path == '/' || !stat(c->path, &st) ? c->path : nr_arena_printf(s->arena, "%s/%s", dir, c->path);
+	const char *path = *c->path == '/' || !stat(c->path, &st) ? c->path : nr_arena_printf(s->arena, "%s/%s",
+		dir, c->path);
 	struct arrays *o = s->own = nr_arena_alloc(s->arena, sizeof *o);
 	if (!path || !o) return nr_fail(err, NR_EMEMORY, "cannot open", c->path, "out of memory");
 	s->dir = path;

@@ -42,16 +42,19 @@ int nr_npz_names(const char *path, void (*tell)(void *arg, const char *name), vo
 		const char *name = stem(entry, buf, sizeof buf);
 		if (name) tell(arg, name);
 	}
-	const int e = state == ARCHIVE_EOF ? NR_OK : nr_fail(err, NR_EFORMAT, "cannot read", path, "%s", archive_error_string(a));
+	const int e = state == ARCHIVE_EOF ? NR_OK : nr_fail(err, NR_EFORMAT, "cannot read", path, "%s",
+		archive_error_string(a));
 	archive_read_free(a);
 	return e;
 }
 
 /* The size in the header is only a first guess: memory grows with what really comes. */
-static int read_all(struct archive *a, struct archive_entry *entry, struct nr_bytes *to, const char *path, struct nr_error *err)
+static int read_all(struct archive *a, struct archive_entry *entry, struct nr_bytes *to, const char *path,
+	struct nr_error *err)
 {
 	size_t room = CHUNK, used = 0;
-	if (archive_entry_size_is_set(entry) && archive_entry_size(entry) > 0 && archive_entry_size(entry) < (int64_t)1 << 28)
+	if (archive_entry_size_is_set(entry) && archive_entry_size(entry) > 0 &&
+		archive_entry_size(entry) < (int64_t)1 << 28)
 		room = (size_t)archive_entry_size(entry) + 1;
 	char *data = malloc(room);
 	for (la_ssize_t n = 1; data && n > 0; used += n > 0 ? (size_t)n : 0) {
@@ -66,13 +69,15 @@ static int read_all(struct archive *a, struct archive_entry *entry, struct nr_by
 			return NR_OK;
 		}
 		if (n < 0) {
-			nr_fail(err, NR_EFORMAT, "cannot read", path, "%s: %s", archive_entry_pathname(entry), archive_error_string(a));
+			nr_fail(err, NR_EFORMAT, "cannot read", path, "%s: %s", archive_entry_pathname(entry),
+				archive_error_string(a));
 			free(data);
 			return NR_EFORMAT;
 		}
 	}
 	free(data);
-	return nr_fail(err, NR_EMEMORY, "cannot read", path, "%s does not fit into memory", archive_entry_pathname(entry));
+	return nr_fail(err, NR_EMEMORY, "cannot read", path, "%s does not fit into memory",
+		archive_entry_pathname(entry));
 }
 
 int nr_npz_read(struct nr_npy *n, const char *path, const char *name, bool *there, struct nr_error *err)
@@ -90,7 +95,8 @@ int nr_npz_read(struct nr_npy *n, const char *path, const char *name, bool *ther
 		*there = true;
 		e = read_all(a, entry, &n->file, path, err);
 	}
-	if (!*there && state != ARCHIVE_EOF) e = nr_fail(err, NR_EFORMAT, "cannot read", path, "%s", archive_error_string(a));
+	if (!*there && state != ARCHIVE_EOF) e = nr_fail(err, NR_EFORMAT, "cannot read", path, "%s",
+		archive_error_string(a));
 	archive_read_free(a);
 	if (e || !*there) return e;
 	struct nr_str label = { 0 };

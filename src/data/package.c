@@ -55,16 +55,19 @@ static void last_words(const char *log, char *out, size_t size)
 	FILE *f = fopen(log, "re");
 	while (f && fgets(line, sizeof line, f)) {
 		line[strcspn(line, "\r\n")] = 0;
-		if (*line && !strstr(line, "A complete log") && !strstr(line, "debug-0.log")) memccpy(out, line, 0, size - 1);
+		if (*line && !strstr(line, "A complete log") && !strstr(line, "debug-0.log")) memccpy(out, line,
+			0, size - 1);
 	}
 	if (f) fclose(f);
 }
 
 static int run(const struct kind *k, const char *name, const char *folder, const char *log, struct nr_error *err)
 {
-	char *argv[] = { (char *)(uintptr_t)k->program, (char *)(uintptr_t)k->verb, (char *)(uintptr_t)k->flag, (char *)(uintptr_t)name, NULL };
+	char *argv[] = { (char *)(uintptr_t)k->program, (char *)(uintptr_t)k->verb, (char *)(uintptr_t)k->flag,
+		(char *)(uintptr_t)name, NULL };
 	posix_spawn_file_actions_t act;
-	if (posix_spawn_file_actions_init(&act)) return nr_fail(err, NR_EMEMORY, "cannot start", k->program, "out of memory");
+	if (posix_spawn_file_actions_init(&act)) return nr_fail(err, NR_EMEMORY, "cannot start", k->program,
+		"out of memory");
 	posix_spawn_file_actions_addopen(&act, 0, "/dev/null", O_RDONLY, 0);
 	posix_spawn_file_actions_addopen(&act, 1, log, O_WRONLY | O_CREAT | O_TRUNC, 0666);
 	posix_spawn_file_actions_adddup2(&act, 1, 2);
@@ -78,7 +81,8 @@ static int run(const struct kind *k, const char *name, const char *folder, const
 	if (WIFEXITED(state) && !WEXITSTATUS(state)) return NR_OK;
 	char words[512] = "";
 	last_words(log, words, sizeof words);
-	nr_fail(err, NR_EIO, "cannot fetch package", name, "%s %s failed: %s", k->program, k->verb, *words ? words : "no message");
+	nr_fail(err, NR_EIO, "cannot fetch package", name, "%s %s failed: %s", k->program, k->verb, *words ?
+		words : "no message");
 	return nr_hint(err, "is there a network? apt-get update may help for Debian packages");
 }
 
@@ -89,7 +93,8 @@ static char *product(const struct kind *k, const char *folder, struct nr_arena *
 	char *found = NULL;
 	for (struct dirent *d; dir && (d = readdir(dir));) {
 		const size_t n = strlen(d->d_name), m = strlen(k->end);
-		if (n > m && *d->d_name != '.' && !strcmp(d->d_name + n - m, k->end)) found = nr_arena_printf(arena, "%s/%s", folder, d->d_name);
+		if (n > m && *d->d_name != '.' && !strcmp(d->d_name + n - m,
+			k->end)) found = nr_arena_printf(arena, "%s/%s", folder, d->d_name);
 	}
 	if (dir) closedir(dir);
 	return found;
@@ -108,8 +113,10 @@ static int fetch(const char *url, const char *folder, const char *file, struct n
 {
 	const struct kind *k = kind_of(url);
 	const char *name = k ? url + strlen(k->scheme) : url;
-	if (!k || !plain(name)) return nr_fail(err, NR_EVALUE, "cannot fetch", url, "it is not deb:PACKAGE or npm:PACKAGE@VERSION");
-	const char *work = nr_arena_printf(arena, "%s/package", folder), *log = nr_arena_printf(arena, "%s/package.log", folder);
+	if (!k || !plain(name)) return nr_fail(err, NR_EVALUE, "cannot fetch", url,
+		"it is not deb:PACKAGE or npm:PACKAGE@VERSION");
+	const char *work = nr_arena_printf(arena, "%s/package", folder), *log = nr_arena_printf(arena,
+		"%s/package.log", folder);
 	const char *to = nr_arena_printf(arena, "%s/%s", folder, file);
 	if (!work || !log || !to) return nr_fail(err, NR_EMEMORY, "cannot fetch", url, "out of memory");
 	if (nr_remove_tree(work, err)) return err->code;

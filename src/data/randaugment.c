@@ -36,8 +36,8 @@ static int parse_timm(struct nr_randaugment *r, const char *text, struct nr_erro
 		for (size_t i = 0; i < sizeof names / sizeof *names; i++)
 			if (strlen(names[i].timm) == letters && strncmp(at, names[i].timm, letters) == 0) ours = names[i].ours;
 		if (!ours || digits == 0 || digits >= sizeof value) {
-			nr_fail(err, NR_EVALUE, "bad value for", "randaugment", "'%s' has a part that is not m, n, p, mstd or inc with a number",
-				text);
+			nr_fail(err, NR_EVALUE, "bad value for", "randaugment",
+				"'%s' has a part that is not m, n, p, mstd or inc with a number", text);
 			return nr_hint(err, "for example rand-m9-mstd0.5-inc1, or n=2,m=9,std=0.5");
 		}
 		memcpy(value, at + letters, digits);

@@ -38,7 +38,8 @@ int nr_raw_add(struct nr_source *s, enum nr_split split, struct nr_raw_part part
 	return NR_OK;
 }
 
-int nr_raw_labels(struct nr_source *s, enum nr_split split, const uint8_t *bytes, size_t stride, int64_t count, int32_t base,
+int nr_raw_labels(struct nr_source *s, enum nr_split split, const uint8_t *bytes, size_t stride, int64_t count,
+	int32_t base,
 	const char *path, struct nr_error *err)
 {
 	struct nr_raw *r = nr_raw_make(s, err);

@@ -8,7 +8,8 @@
 
 enum { NR_RAW_PARTS = 8, NR_RAW_FILES = 16 };
 
-struct nr_raw_part { const uint8_t *first; size_t stride; int64_t count; };    /* pictures that follow each other in memory */
+struct nr_raw_part { const uint8_t *first; size_t stride; int64_t count; };
+	   /* pictures that follow each other in memory */
 
 struct nr_raw {
 	int64_t sy, sx, sk;
@@ -23,7 +24,8 @@ struct nr_raw *nr_raw_make(struct nr_source *, struct nr_error *);
 /* Opens a file (or its .gz) that lives as long as the source; NULL after an error. */
 const struct nr_bytes *nr_raw_file(struct nr_source *, const char *path, size_t limit, struct nr_error *);
 int nr_raw_add(struct nr_source *, enum nr_split, struct nr_raw_part, struct nr_error *);
-/* Labels of the last `count` pictures added to the split: byte i * stride of `bytes` less base, which must lie in [0,classes). */
+/* Labels of the last `count` pictures added to the split: byte i * stride of `bytes` less base, which must lie
+ * in [0,classes). */
 int nr_raw_labels(struct nr_source *, enum nr_split, const uint8_t *bytes, size_t stride, int64_t count, int32_t base,
 	const char *path, struct nr_error *);
 

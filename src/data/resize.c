@@ -272,7 +272,8 @@ static int nearest(const struct axis *x, const struct axis *y, struct nr_pixels 
 static int check(struct nr_pixels from, const double box[4], int32_t h, int32_t w, enum nr_filter filter, struct nr_error *err)
 {
 	if (!from.p) return nr_fail(err, NR_EVALUE, "cannot resize", NULL, "the picture is empty");
-	if ((unsigned)filter > NR_FILTER_LANCZOS) return nr_fail(err, NR_EVALUE, "cannot resize", NULL, "no filter has number %d", (int)filter);
+	if ((unsigned)filter > NR_FILTER_LANCZOS)
+		return nr_fail(err, NR_EVALUE, "cannot resize", NULL, "no filter has number %d", (int)filter);
 	if (h < 1 || w < 1) return nr_fail(err, NR_EVALUE, "cannot resize", NULL, "to %d x %d pixels", (int)w, (int)h);
 	if (!(box[0] >= 0 && box[1] >= 0 && box[2] <= from.w && box[3] <= from.h && box[0] < box[2] && box[1] < box[3]))
 		return nr_fail(err, NR_EVALUE, "cannot resize", NULL, "the box %g %g %g %g is empty or leaves the %d x %d picture", box[0],

@@ -1,4 +1,5 @@
-/* STL-10, binary version (Coates, Ng, Lee 2011, https://cs.stanford.edu/~acoates/stl10/): no header; red, green and blue plane,
+/* STL-10, binary version (Coates, Ng, Lee 2011, https://cs.stanford.edu/~acoates/stl10/): no header; red,
+ * green and blue plane,
  * each column by column; labels 1..10 in a file of their own, none for the unlabelled pictures. */
 #include <string.h>
 #include <unistd.h>
@@ -18,7 +19,8 @@ static int read_split(struct nr_source *s, enum nr_split split, const char *x, c
 	const struct nr_bytes *b = nr_raw_file(s, images, LIMIT, err);
 	if (!b) return err->code;
 	if (b->size % PIXELS) {
-		nr_fail(err, NR_EFORMAT, "cannot read", images, "%zu bytes are no whole number of pictures of %d", b->size, PIXELS);
+		nr_fail(err, NR_EFORMAT, "cannot read", images,
+			"%zu bytes are no whole number of pictures of %d", b->size, PIXELS);
 		return nr_hint(err, "fetch it again: it is cut off, or something else");
 	}
 	const int64_t n = (int64_t)(b->size / PIXELS);
@@ -27,13 +29,15 @@ static int read_split(struct nr_source *s, enum nr_split split, const char *x, c
 	const struct nr_bytes *l = nr_raw_file(s, labels, LIMIT, err);
 	if (!l) return err->code;
 	if ((int64_t)l->size != n)
-		return nr_fail(err, NR_EFORMAT, "cannot read", labels, "%zu labels for %lld pictures", l->size, (long long)n);
+		return nr_fail(err, NR_EFORMAT, "cannot read", labels, "%zu labels for %lld pictures", l->size,
+			(long long)n);
 	return nr_raw_labels(s, split, l->data, 1, n, 1, labels, err);
 }
 
 static int open_stl10(struct nr_source *s, const char *dir, const void *conf, struct nr_error *err)
 {
-	static const char *const names[] = { "airplane", "bird", "car", "cat", "deer", "dog", "horse", "monkey", "ship", "truck", NULL };
+	static const char *const names[] = { "airplane", "bird", "car", "cat", "deer", "dog", "horse", "monkey",
+		"ship", "truck", NULL };
 	(void)conf;
 	struct nr_raw *r = nr_raw_make(s, err);
 	if (!r || nr_source_classes(s, names, err)) return err->code;
@@ -44,7 +48,8 @@ static int open_stl10(struct nr_source *s, const char *dir, const void *conf, st
 	r->sy = 1;
 	r->sx = SIDE;
 	r->sk = PLANE;
-	if (read_split(s, NR_TRAIN, "train_X.bin", "train_y.bin", err) || read_split(s, NR_TEST, "test_X.bin", "test_y.bin", err))
+	if (read_split(s, NR_TRAIN, "train_X.bin", "train_y.bin", err) || read_split(s, NR_TEST, "test_X.bin",
+		"test_y.bin", err))
 		return err->code;
 	const char *extra = nr_arena_printf(s->arena, "%s/unlabeled_X.bin", dir);
 	return extra && !access(extra, F_OK) ? read_split(s, NR_EXTRA, "unlabeled_X.bin", NULL, err) : NR_OK;
@@ -60,14 +65,17 @@ static const struct nr_data_file files[] = {
 	{ .path = "fold_indices.txt", .md5 = "4bbf8cd098ab9f87fe03fbcb37c06b28", .bytes = 47794, .optional = true }, { 0 }
 };
 static const struct nr_download downloads[] = {
-	{ .from = "official", .url = "http://ai.stanford.edu/~acoates/stl10/stl10_binary.tar.gz", .file = "stl10_binary.tar.gz",
+	{ .from = "official", .url = "http://ai.stanford.edu/~acoates/stl10/stl10_binary.tar.gz",
+		.file = "stl10_binary.tar.gz",
 	  .md5 = "91f7769df0f17e558f3565bffb0c7dfb", .bytes = 2640397119, .inside = "stl10_binary" },
 	{ 0 }
 };
 
 const struct nr_dataset nr_dataset_stl10 = {
 	.name = "stl10", .title = "ten kinds, most without labels", .cite = "Coates, Ng, Lee 2011",
-	.licence = "ImageNet's: non-commercial research", .facts = "5000 + 8000 test + 100000 unlabelled, 96 x 96 RGB, 10 classes",
-	.folder = "stl10_binary", .files = files, .downloads = downloads, .open = open_stl10, .get = nr_raw_get, .label = nr_raw_label,
+	.licence = "ImageNet's: non-commercial research",
+		.facts = "5000 + 8000 test + 100000 unlabelled, 96 x 96 RGB, 10 classes",
+	.folder = "stl10_binary", .files = files, .downloads = downloads, .open = open_stl10, .get = nr_raw_get,
+		.label = nr_raw_label,
 	.close = nr_raw_close,
 };

@@ -1,4 +1,5 @@
-/* SVHN, cropped digits (Netzer et al. 2011, http://ufldl.stanford.edu/housenumbers/): MAT v5 with X of 32 x 32 x 3 x N bytes, rows
+/* SVHN, cropped digits (Netzer et al. 2011, http://ufldl.stanford.edu/housenumbers/): MAT v5 with X of 32 x 32
+ * x 3 x N bytes, rows
  * running fastest, and y of N x 1 numbers 1..10, where 10 is the digit 0. */
 #include <stdlib.h>
 #include <string.h>
@@ -20,11 +21,13 @@ static int read_labels(struct nr_source *s, enum nr_split split, int64_t n, cons
 	uint8_t *label = malloc((size_t)n);
 	int e = label ? NR_OK : nr_fail(err, NR_EMEMORY, "cannot open", path, "out of memory");
 	if (!e && y.count != n)
-		e = nr_fail(err, NR_EFORMAT, "cannot read", path, "%lld labels for %lld pictures", (long long)y.count, (long long)n);
+		e = nr_fail(err, NR_EFORMAT, "cannot read", path, "%lld labels for %lld pictures",
+			(long long)y.count, (long long)n);
 	for (int64_t i = 0; i < n && !e; i++) {
 		const double v = nr_mat_at(&y, i);
 		if (!(v >= 1 && v <= 10) || v != (double)(int)v)
-			e = nr_fail(err, NR_EFORMAT, "cannot read", path, "label %g of picture %lld is not in 1..10", v, (long long)i);
+			e = nr_fail(err, NR_EFORMAT, "cannot read", path,
+				"label %g of picture %lld is not in 1..10", v, (long long)i);
 		else label[i] = (uint8_t)((int)v % 10);
 	}
 	if (!e) e = nr_raw_labels(s, split, label, 1, n, 0, path, err);
@@ -58,7 +61,8 @@ static int open_svhn(struct nr_source *s, const char *dir, const void *conf, str
 	o->raw.sy = 1;
 	o->raw.sx = SIDE;
 	o->raw.sk = PLANE;
-	const char *train = nr_arena_printf(s->arena, "%s/train_32x32.mat", dir), *test = nr_arena_printf(s->arena, "%s/test_32x32.mat", dir);
+	const char *train = nr_arena_printf(s->arena, "%s/train_32x32.mat", dir),
+		*test = nr_arena_printf(s->arena, "%s/test_32x32.mat", dir);
 	const char *extra = nr_arena_printf(s->arena, "%s/extra_32x32.mat", dir);
 	if (!train || !test || !extra) return nr_fail(err, NR_EMEMORY, "cannot open", dir, "out of memory");
 	if (read_split(s, NR_TRAIN, train, err) || read_split(s, NR_TEST, test, err)) return err->code;
@@ -75,21 +79,27 @@ static void close_svhn(struct nr_source *s)
 static const struct nr_data_file files[] = {
 	{ .path = "train_32x32.mat", .md5 = "e26dedcc434d2e4c54c9b2d4a06d8373", .bytes = 182040794 },
 	{ .path = "test_32x32.mat", .md5 = "eb5a983be6a315427106f1b164d9cef3", .bytes = 64275384 },
-	{ .path = "extra_32x32.mat", .md5 = "a93ce644f1a588dc4d68dda5feec44a7", .bytes = 1329278602, .optional = true }, { 0 }
+	{ .path = "extra_32x32.mat", .md5 = "a93ce644f1a588dc4d68dda5feec44a7", .bytes = 1329278602,
+		.optional = true }, { 0 }
 };
 #define AT "http://ufldl.stanford.edu/housenumbers/"
 static const struct nr_download downloads[] = {
-	{ .from = "official", .url = AT "train_32x32.mat", .file = "train_32x32.mat", .md5 = "e26dedcc434d2e4c54c9b2d4a06d8373",
+	{ .from = "official", .url = AT "train_32x32.mat", .file = "train_32x32.mat",
+		.md5 = "e26dedcc434d2e4c54c9b2d4a06d8373",
 	  .bytes = 182040794 },
-	{ .from = "official", .url = AT "test_32x32.mat", .file = "test_32x32.mat", .md5 = "eb5a983be6a315427106f1b164d9cef3",
+	{ .from = "official", .url = AT "test_32x32.mat", .file = "test_32x32.mat",
+		.md5 = "eb5a983be6a315427106f1b164d9cef3",
 	  .bytes = 64275384 },
-	{ .from = "official", .url = AT "extra_32x32.mat", .file = "extra_32x32.mat", .md5 = "a93ce644f1a588dc4d68dda5feec44a7",
+	{ .from = "official", .url = AT "extra_32x32.mat", .file = "extra_32x32.mat",
+		.md5 = "a93ce644f1a588dc4d68dda5feec44a7",
 	  .bytes = 1329278602, .optional = true },
 	{ 0 }
 };
 
 const struct nr_dataset nr_dataset_svhn = {
 	.name = "svhn", .title = "digits of house numbers", .cite = "Netzer, Wang, Coates, Bissacco, Wu, Ng 2011",
-	.licence = "non-commercial use", .facts = "73257 + 26032 test + 531131 extra, 32 x 32 RGB, 10 classes", .folder = "svhn",
-	.files = files, .downloads = downloads, .open = open_svhn, .get = nr_raw_get, .label = nr_raw_label, .close = close_svhn,
+	.licence = "non-commercial use", .facts = "73257 + 26032 test + 531131 extra, 32 x 32 RGB, 10 classes",
+		.folder = "svhn",
+	.files = files, .downloads = downloads, .open = open_svhn, .get = nr_raw_get, .label = nr_raw_label,
+		.close = close_svhn,
 };

@@ -1,5 +1,7 @@
-/* Tiny-ImageNet (CS231n, Stanford 2015): train/WNID/images/WNID_K.JPEG; val/images with val/val_annotations.txt; the number of a
- * class is the rank of its wnid in sorted order, as torchvision's ImageFolder counts. Whatever wnids.txt lists is the set. */
+/* Tiny-ImageNet (CS231n, Stanford 2015): train/WNID/images/WNID_K.JPEG; val/images with
+ * val/val_annotations.txt; the number of a
+ * class is the rank of its wnid in sorted order, as torchvision's ImageFolder counts. Whatever wnids.txt lists
+ * is the set. */
 #include <dirent.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -60,9 +62,11 @@ static int read_val(struct nr_source *s, char **wnid, struct nr_error *err)
 	for (int64_t i = 0; i < n; i++) {
 		const char *file = strsep(&line[i], "\t"), *id = line[i] ? strsep(&line[i], "\t") : NULL;
 		if (!id || !*file || strchr(file, '/'))
-			return nr_fail(err, NR_EFORMAT, "cannot read", path, "line %lld: no file, tab, wnid", (long long)number[i]);
+			return nr_fail(err, NR_EFORMAT, "cannot read", path, "line %lld: no file, tab, wnid",
+				(long long)number[i]);
 		char **found = bsearch(&id, wnid, (size_t)s->classes, sizeof *wnid, by_text);
-		if (!found) return nr_fail(err, NR_EFORMAT, "cannot read", path, "line %lld: wnid '%s' is not in wnids.txt", (long long)number[i], id);
+		if (!found) return nr_fail(err, NR_EFORMAT, "cannot read", path,
+			"line %lld: wnid '%s' is not in wnids.txt", (long long)number[i], id);
 		const char *picture = nr_arena_printf(s->arena, "val/images/%s", file);
 		if (!picture || nr_listed_add(s, NR_VAL, picture, (int32_t)(found - wnid), err))
 			return nr_fail(err, NR_EMEMORY, "cannot open", path, "out of memory");
@@ -100,7 +104,8 @@ static int open_tiny(struct nr_source *s, const char *dir, const void *conf, str
 	if (n < 1 || n > 100000) return nr_fail(err, NR_EFORMAT, "cannot read", path, "%lld classes", (long long)n);
 	for (int64_t i = 0; i < n; i++)
 		if (strlen(wnid[i]) != 9 || *wnid[i] != 'n' || strspn(wnid[i] + 1, "0123456789") != 8)
-			return nr_fail(err, NR_EFORMAT, "cannot read", path, "line %lld is no wnid such as n01443537", (long long)number[i]);
+			return nr_fail(err, NR_EFORMAT, "cannot read", path,
+				"line %lld is no wnid such as n01443537", (long long)number[i]);
 	s->classes = (int32_t)n;
 	s->channels = 3;
 	s->h = s->w = 64;
@@ -108,13 +113,15 @@ static int open_tiny(struct nr_source *s, const char *dir, const void *conf, str
 	memcpy(s->std, (const float[]){ .2770f, .2691f, .2821f }, sizeof s->std);
 	qsort(wnid, (size_t)n, sizeof *wnid, by_text);
 	for (int32_t i = 0; i < s->classes; i++) {
-		if (i && !strcmp(wnid[i], wnid[i - 1])) return nr_fail(err, NR_EFORMAT, "cannot read", path, "%s occurs twice", wnid[i]);
+		if (i && !strcmp(wnid[i], wnid[i - 1])) return nr_fail(err, NR_EFORMAT, "cannot read", path,
+			"%s occurs twice", wnid[i]);
 		if (read_class(s, wnid[i], i, err)) return err->code;
 	}
 	return read_val(s, wnid, err) || read_words(s, wnid, err) || nr_listed_probe(s, err) ? (int)err->code : NR_OK;
 }
 
-static const struct nr_data_file files[] = { { .path = "wnids.txt" }, { .path = "words.txt", .optional = true }, { .path = "val/val_annotations.txt" }, { 0 } };
+static const struct nr_data_file files[] = { { .path = "wnids.txt" }, { .path = "words.txt", .optional = true },
+	{ .path = "val/val_annotations.txt" }, { 0 } };
 static const char *const also[] = { "tiny-imagenet-20", "tiny-imagenet", NULL };
 static const struct nr_download downloads[] = {
 	{ .from = "official", .url = "http://cs231n.stanford.edu/tiny-imagenet-200.zip", .file = "tiny-imagenet-200.zip",
@@ -123,8 +130,10 @@ static const struct nr_download downloads[] = {
 };
 
 const struct nr_dataset nr_dataset_tiny_imagenet = {
-	.name = "tiny-imagenet", .title = "200 classes of ImageNet, made small", .cite = "CS231n, Stanford 2015; arXiv:1409.0575",
+	.name = "tiny-imagenet", .title = "200 classes of ImageNet, made small",
+		.cite = "CS231n, Stanford 2015; arXiv:1409.0575",
 	.licence = "ImageNet's: non-commercial research", .facts = "100000 + 10000 val, 64 x 64 JPEG, 200 classes",
-	.folder = "tiny-imagenet-200", .also = also, .files = files, .downloads = downloads, .open = open_tiny, .get = nr_listed_get,
+	.folder = "tiny-imagenet-200", .also = also, .files = files, .downloads = downloads, .open = open_tiny,
+		.get = nr_listed_get,
 	.label = nr_listed_label,
 };

@@ -1,5 +1,7 @@
-/* Archives: see unpack.h. libarchive reads; we write. Its own writer wants paths below the current folder of the process for
- * its checks, which threads share; ours walks from the target's descriptor and opens every part of a path without following
+/* Archives: see unpack.h. libarchive reads; we write. Its own writer wants paths below the current folder of
+ * the process for
+ * its checks, which threads share; ours walks from the target's descriptor and opens every part of a path
+ * without following
  * links, so that no order of entries leads outside. */
 #include "data/unpack.h"
 
@@ -28,7 +30,8 @@ struct unpack {
 #define BAD(u, code, ...) \
 	nr_fail((u)->err, code, "cannot unpack", (u)->of->archive, __VA_ARGS__)
 
-/* The parts of a path below the target folder, without "." and doubled slashes; NULL with an error if it may not be used. */
+/* The parts of a path below the target folder, without "." and doubled slashes; NULL with an error if it may
+ * not be used. */
 static char *clean(struct unpack *u, const char *path, const char *what)
 {
 	if (!path || !*path || strlen(path) >= MAX_PATH) {
@@ -98,7 +101,8 @@ static int tell(struct unpack *u)
 {
 	if (!u->of->watch.tell) return NR_OK;
 	const char *slash = strrchr(u->of->archive, '/');
-	if (u->of->watch.tell(u->of->watch.arg, slash ? slash + 1 : u->of->archive, archive_filter_bytes(u->a, -1), u->size)) return NR_OK;
+	if (u->of->watch.tell(u->of->watch.arg, slash ? slash + 1 : u->of->archive, archive_filter_bytes(u->a,
+		-1), u->size)) return NR_OK;
 	return BAD(u, NR_EIO, "stopped");
 }
 
@@ -139,7 +143,8 @@ static int refuse_existing(struct unpack *u, const char *name)
 static int put_file(struct unpack *u, struct archive_entry *entry, int at, const char *last, const char *name)
 {
 	if (archive_entry_size_is_set(entry) && archive_entry_size(entry) > u->max_bytes - u->bytes)
-		return BAD(u, NR_ELIMIT, "'%.200s' says that it has %lld bytes", name, (long long)archive_entry_size(entry));
+		return BAD(u, NR_ELIMIT, "'%.200s' says that it has %lld bytes", name,
+			(long long)archive_entry_size(entry));
 	const int fd = openat(at, last, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
 	if (fd < 0) return refuse_existing(u, name);
 	int e = copy_data(u, fd, name);
@@ -182,7 +187,8 @@ static int put(struct unpack *u, struct archive_entry *entry, char *name)
 	switch (hard ? AE_IFREG : archive_entry_filetype(entry)) {
 	case AE_IFREG: e = hard ? put_hard_link(u, at, last, name, hard) : put_file(u, entry, at, last, name); break;
 	case AE_IFDIR:
-		if (mkdirat(at, last, 0777) && (errno != EEXIST || fstatat(at, last, &st, AT_SYMLINK_NOFOLLOW) || !S_ISDIR(st.st_mode)))
+		if (mkdirat(at, last, 0777) && (errno != EEXIST || fstatat(at, last, &st,
+			AT_SYMLINK_NOFOLLOW) || !S_ISDIR(st.st_mode)))
 			e = refuse_existing(u, name);
 		break;
 	case AE_IFLNK:
@@ -251,7 +257,8 @@ int nr_unpack(const struct nr_unpack *o, struct nr_error *err)
 		nr_fail(u.err, NR_EIO, "cannot unpack into", o->into, "%s", strerror(errno));
 	else if (!open_archive(u.a, o->archive, u.err)) {
 		u.size = st.st_size;
-		u.max_bytes = o->max_bytes ? o->max_bytes : (st.st_size < INT64_MAX / 2200 ? 1100 * st.st_size : INT64_MAX / 2) + (64 << 20);
+		u.max_bytes = o->max_bytes ? o->max_bytes : (st.st_size < INT64_MAX / 2200 ? 1100 * st.st_size :
+			INT64_MAX / 2) + (64 << 20);
 		u.max_files = o->max_files ? o->max_files : 2000000;
 		all(&u);
 	}
@@ -265,14 +272,16 @@ int nr_unpack_member(const char *archive, const char *prefix, const char *to, st
 {
 	struct nr_error own = { 0 };
 	struct nr_unpack o = { .archive = archive };
-	struct unpack u = { .of = &o, .err = err ? err : &own, .a = reader(true), .room = malloc(ROOM), .max_bytes = INT64_MAX };
+	struct unpack u = { .of = &o, .err = err ? err : &own, .a = reader(true), .room = malloc(ROOM),
+		.max_bytes = INT64_MAX };
 	struct archive_entry *entry;
 	bool found = false;
 	if (!u.room) BAD(&u, NR_EMEMORY, "out of memory");
 	else if (!open_archive(u.a, archive, u.err)) {
 		while (!found && !u.err->code && archive_read_next_header(u.a, &entry) == ARCHIVE_OK) {
 			const char *name = archive_entry_pathname(entry);
-			found = name && !strncmp(name, prefix, strlen(prefix)) && archive_entry_filetype(entry) == AE_IFREG;
+			found = name && !strncmp(name, prefix, strlen(prefix)) &&
+				archive_entry_filetype(entry) == AE_IFREG;
 		}
 		const int fd = found ? open(to, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0666) : -1;
 		if (!found) BAD(&u, NR_EFORMAT, "no entry '%s...' in it", prefix);

@@ -1,4 +1,5 @@
-/* Archives (tar in any compression, zip, and ar for Debian packages) that may be hostile: nothing is ever written outside the
+/* Archives (tar in any compression, zip, and ar for Debian packages) that may be hostile: nothing is ever
+ * written outside the
  * target folder. */
 #ifndef NR_UNPACK_H
 #define NR_UNPACK_H
@@ -16,8 +17,10 @@ struct nr_unpack {
 	struct nr_fetch_watch watch;        /* told of bytes of the archive */
 };
 
-/* Refused, with a message that names the entry: absolute paths, "..", links that leave the folder, devices, names that occur
- * twice, more bytes or files than allowed. Files get plain permissions and today's date. What was written before a failure
+/* Refused, with a message that names the entry: absolute paths, "..", links that leave the folder, devices,
+ * names that occur
+ * twice, more bytes or files than allowed. Files get plain permissions and today's date. What was written
+ * before a failure
  * stays: unpack into a folder of its own and rename it. */
 int nr_unpack(const struct nr_unpack *, struct nr_error *);
 /* The first regular entry whose name begins with prefix, as a file of its own: the data of a .deb. */

@@ -1,5 +1,6 @@
 /* norma-golden-model-1, family vit: timm and Hugging Face weights in, logits, blocks, loss, gradients and three steps of
  * AdamW out. Also metrics/grad_norm_per_layer. */
+#include <math.h>
 #include <string.h>
 
 #include "golden/check.h"
@@ -197,6 +198,51 @@ int golden_model_vit(struct golden_case *c)
 		theirs(c, &r, e, "grad", nr_grad(e), false, "grad");
 	}
 	train(c, &r);
+	release(&r);
+	return GOLDEN_RAN;
+}
+
+/* ---- metrics/grad_norm_per_layer: L2 norms of the gradient by tensor, by layer and in all ------------------------------- */
+
+static double square(const struct run *r, const char *name, struct golden_case *c)
+{
+	double sum = 0;
+	for (int64_t i = 0; i < nr_store_count(r->store); i++) {
+		const struct nr_entry *e = nr_store_at(r->store, i);
+		bool pixels;
+		if (strcmp(nr_naming_text(r->naming, e->name, &pixels, c->arena), name)) continue;
+		for (int64_t k = 0; k < e->count; k++) sum += (double)nr_grad(e)[k] * (double)nr_grad(e)[k];
+	}
+	return sum;
+}
+
+int golden_metric_grad_norm_per_layer(struct golden_case *c)
+{
+	struct run r = { .prefix = "model" };
+	record(c, &r);
+	load(c, &r);
+	step(&r, 0);
+	const json_t *names = json_object_get(c->config, "tensor_names"), *groups = json_object_get(c->config, "groups");
+	const size_t n = json_array_size(names);
+	real *each = golden_reals(c, (int64_t)n);
+	double all = 0;
+	for (size_t i = 0; i < n; i++) {
+		const double q = square(&r, json_string_value(json_array_get(names, i)), c);
+		each[i] = (real)sqrt(q);
+		all += q;
+	}
+	for (size_t g = 0; g < json_array_size(groups); g++) {
+		const char *group = json_string_value(json_array_get(groups, g));
+		const size_t length = strlen(group);
+		double sum = 0;
+		for (size_t i = 0; i < n; i++) {
+			const char *name = json_string_value(json_array_get(names, i));
+			if (!strncmp(name, group, length) && (!name[length] || name[length] == '.')) sum += square(&r, name, c);
+		}
+		golden_check_value(c, "out", sqrt(sum), "norm.%s", group);
+	}
+	golden_check(c, "out", each, (int64_t)n, "norm_tensor");
+	golden_check_value(c, "out", sqrt(all), "norm_total");
 	release(&r);
 	return GOLDEN_RAN;
 }

@@ -57,7 +57,10 @@ int64_t nr_model_int(const struct nr_model_spec *m, const char *name)
 	const struct nr_option *o = nr_option_find(m->of->options, name);
 	int64_t value = -1;
 	char text[64];
-	return o && nr_parse_int(nr_option_text(o, m->conf, text, sizeof text), &value) ? value : -1;
+	if (!o) return -1;
+	nr_option_text(o, m->conf, text, sizeof text);
+	if (o->type == NR_TBOOL) return !strcmp(text, "true");
+	return nr_parse_int(text, &value) ? value : -1;
 }
 
 int nr_model_set(struct nr_model_spec *m, const char *name, const char *value, struct nr_arena *arena, struct nr_error *err)

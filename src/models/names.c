@@ -115,6 +115,11 @@ static int64_t hits(const struct reading *r, const struct nr_naming *naming)
 	return found;
 }
 
+static void tell(const struct reading *r, enum nr_import_fate fate, const char *name)
+{
+	if (r->how->tell) r->how->tell(r->how->context, fate, name);
+}
+
 static int choose(struct reading *r, const struct nr_model *m, struct nr_error *err)
 {
 	if (r->how->naming && strcmp(r->how->naming, "auto")) {
@@ -127,7 +132,9 @@ static int choose(struct reading *r, const struct nr_model *m, struct nr_error *
 		const int64_t found = hits(r, n);
 		if (found > best) best = found, r->naming = n;
 	}
-	return NR_OK;
+	if (best) return NR_OK;
+	nr_fail(err, NR_EFORMAT, "cannot load", r->path, "none of its %lld tensors belongs to this model", (long long)nr_st_count(r->file));
+	return nr_hint(err, "`norma inspect` shows what it has");
 }
 
 static bool same_shape(const struct nr_st_tensor *t, const struct nr_entry *e, int64_t parts)
@@ -146,12 +153,29 @@ static void sizes_text(int nd, const int64_t *d, char *buf, size_t size)
 		used += (size_t)snprintf(buf + used, size - used, "%s%lld", i ? "x" : "", (long long)d[i]);
 }
 
-static int wrong_shape(const struct reading *r, const struct nr_st_tensor *t, const struct nr_entry *e, struct nr_error *err)
+static int wrong_shape(const struct reading *r, const struct nr_st_tensor *t, const struct nr_entry *e, int64_t parts, struct nr_error *err)
 {
 	char have[96], want[96];
+	int64_t d[NR_MAXD];
+	memcpy(d, e->d, sizeof d);
+	d[0] /= parts;
 	sizes_text(t->nd, t->shape, have, sizeof have);
-	sizes_text(e->nd, e->d, want, sizeof want);
-	return nr_fail(err, NR_ESHAPE, "cannot load", r->path, "tensor '%s' is %s, the model wants %s", t->name, have, want);
+	sizes_text(e->nd, d, want, sizeof want);
+	nr_fail(err, NR_ESHAPE, "cannot load", r->path, "tensor '%s' is %s, the model wants %s", t->name, *have ? have : "a scalar", want);
+	if (strstr(e->name, "pos_embed") && !r->how->resample)
+		return nr_hint(err, "a table of another grid can be resized: --resample timm, mae, dino or bigvision");
+	if (!strncmp(e->name, "head.", 5)) return nr_hint(err, "the model's text says how many classes: vit_tiny_patch16_224:classes=10");
+	return err->code;
+}
+
+/* The model wants what the file does not have. */
+static int missing(const struct reading *r, const char *name, struct nr_error *err)
+{
+	struct nr_near near = { .word = name };
+	for (int64_t i = 0; i < nr_st_count(r->file); i++) nr_near_try(&near, nr_st_get(r->file, i)->name);
+	nr_fail(err, NR_EFORMAT, "cannot load", r->path, "it has no tensor '%s'", name);
+	if (near.best) return nr_hint(err, "the nearest is '%s'; its names were taken to be those of %s", near.best, r->naming->name);
+	return nr_hint(err, "its names were taken to be those of %s", r->naming->name);
 }
 
 /* A position table of another grid. */
@@ -160,7 +184,7 @@ static int resample(const struct reading *r, const struct nr_st_tensor *t, const
 	static const char *const names[] = { "timm", "mae", "dino", "bilinear", "bigvision", NULL };
 	int kind = 0;
 	while (names[kind] && (!r->how->resample || strcmp(names[kind], r->how->resample))) kind++;
-	if (!r->how->resample) return wrong_shape(r, t, e, err);
+	if (!r->how->resample) return wrong_shape(r, t, e, 1, err);
 	if (!names[kind]) {
 		const char *near = nr_nearest(r->how->resample, names);
 		nr_fail(err, NR_ENAME, "no way to resample positions", r->how->resample, "no such name");
@@ -175,7 +199,7 @@ static int resample(const struct reading *r, const struct nr_st_tensor *t, const
 		special = 1;
 		for (from = 1; from * from < have - special;) from++;
 	}
-	if (to * to != rows || from * from != have - special) return wrong_shape(r, t, e, err);
+	if (to * to != rows || from * from != have - special) return wrong_shape(r, t, e, 1, err);
 	real *old = nr_arena_alloc(r->arena, (size_t)(have * C) * sizeof *old);
 	real *tmp = nr_arena_alloc(r->arena, (size_t)(to * from * C) * sizeof *tmp);
 	void *axis = nr_arena_alloc(r->arena, nr_axis_bytes(from, to));
@@ -204,7 +228,7 @@ static int read_entry(struct reading *r, const struct nr_entry *e, real *out, bo
 			*found = false;
 			return NR_OK;
 		}
-		if (!t && !(t = nr_st_need(r->file, name, err))) return err->code;
+		if (!t) return missing(r, name, err);
 		mark(r, t);
 		if (r->how->partial && !same_shape(t, e, parts) && !strncmp(e->name, "head.", 5)) {
 			*found = false;                 /* a head for other classes starts anew */
@@ -213,7 +237,7 @@ static int read_entry(struct reading *r, const struct nr_entry *e, real *out, bo
 		real *to = out + i * (e->count / parts);
 		int code;
 		if (!same_shape(t, e, parts))
-			code = strstr(e->name, "pos_embed") ? resample(r, t, e, to, err) : wrong_shape(r, t, e, err);
+			code = strstr(e->name, "pos_embed") ? resample(r, t, e, to, err) : wrong_shape(r, t, e, parts, err);
 		else code = to_real(t, to, e->count / parts, err);
 		if (code) return code;
 	}
@@ -226,13 +250,19 @@ static int read_entry(struct reading *r, const struct nr_entry *e, real *out, bo
 	return NR_OK;
 }
 
+/* What a checkpoint of ours holds for going on with the training, beside the model. */
+static bool of_training(const char *name) { return !strncmp(name, "optim.", 6) || !strncmp(name, "ema.", 4); }
+
 static int left_over(const struct reading *r, struct nr_error *err)
 {
+	const bool own = nr_st_metadata(r->file, "norma") != NULL;
 	for (int64_t i = 0; i < nr_st_count(r->file); i++) {
+		const char *name = nr_st_get(r->file, i)->name;
 		if (r->seen[i]) continue;
 		r->how->ignored++;
-		if (r->how->partial) continue;
-		nr_fail(err, NR_ENAME, "cannot load", r->path, "the model has no place for tensor '%s'", nr_st_get(r->file, i)->name);
+		tell(r, NR_IGNORED, name);
+		if (r->how->partial || (own && of_training(name))) continue;
+		nr_fail(err, NR_EFORMAT, "cannot load", r->path, "the model has no place for tensor '%s'", name);
 		return nr_hint(err, "its names were taken to be those of %s; --partial ignores what is left over", r->naming->name);
 	}
 	return NR_OK;
@@ -258,8 +288,9 @@ static int read_all(struct reading *r, struct nr_error *err)
 		if (found[i]) memcpy(nr_value(e), at, (size_t)e->count * sizeof *at);
 		r->how->taken += found[i];
 		r->how->kept += !found[i];
+		tell(r, found[i] ? NR_TAKEN : NR_KEPT, e->name);
 	}
-	return r->how->taken ? NR_OK : nr_fail(err, NR_ENAME, "cannot load", r->path, "none of its tensors belongs to this model");
+	return NR_OK;
 }
 
 int nr_model_import(struct nr_store *s, const struct nr_model *m, const char *path, struct nr_import *how, struct nr_error *err)
@@ -281,40 +312,71 @@ int nr_model_import(struct nr_store *s, const struct nr_model *m, const char *pa
 
 /* ---- out -------------------------------------------------------------------------------------------------------------- */
 
-int nr_model_export(const struct nr_store *s, const struct nr_model *m, const char *path, const char *name, struct nr_error *err)
+struct writing {
+	const struct nr_store *store;
+	const struct nr_naming *naming;
+	struct nr_arena *arena;
+	struct nr_st_tensor *tensor;
+	const char **entry;                 /* of ours, for each tensor */
+	int64_t count, room;
+};
+
+/* Two of ours may share a public name (patch.out and patch.pos are both patch_embed.norm): only one can have it. */
+static int clash(const struct writing *w, const char *name, const char *entry, const char *path, struct nr_error *err)
 {
-	const struct nr_naming *naming = nr_naming_find(m, name, err);
-	struct nr_arena *arena = naming ? nr_arena_make() : NULL;
-	const int64_t n = nr_store_count(s);
-	struct nr_st_tensor *t = arena ? nr_arena_alloc(arena, (size_t)(4 * n + 1) * sizeof *t) : NULL;
-	int64_t count = 0;
-	if (!naming) return err->code;
-	for (int64_t i = 0; t && i < n; i++) {
-		const struct nr_entry *e = nr_store_at(s, i);
-		bool pixels;
-		const char *text = nr_naming_text(naming, e->name, &pixels, arena);
-		const real *values = nr_value(e);
-		int64_t parts = 1;
-		for (const char *p = text; p && *p; p++) parts += *p == ' ';
-		if (text && pixels) {
-			real *copy = nr_arena_alloc(arena, (size_t)e->count * sizeof *copy);
-			if (copy) permute_pixels(s, e->count, values, copy, true);
-			values = copy;
-		}
-		if (!text || !values || parts > 4) {
-			t = NULL;
-			break;
-		}
-		for (int64_t k = 0; k < parts; k++, text += strcspn(text, " ") + 1) {
-			t[count] = (struct nr_st_tensor){ .name = nr_arena_printf(arena, "%.*s", (int)strcspn(text, " "), text),
-				.dtype = sizeof(real) == 4 ? NR_ST_F32 : NR_ST_F64, .nd = e->nd, .data = values + k * (e->count / parts),
-				.bytes = (size_t)(e->count / parts) * sizeof(real) };
-			for (int d = 0; d < e->nd; d++) t[count].shape[d] = d ? e->d[d] : e->d[0] / parts;
-			count++;
-		}
+	for (int64_t i = 0; i < w->count; i++) {
+		if (strcmp(w->tensor[i].name, name)) continue;
+		nr_fail(err, NR_EVALUE, "cannot write", path, "'%s' and '%s' would both be called '%s' in the names of %s", w->entry[i], entry, name,
+			w->naming->name);
+		return nr_hint(err, "the names of norma tell them apart: --to norma");
 	}
-	const struct nr_st_meta meta = { "format", "pt" };              /* what public readers look for */
-	const int code = t ? nr_st_write(path, t, count, &meta, 1, err) : nr_fail(err, NR_EMEMORY, "cannot write", path, "out of memory");
-	nr_arena_free(arena);
+	return NR_OK;
+}
+
+static int write_entry(struct writing *w, const struct nr_entry *e, const char *path, struct nr_error *err)
+{
+	bool pixels;
+	const char *text = nr_naming_text(w->naming, e->name, &pixels, w->arena);
+	const real *values = nr_value(e);
+	int64_t parts = 1;
+	for (const char *p = text; p && *p; p++) parts += *p == ' ';
+	if (text && pixels) {
+		real *copy = nr_arena_alloc(w->arena, (size_t)e->count * sizeof *copy);
+		if (copy) permute_pixels(w->store, e->count, values, copy, true);
+		values = copy;
+	}
+	if (!text || !values || w->count + parts > w->room) return nr_fail(err, NR_EMEMORY, "cannot write", path, "out of memory");
+	for (int64_t k = 0; k < parts; k++, text += strcspn(text, " ") + 1) {
+		struct nr_st_tensor t = { .name = nr_arena_printf(w->arena, "%.*s", (int)strcspn(text, " "), text),
+			.dtype = sizeof(real) == 4 ? NR_ST_F32 : NR_ST_F64, .nd = e->nd, .data = values + k * (e->count / parts),
+			.bytes = (size_t)(e->count / parts) * sizeof(real) };
+		for (int d = 0; d < e->nd; d++) t.shape[d] = d ? e->d[d] : e->d[0] / parts;
+		if (!t.name) return nr_fail(err, NR_EMEMORY, "cannot write", path, "out of memory");
+		if (clash(w, t.name, e->name, path, err)) return err->code;
+		w->entry[w->count] = e->name;
+		w->tensor[w->count++] = t;
+	}
+	return NR_OK;
+}
+
+int nr_model_export(const struct nr_store *s, const struct nr_model *m, const char *path, const char *name, const struct nr_st_meta *meta,
+	int64_t n_meta, struct nr_error *err)
+{
+	struct nr_error local = { 0 };
+	if (!err) err = &local;
+	struct writing w = { .store = s, .naming = nr_naming_find(m, name, err), .room = 4 * nr_store_count(s) };
+	if (!w.naming) return err->code;
+	w.arena = nr_arena_make();
+	w.tensor = w.arena ? nr_arena_alloc(w.arena, (size_t)(w.room + 1) * sizeof *w.tensor) : NULL;
+	w.entry = w.arena ? nr_arena_alloc(w.arena, (size_t)(w.room + 1) * sizeof *w.entry) : NULL;
+	struct nr_st_meta *all = w.arena ? nr_arena_alloc(w.arena, (size_t)(n_meta + 1) * sizeof *all) : NULL;
+	int code = w.tensor && w.entry && all ? NR_OK : nr_fail(err, NR_EMEMORY, "cannot write", path, "out of memory");
+	for (int64_t i = 0; !code && i < nr_store_count(s); i++) code = write_entry(&w, nr_store_at(s, i), path, err);
+	if (!code) {
+		all[0] = (struct nr_st_meta){ "format", "pt" };         /* what public readers look for */
+		if (n_meta) memcpy(all + 1, meta, (size_t)n_meta * sizeof *meta);
+		code = nr_st_write(path, w.tensor, w.count, all, n_meta + 1, err);
+	}
+	nr_arena_free(w.arena);
 	return code;
 }

@@ -93,11 +93,12 @@ static const struct nr_rename hf[] = {
 static const struct nr_rename hf5[] = {
 	{ "cls_token", "vit.embeddings.cls_token" }, { "pos_embed", "vit.embeddings.position_embeddings" },
 	{ "patch_embed.proj.", "vit.embeddings.patch_embeddings.projection." },
+	{ "patch.in.", "@vit.embeddings.norm_pre." }, { "patch.out.", "vit.embeddings.norm." }, { "patch.pos.", "vit.embeddings.norm." },
 	{ "attn.in.", "layernorm_before." }, { "mlp.in.", "layernorm_after." },
 	{ "attn.qkv.", "attention.q_proj. attention.k_proj. attention.v_proj." }, { "attn.proj.", "attention.o_proj." },
 	{ "blocks.", "vit.layers." }, { "final.", "vit.layernorm." }, { "head.", "classifier." }, { NULL, NULL },
 };
-static const struct nr_naming namings[] = { { "timm", timm }, { "huggingface", hf }, { "huggingface5", hf5 }, { NULL, NULL } };
+static const struct nr_naming namings[] = { { "timm", timm }, { "huggingface", hf, 1e-12 }, { "huggingface5", hf5, 1e-12 }, { NULL, NULL } };
 
 /* ---- positions ------------------------------------------------------------------------------------------------------ */
 

@@ -84,13 +84,15 @@ static void add_own(struct meta *m, const char *key, char *value)
 	add(m, key, value);
 }
 
-static void describe(const struct nr_checkpoint *c, struct meta *m, struct nr_arena *arena)
+/* A model alone carries nothing of the clock: equal runs write equal files. */
+static void describe(const struct nr_checkpoint *c, bool full, struct meta *m, struct nr_arena *arena)
 {
 	add(m, "format", "pt");
 	add(m, "norma", "1");
 	add(m, "norma.model", c->model);
 	add(m, "norma.norms", c->norms);
-	add_own(m, "norma.state", state_text(&c->state));
+	add(m, "norma.step", nr_arena_printf(arena, "%lld", (long long)c->state.step));
+	if (full) add_own(m, "norma.state", state_text(&c->state));
 	if (c->config) {
 		struct nr_str yaml = { 0 };
 		nr_option_yaml(nr_train_options(), c->config, 0, &yaml);
@@ -127,7 +129,7 @@ int nr_checkpoint_write(const struct nr_checkpoint *c, const char *path, bool fu
 			memcpy(t[count++].shape, e->d, (size_t)e->nd * sizeof *e->d);
 		}
 	struct meta m = { .count = 0 };
-	describe(c, &m, arena);
+	describe(c, full, &m, arena);
 	const int code = nr_st_write(path, t, count, m.item, m.count, err);
 	for (int i = 0; i < m.n_own; i++) free(m.own[i]);
 	nr_arena_free(arena);

@@ -138,7 +138,7 @@ static int open_to_read(struct nr_runstore *s, double wait, struct nr_error *err
 		const int code = s->db ? sqlite3_errcode(s->db) : SQLITE_NOMEM;
 		if (code != SQLITE_CANTOPEN && code != SQLITE_READONLY) {
 			if (!first.code) return nr_runstore_fail(s, "cannot read the run store", err);
-			*err = first;
+			if (!err->code) *err = first;
 			return first.code;
 		}
 		if (connect_unchanging(s)) return nr_runstore_fail(s, "cannot read the run store", err);

@@ -39,16 +39,14 @@ static int read_meta(struct nr_weights *w, const char *path, const char **model,
 	if ((text = nr_st_metadata(f, "norma.mean"))) sscanf(text, "%lf %lf %lf", &w->mean[0], &w->mean[1], &w->mean[2]);
 	if ((text = nr_st_metadata(f, "norma.std"))) sscanf(text, "%lf %lf %lf", &w->std[0], &w->std[1], &w->std[2]);
 	if ((text = nr_st_metadata(f, "norma.data"))) w->data = nr_arena_strdup(w->arena, text);
-	if ((text = nr_st_metadata(f, "norma.state"))) {
-		json_t *state = nr_json_parse(text, strlen(text), path, NULL);
-		w->step = json_integer_value(json_object_get(state, "step"));
-		json_decref(state);
-	}
+	if ((text = nr_st_metadata(f, "norma.step"))) w->step = strtoll(text, NULL, 10);
 	text = nr_st_metadata(f, "norma.normalize");
 	w->normalize = text && *text == '1';
 	if (!code && !*model) {
+		struct nr_guess guess;
 		nr_fail(err, NR_EUSAGE, "cannot load", path, "the file does not say which model it is");
-		code = nr_hint(err, "name it: --model vit_tiny_patch16_224");
+		if (!nr_model_guess(&guess, f, w->arena)) code = nr_hint(err, "name it: --model vit_tiny_patch16_224");
+		else code = nr_hint(err, "it looks like --model %s%s%s", guess.model, *guess.norms ? " --norm " : "", guess.norms);
 	}
 	nr_st_close(f);
 	return code;
@@ -63,7 +61,7 @@ static int name_entries(struct nr_weights *w, const char *path, struct nr_error 
 	return nr_store_count(w->store) ? NR_OK : out_of_memory(path, err);
 }
 
-int nr_weights_open(struct nr_weights **out, const char *path, const char *model, const char *norms, const char *resample, bool partial,
+int nr_weights_import(struct nr_weights **out, const char *path, const char *model, const char *norms, struct nr_import *how,
 	struct nr_error *err)
 {
 	struct nr_arena *arena = nr_arena_make();
@@ -79,15 +77,27 @@ int nr_weights_open(struct nr_weights **out, const char *path, const char *model
 	w->norms = norms ? nr_arena_strdup(arena, norms) : "";
 	if (!code) code = nr_store_make(&w->store, 0, err);
 	if (!code) code = name_entries(w, path, err);
-	struct nr_import how = { .resample = resample, .partial = partial };
-	const int64_t class_token = nr_model_int(&w->model, "class_token"), class_at = nr_model_int(&w->model, "class_at");
-	how.special = class_token > 0 && class_at <= 0;
-	if (!code) code = nr_model_import(w->store, w->model.of, path, &how, err);
-	w->naming = how.used;
-	w->kept = how.kept;
+	if (!code) {
+		how->special = nr_model_int(&w->model, "class_token") > 0 && nr_model_int(&w->model, "class_at") <= 0;
+		code = nr_model_import(w->store, w->model.of, path, how, err);
+	}
+	if (!code) {
+		const struct nr_naming *naming = nr_naming_find(w->model.of, how->used, NULL);
+		w->naming = how->used;
+		w->kept = how->kept;
+		if (!norms && naming && naming->eps > 0)        /* its software's eps, as the file says nothing of norms */
+			w->norms = nr_arena_printf(arena, "%s:eps=%g", w->model.of->norms.norm, naming->eps);
+	}
 	if (code) nr_weights_close(w);
 	else *out = w;
 	return code;
+}
+
+int nr_weights_open(struct nr_weights **out, const char *path, const char *model, const char *norms, const char *resample, bool partial,
+	struct nr_error *err)
+{
+	struct nr_import how = { .resample = resample, .partial = partial };
+	return nr_weights_import(out, path, model, norms, &how, err);
 }
 
 void nr_weights_close(struct nr_weights *w)

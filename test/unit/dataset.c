@@ -1,6 +1,7 @@
-/* data/dataset.c and the readers: pixels and labels of made-up files come back by their formula, and each damaged file gives
+/* data/dataset.c and the readers: pixels and labels of made-up files come back by their formula, and each
+ * damaged file gives
  * one line that names it. */
-#include "made.h"
+#include "unit/datasets.h"
 
 #include <matio.h>
 #include <pthread.h>
@@ -10,7 +11,8 @@
 #include "data/idx.h"
 #include "data/measure.h"
 
-/* ---- helpers ---------------------------------------------------------------------------------------------------------- */
+/* ---- helpers
+ * ---------------------------------------------------------------------------------------------------------- */
 
 static struct nr_source *opened(const char *text)
 {
@@ -33,7 +35,8 @@ static void refuses(const char *text, const char *subject, const char *part)
 	nr_error_text(&err, line, sizeof line);
 	assert_null(s);
 	assert_int_equal(e, err.code);
-	if (!e || !strstr(line, subject) || !strstr(line, part)) fail_msg("'%s' should name '%s' and say '%s'", line, subject, part);
+	if (!e || !strstr(line, subject) || !strstr(line, part)) fail_msg("'%s' should name '%s' and say '%s'",
+		line, subject, part);
 	assert_null(strchr(line, '\n'));
 }
 
@@ -49,12 +52,14 @@ static void has(const struct nr_source *s, enum nr_split split, int64_t i, int64
 		for (int x = 0; x < p.w; x++)
 			for (int k = 0; k < p.channels; k++)
 				if (p.pixels[(y * p.w + x) * p.channels + k] != made_pixel(n, y, x, k))
-					fail_msg("picture %d, pixel %d %d %d: %d instead of %d", (int)i, y, x, k, p.pixels[(y * p.w + x) * p.channels + k],
+					fail_msg("picture %d, pixel %d %d %d: %d instead of %d", (int)i, y, x,
+						k, p.pixels[(y * p.w + x) * p.channels + k],
 						made_pixel(n, y, x, k));
 	nr_picture_release(&p);
 }
 
-/* ---- IDX -------------------------------------------------------------------------------------------------------------- */
+/* ---- IDX
+ * -------------------------------------------------------------------------------------------------------------- */
 
 static void put_idx(const char *dir, const char *stem, int n, bool transposed)
 {
@@ -62,7 +67,8 @@ static void put_idx(const char *dir, const char *stem, int n, bool transposed)
 	memcpy(b, (const uint8_t[]){ 0, 0, 8, 3, 0, 0, 0, (uint8_t)n, 0, 0, 0, 28, 0, 0, 0, 28 }, 16);
 	for (int i = 0; i < n; i++)
 		for (int y = 0; y < 28; y++)
-			for (int x = 0; x < 28; x++) b[16 + i * 784 + (transposed ? x * 28 + y : y * 28 + x)] = made_pixel(i, y, x, 0);
+			for (int x = 0; x < 28; x++) b[16 + i * 784 + (transposed ? x * 28 + y : y * 28 +
+				x)] = made_pixel(i, y, x, 0);
 	made_file(made_path("%s/%s-images-idx3-ubyte", dir, stem), b, 16 + (size_t)n * 784);
 	memcpy(b, (const uint8_t[]){ 0, 0, 8, 1, 0, 0, 0, (uint8_t)n }, 8);
 	for (int i = 0; i < n; i++) b[8 + i] = (uint8_t)(1 + i % 9);
@@ -167,7 +173,7 @@ static void damaged_idx_is_refused(void **state)
 	refuses("mnist", images, "empty");
 	put_mnist("mnist");
 	made_poke(made_path("mnist/%s", images), 0, 'P');
-	refuses("mnist", images, "begins with 50000803");
+	refuses("mnist", images, "begins with 50000803, not as IDX files do");
 	put_mnist("mnist");
 	made_poke(made_path("mnist/%s", images), 2, 13);
 	refuses("mnist", images, "type 0x0d");
@@ -184,11 +190,13 @@ static void damaged_idx_is_refused(void **state)
 	put_idx("mnist", "train", 12, false);
 	refuses("mnist", "t10k-labels-idx1-ubyte", "No such file");
 	struct nr_idx x;
-	const uint8_t huge[20] = { 0, 0, 8, 4, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255 };
+	const uint8_t huge[20] = { 0, 0, 8, 4, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255,
+		255, 255, 255 };
 	assert_int_equal(nr_idx_parse(&x, huge, sizeof huge, "huge", NULL), NR_EFORMAT);
 }
 
-/* ---- CIFAR ------------------------------------------------------------------------------------------------------------ */
+/* ---- CIFAR
+ * ------------------------------------------------------------------------------------------------------------ */
 
 static void put_cifar(const char *path, int n, int labels, int first)
 {
@@ -259,7 +267,8 @@ static void damaged_cifar_is_refused(void **state)
 	refuses("cifar100", "fine_label_names.txt", "2 names instead of 100");
 }
 
-/* ---- STL-10 ----------------------------------------------------------------------------------------------------------- */
+/* ---- STL-10
+ * ----------------------------------------------------------------------------------------------------------- */
 
 static void put_stl(const char *x, const char *y, int n)
 {
@@ -296,9 +305,11 @@ static void stl10_is_turned_and_counts_from_one(void **state)
 	refuses("stl10", "train_X.bin", "no whole number of pictures");
 }
 
-/* ---- MAT: SVHN, Flowers ----------------------------------------------------------------------------------------------- */
+/* ---- MAT: SVHN, Flowers
+ * ----------------------------------------------------------------------------------------------- */
 
-static void put_var(mat_t *f, const char *name, enum matio_classes class, enum matio_types type, int rank, size_t *dims, void *data)
+static void put_var(mat_t *f, const char *name, enum matio_classes class, enum matio_types type, int rank,
+	size_t *dims, void *data)
 {
 	matvar_t *v = Mat_VarCreate(name, class, type, rank, dims, data, MAT_F_DONT_COPY_DATA);
 	assert_non_null(v);
@@ -314,7 +325,8 @@ static void put_svhn(const char *name, size_t n, bool doubles, int wrong)
 	for (size_t i = 0; i < n; i++) {
 		for (int k = 0; k < 3; k++)
 			for (int c = 0; c < 32; c++)
-				for (int r = 0; r < 32; r++) x[(size_t)(r + 32 * (c + 32 * k)) + 3072 * i] = made_pixel((int64_t)i, r, c, k);
+				for (int r = 0; r < 32; r++) x[(size_t)(r + 32 * (c + 32 * k)) +
+					3072 * i] = made_pixel((int64_t)i, r, c, k);
 		small[i] = (uint8_t)(1 + i % 10);
 		if (wrong >= 0 && i == 1) small[i] = (uint8_t)wrong;
 		y[i] = small[i];
@@ -411,7 +423,8 @@ static void flowers_count_from_one(void **state)
 	refuses("flowers102", "image_00001.jpg", "unpack them too");
 }
 
-/* ---- lists of files --------------------------------------------------------------------------------------------------- */
+/* ---- lists of files
+ * --------------------------------------------------------------------------------------------------- */
 
 static void put_aircraft(const char *train)
 {
@@ -449,9 +462,11 @@ static void aircraft_lose_their_banner(void **state)
 static void put_tiny(const char *wnids, const char *annotations)
 {
 	made_text(made_path("tiny-imagenet-200/wnids.txt"), wnids);
-	made_text(made_path("tiny-imagenet-200/words.txt"), "n00000001\tentity\nn02000000\tdog, domestic dog\nn01000000\tgoldfish, Carassius\n");
+	made_text(made_path("tiny-imagenet-200/words.txt"),
+		"n00000001\tentity\nn02000000\tdog, domestic dog\nn01000000\tgoldfish, Carassius\n");
 	made_text(made_path("tiny-imagenet-200/val/val_annotations.txt"), annotations);
-	for (int i = 0; i < 3; i++) made_picture(made_path("tiny-imagenet-200/train/n02000000/images/n02000000_%d.JPEG", 5 * i), i, 64, 64, 3);
+	for (int i = 0; i < 3; i++)
+		made_picture(made_path("tiny-imagenet-200/train/n02000000/images/n02000000_%d.JPEG", 5 * i), i, 64, 64, 3);
 	made_picture(made_path("tiny-imagenet-200/train/n01000000/images/n01000000_0.JPEG"), 7, 64, 64, 3);
 	made_picture(made_path("tiny-imagenet-200/val/images/val_0.JPEG"), 9, 64, 64, 3);
 }
@@ -525,16 +540,19 @@ static void a_share_of_a_folder_is_held_out_by_name(void **state)
 	nr_source_close(s);
 }
 
-/* ---- the registry ----------------------------------------------------------------------------------------------------- */
+/* ---- the registry
+ * ----------------------------------------------------------------------------------------------------- */
 
 static void names_are_unique_and_described(void **state)
 {
 	(void)state;
 	for (const struct nr_dataset *const *d = nr_datasets(); *d; d++) {
 		assert_ptr_equal(nr_dataset_find((*d)->name, NULL), *d);
-		assert_true((*d)->title && (*d)->licence && (*d)->cite && (*d)->facts && (*d)->open && (*d)->get && (*d)->label);
+		assert_true((*d)->title && (*d)->licence && (*d)->cite && (*d)->facts && (*d)->open &&
+			(*d)->get && (*d)->label);
 		assert_true(!(*d)->folder || ((*d)->files && (*d)->files[0].path));
-		for (const struct nr_data_file *f = (*d)->files; f && f->path; f++) assert_true(!f->md5 || strlen(f->md5) == 32);
+		for (const struct nr_data_file *f = (*d)->files; f && f->path; f++) assert_true(!f->md5 ||
+			strlen(f->md5) == 32);
 		for (const struct nr_download *x = (*d)->downloads; x && x->url; x++) {
 			assert_true(x->from && x->file && !strchr(x->file, '/'));
 			assert_true((!x->md5 || strlen(x->md5) == 32) && (!x->sha256 || strlen(x->sha256) == 64));
@@ -574,7 +592,8 @@ static void *read_many(void *arg)
 	struct nr_picture p = { 0 };
 	for (int round = 0; round < 20; round++)
 		for (int64_t i = 0; i < s->count[NR_TRAIN]; i++)
-			if (nr_source_get(s, NR_TRAIN, i, &p, NULL, NULL) || p.pixels[40] != made_pixel(i, 1, 12, 0)) return arg;
+			if (nr_source_get(s, NR_TRAIN, i, &p, NULL, NULL) || p.pixels[40] != made_pixel(i, 1,
+				12, 0)) return arg;
 	nr_picture_release(&p);
 	return NULL;
 }
@@ -601,11 +620,13 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(idx_is_read), TEST(a_set_is_found_in_its_own_folder), TEST(idx_is_read_from_gz),
 		TEST(emnist_is_turned_and_letters_count_from_one), TEST(damaged_idx_is_refused), TEST(cifar_is_read),
-		TEST(a_gap_between_batches_is_refused), TEST(damaged_cifar_is_refused), TEST(stl10_is_turned_and_counts_from_one),
+		TEST(a_gap_between_batches_is_refused), TEST(damaged_cifar_is_refused),
+			TEST(stl10_is_turned_and_counts_from_one),
 		TEST(svhn_is_read_and_ten_is_zero), TEST(damaged_mat_is_refused), TEST(flowers_count_from_one),
 		TEST(aircraft_lose_their_banner), TEST(tiny_imagenet_is_ordered_by_wnid), TEST(folders_are_classes),
 		TEST(a_share_of_a_folder_is_held_out_by_name), TEST(names_are_unique_and_described),
-		TEST(mistakes_come_with_the_nearest_name), TEST(pictures_out_of_range_are_refused), TEST(several_threads_read_one_source),
+		TEST(mistakes_come_with_the_nearest_name), TEST(pictures_out_of_range_are_refused),
+			TEST(several_threads_read_one_source),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

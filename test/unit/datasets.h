@@ -1,6 +1,6 @@
 /* Made-up data sets for tests: a folder of its own, and files of every format whose pixels are known by formula. */
-#ifndef TEST_MADE_H
-#define TEST_MADE_H
+#ifndef TEST_DATASETS_H
+#define TEST_DATASETS_H
 
 #include <errno.h>
 #include <fcntl.h>
@@ -89,7 +89,8 @@ static inline void made_poke(const char *path, long at, uint8_t value)
 }
 
 /* Every pixel of every picture is another formula's value, so that swapped axes show. */
-static inline uint8_t made_pixel(int64_t n, int y, int x, int k) { return (uint8_t)(n * 37 + y * 5 + x * 11 + k * 83 + y * x); }
+static inline uint8_t made_pixel(int64_t n, int y, int x, int k) { return (uint8_t)(n * 37 + y * 5 + x * 11 +
+	k * 83 + y * x); }
 
 static inline void made_picture(const char *path, int64_t n, int h, int w, int channels)
 {

@@ -1,0 +1,80 @@
+#!/bin/bash
+# kill -9 at random moments and --resume: the final model has the bits of a run that nobody disturbed, with batchwise norms,
+# dropout, mixing, accumulation and averaged weights, on 1 and on 2 threads. NORMA_KILLS: how often (6).
+set -euo pipefail
+# shellcheck source=test/cli/check.inc
+. "$(dirname "$0")/check.inc"
+kills=${NORMA_KILLS:-6}
+NORMA=$(realpath "$NORMA")
+
+be32() { printf "\\x$(printf %02x $(($1 >> 24 & 255)))\\x$(printf %02x $(($1 >> 16 & 255)))\\x$(printf %02x $(($1 >> 8 & 255)))\\x$(printf %02x $(($1 & 255)))"; }
+# made_up STEM COUNT SKIP: pictures of 28 x 28 from the bytes of the command itself, labels 0 to 9 in turn
+made_up() {
+	{ printf '\0\0\10\3'; be32 "$2"; be32 28; be32 28; head -c $(($2 * 784 + $3)) "$NORMA" | tail -c $(($2 * 784)); } >"$tmp/data/mnist/$1-images-idx3-ubyte"
+	{ printf '\0\0\10\1'; be32 "$2"; for ((i = 0; i < $2; i++)); do printf "\\x$(printf %02x $((i % 10)))"; done; } >"$tmp/data/mnist/$1-labels-idx1-ubyte"
+}
+mkdir -p "$tmp/data/mnist"
+made_up train 256 4096
+made_up t10k 48 300000
+
+# the same name for all runs, in folders of their own: the settings in the files are then the same
+settings=(--data mnist --data-root "$tmp/data" --model vit_nano:dim=24,depth=2,heads=3,patch=7,dropout=0.1,drop_path=0.1,attention_dropout=0.1
+	--norm "sep(bn,ln) blocks[1].attn.in=switch blocks[1].mlp.in=power" --batch 16 --accumulate 2 --epochs 8 --mixup 0.3
+	--crop pad --pad 2 --flip 0.5 --ema 0.9 --checkpoint-steps 3 --eval-every 2 --out run --json)
+train() { # FOLDER THREADS ARG...
+	local folder=$1 threads=$2
+	shift 2
+	mkdir -p "$tmp/$folder"
+	(cd "$tmp/$folder" && exec "$NORMA" --threads "$threads" train "$@")
+}
+
+ran="norma train, undisturbed"
+train whole 2 "${settings[@]}" >"$tmp/out" 2>"$tmp/err" || fail "$(cat "$tmp/err")"
+grep -q '"status":"done"' "$tmp/out" || fail "not done: $(cat "$tmp/out")"
+cp "$tmp/whole/run/model.safetensors" "$tmp/want"
+
+for ((k = 0; k < kills; k++)); do
+	ran="kill $k" threads=$((k % 2 + 1)) folder=kill$k
+	train "$folder" "$threads" "${settings[@]}" >"$tmp/out" 2>"$tmp/err" &
+	pid=$!
+	sleep "0.$((RANDOM % 9))$((RANDOM % 10))"
+	pkill -9 -P "$pid" 2>/dev/null || true
+	kill -9 "$pid" 2>/dev/null || true
+	wait "$pid" 2>/dev/null || true
+	if [ -f "$tmp/$folder/run/last.safetensors" ]; then again=(--resume --out run --json)
+	else
+		rm -rf "${tmp:?}/$folder/run"
+		again=("${settings[@]}")
+	fi
+	train "$folder" "$((3 - threads))" "${again[@]}" >"$tmp/out" 2>"$tmp/err" || fail "$(cat "$tmp/err")"
+	cmp -s "$tmp/want" "$tmp/$folder/run/model.safetensors" || fail "the weights differ from those of the undisturbed run"
+	lines=$(cut -d, -f1 "$tmp/$folder/run/metrics.csv" | sort | uniq -c | awk '$1 > 2' | wc -l)
+	[ "$lines" = 0 ] || fail "a step is recorded more than twice (step and evaluation)"
+	rm -rf "${tmp:?}/$folder"
+done
+
+# Ctrl-C saves and says how to go on
+ran="interrupt" code=0
+train int 1 "${settings[@]:0:${#settings[@]}-1}" --epochs 400 >"$tmp/out" 2>"$tmp/err" &
+pid=$!
+for ((i = 0; i < 100; i++)); do [ -f "$tmp/int/run/last.safetensors" ] && break || sleep 0.1; done
+pkill -INT -P "$pid" 2>/dev/null || kill -INT "$pid"
+wait "$pid" || code=$?
+[ "$code" = 130 ] || fail "exit code $code, not 130: $(cat "$tmp/err")"
+grep -q "norma train --resume --out run" "$tmp/out" || fail "it does not say how to go on: $(cat "$tmp/out")"
+
+# a loss that is not finite: exit code 3, the site, the checkpoint stays
+ran="divergence" code=0
+train nan 1 "${settings[@]}" --norm none --optimizer sgd --lr 1e6 --warmup 0 >"$tmp/out" 2>"$tmp/err" || code=$?
+[ "$code" = 3 ] || fail "exit code $code, not 3: $(cat "$tmp/err")"
+grep -q "not finite" "$tmp/err" || fail "$(cat "$tmp/err")"
+
+# a full disk: a clear error, and the old checkpoint stays whole
+if mkdir "$tmp/full" && mount -t tmpfs -o size=600k tmpfs "$tmp/full" 2>/dev/null; then
+	ran="full disk" code=0
+	train full 1 "${settings[@]}" --model vit_nano:dim=48,depth=2,heads=3,patch=7 >"$tmp/out" 2>"$tmp/err" || code=$?
+	[ "$code" = 1 ] || fail "exit code $code, not 1: $(cat "$tmp/err")"
+	grep -q "space" "$tmp/err" || fail "the error does not say why: $(cat "$tmp/err")"
+	umount "$tmp/full"
+fi
+exit "$failed"
