@@ -61,7 +61,7 @@ struct nr_import {
 	void (*tell)(void *context, enum nr_import_fate, const char *name);     /* of each entry and tensor; or NULL */
 	void *context;
 };
-/* Values of a file into a sealed store. The first tensor that does not fit is named and nothing is changed then. */
+/* Values of a file into a store that knows its entries. The first tensor that does not fit is named and nothing is changed then. */
 NR_API int nr_model_import(struct nr_store *, const struct nr_model *, const char *path, struct nr_import *, struct nr_error *);
 /* With further metadata. Entries that would get the same public name are an error. */
 struct nr_st_meta;

@@ -112,8 +112,8 @@ static bool is_gain(const struct nr_st_tensor *t, char *norm, size_t size)
 
 static int64_t index_of(const struct content *k, const char *norm, const char *part)
 {
-	char name[512];
-	snprintf(name, sizeof name, "%s.%s", norm, part);
+	char name[600];
+	snprintf(name, sizeof name, "%.512s.%s", norm, part);
 	const struct nr_st_tensor *t = nr_st_find(k->file, name);
 	for (int64_t i = 0; t && i < k->count; i++)
 		if (nr_st_get(k->file, i) == t) return i;
@@ -237,7 +237,7 @@ static void print_head(const struct content *k)
 	for (int64_t i = 0; i < nr_st_metadata_count(k->file); i++) {
 		const struct nr_st_meta m = nr_st_metadata_get(k->file, i);
 		char key[64], value[90];
-		printf("%s%-10s%s  %s\n", cli_green(), clean(m.key, key, sizeof key), cli_plain(), clean(m.value, value, sizeof value));
+		printf("%s%-10s%s  %s\n", cli_bold(), clean(m.key, key, sizeof key), cli_plain(), clean(m.value, value, sizeof value));
 	}
 	putchar('\n');
 }

@@ -82,7 +82,8 @@ static int read_main(struct cli *c, struct nr_runstore *s, struct runs_row *v)
 		struct runs_metric m;
 		if (code || !kind || rank_of(name) <= rank[kind]) continue;
 		const char *copy = nr_arena_strdup(c->arena, name);
-		code = copy ? runs_read_metric(c, s, v->run->id, copy, &m) : nr_fail(c->err, NR_EMEMORY, "cannot list", name, "out of memory");
+		code = copy ? runs_read_metric(c, s, v->run->id, copy, &m)
+			    : nr_fail(c->err, NR_EMEMORY, "cannot list", name, "out of memory");
 		if (code || !m.curve.count) continue;
 		rank[kind] = rank_of(name);
 		v->main[kind] = m;
@@ -296,7 +297,8 @@ static int run(struct cli *c, const void *conf, const struct nr_list *args)
 	code = nr_runstore_runs(s, c->arena, &all, &n, c->err);
 	struct runs_row *v = nr_arena_alloc(c->arena, (size_t)(n + 1) * sizeof *v);
 	if (!code && !v) code = nr_fail(c->err, NR_EMEMORY, "cannot list", path, "out of memory");
-	for (int64_t i = 0; i < n && !code; i++) v[i] = (struct runs_row){ .run = &all[i], .status = status_of(c, path, &all[i]), .dir = dir_of(c, path, &all[i]) };
+	for (int64_t i = 0; i < n && !code; i++)
+		v[i] = (struct runs_row){ .run = &all[i], .status = status_of(c, path, &all[i]), .dir = dir_of(c, path, &all[i]) };
 	if (!code && !args->count) code = list(c, o, s, v, n);
 	else if (!code) {
 		const struct runs_row *wanted = find(c, v, n, args->item[0]);

@@ -98,7 +98,7 @@ static int commas(const char *text)
 	return n;
 }
 
-/* The family or the preset that says most of it; of equals the one with timm's name. */
+/* The family, or the preset of this width and depth that says most of it; of equals the one with timm's name. */
 static const char *shortest(const struct nr_model *m, const struct sizes *s, struct nr_arena *arena)
 {
 	const char *best = NULL;
@@ -108,9 +108,14 @@ static const char *shortest(const struct nr_model *m, const struct sizes *s, str
 		struct nr_error err = { 0 };
 		const char *name = p->name ? p->name : m->name;
 		if (nr_model_parse(&spec, name, arena, &err)) return NULL;
-		const char *rest = rest_of(&spec, s, arena);
+		struct sizes like = *s;
+		const bool same = nr_model_int(&spec, "dim") == s->dim && nr_model_int(&spec, "depth") == s->depth &&
+			nr_model_int(&spec, "patch") == s->patch;
+		if (p->name && !same) continue;
+		if (p->name) like.heads = nr_model_int(&spec, "heads");         /* a preset knows better */
+		const char *rest = rest_of(&spec, &like, arena);
 		if (!rest) return NULL;
-		const int n = commas(rest), known = best && !strncmp(best, m->name, strlen(m->name));
+		const int n = commas(rest) + (like.heads != s->heads), known = best && !strncmp(best, m->name, strlen(m->name));
 		if (n < least || (n == least && !known && !strncmp(name, m->name, strlen(m->name)))) {
 			best = *rest ? nr_arena_printf(arena, "%s:%s", name, rest) : name;
 			least = n;

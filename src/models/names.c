@@ -200,6 +200,7 @@ static int resample(const struct reading *r, const struct nr_st_tensor *t, const
 		for (from = 1; from * from < have - special;) from++;
 	}
 	if (to * to != rows || from * from != have - special) return wrong_shape(r, t, e, 1, err);
+	if (!out) return NR_OK;
 	real *old = nr_arena_alloc(r->arena, (size_t)(have * C) * sizeof *old);
 	real *tmp = nr_arena_alloc(r->arena, (size_t)(to * from * C) * sizeof *tmp);
 	void *axis = nr_arena_alloc(r->arena, nr_axis_bytes(from, to));
@@ -211,7 +212,7 @@ static int resample(const struct reading *r, const struct nr_st_tensor *t, const
 	return NR_OK;
 }
 
-/* One entry's values into `out`; *found: whether the file has it. */
+/* One entry's values into `out` (NULL: only a look whether they fit); *found: whether the file has it. */
 static int read_entry(struct reading *r, const struct nr_entry *e, real *out, bool *found, struct nr_error *err)
 {
 	bool pixels;
@@ -234,14 +235,14 @@ static int read_entry(struct reading *r, const struct nr_entry *e, real *out, bo
 			*found = false;                 /* a head for other classes starts anew */
 			return NR_OK;
 		}
-		real *to = out + i * (e->count / parts);
-		int code;
+		real *to = out ? out + i * (e->count / parts) : NULL;
+		int code = NR_OK;
 		if (!same_shape(t, e, parts))
 			code = strstr(e->name, "pos_embed") ? resample(r, t, e, to, err) : wrong_shape(r, t, e, parts, err);
-		else code = to_real(t, to, e->count / parts, err);
+		else if (to) code = to_real(t, to, e->count / parts, err);
 		if (code) return code;
 	}
-	if (pixels) {
+	if (pixels && out) {
 		real *copy = nr_arena_alloc(r->arena, (size_t)e->count * sizeof *copy);
 		if (!copy) return nr_fail(err, NR_EMEMORY, "cannot load", r->path, "out of memory");
 		memcpy(copy, out, (size_t)e->count * sizeof *copy);
@@ -268,24 +269,20 @@ static int left_over(const struct reading *r, struct nr_error *err)
 	return NR_OK;
 }
 
-/* All values are read into one block first, so that a failure changes nothing. */
-static int read_all(struct reading *r, struct nr_error *err)
+/* All is looked at first: a failure changes nothing, and a small file that claims to be a large model gets no memory. */
+static int read_all(struct reading *r, struct nr_store *s, struct nr_error *err)
 {
-	int64_t total = 0;
-	const int64_t n = nr_store_count(r->store);
-	real *all = NULL;
+	const int64_t n = nr_store_count(s);
 	bool *found = nr_arena_alloc(r->arena, (size_t)n + 1);
-	for (int64_t i = 0; i < n; i++) total += nr_store_at(r->store, i)->count;
-	all = nr_arena_alloc(r->arena, (size_t)(total + 1) * sizeof *all);
-	if (!all || !found) return nr_fail(err, NR_EMEMORY, "cannot load", r->path, "out of memory");
-	real *at = all;
-	for (int64_t i = 0; i < n; at += nr_store_at(r->store, i)->count, i++)
-		if (read_entry(r, nr_store_at(r->store, i), at, &found[i], err)) return err->code;
-	if (left_over(r, err)) return err->code;
-	at = all;
-	for (int64_t i = 0; i < n; at += nr_store_at(r->store, i)->count, i++) {
-		const struct nr_entry *e = nr_store_at(r->store, i);
-		if (found[i]) memcpy(nr_value(e), at, (size_t)e->count * sizeof *at);
+	if (!found) return nr_fail(err, NR_EMEMORY, "cannot load", r->path, "out of memory");
+	for (int64_t i = 0; i < n; i++)
+		if (read_entry(r, nr_store_at(s, i), NULL, &found[i], err)) return err->code;
+	if (left_over(r, err) || nr_store_seal(s, err)) return err->code;
+	for (int64_t i = 0; i < n; i++) {
+		const struct nr_entry *e = nr_store_at(s, i);
+		const struct nr_mark mark_here = nr_arena_mark(r->arena);
+		if (found[i] && read_entry(r, e, nr_value(e), &found[i], err)) return err->code;
+		nr_arena_reset(r->arena, mark_here);
 		r->how->taken += found[i];
 		r->how->kept += !found[i];
 		tell(r, found[i] ? NR_TAKEN : NR_KEPT, e->name);
@@ -298,12 +295,12 @@ int nr_model_import(struct nr_store *s, const struct nr_model *m, const char *pa
 	struct nr_st_file *f;
 	struct nr_error local = { 0 };
 	if (!err) err = &local;
-	if (nr_store_seal(s, err) || nr_st_open(&f, path, err)) return err->code;
+	if (nr_st_open(&f, path, err)) return err->code;
 	struct reading r = { .store = s, .file = f, .how = how, .arena = nr_arena_make(), .path = path };
 	how->taken = how->kept = how->ignored = 0;
 	r.seen = r.arena ? nr_arena_alloc(r.arena, (size_t)nr_st_count(f) + 1) : NULL;
 	int code = r.seen ? choose(&r, m, err) : nr_fail(err, NR_EMEMORY, "cannot load", path, "out of memory");
-	if (!code) code = read_all(&r, err);
+	if (!code) code = read_all(&r, s, err);
 	if (!code) how->used = r.naming->name;
 	nr_arena_free(r.arena);
 	nr_st_close(f);

@@ -212,6 +212,6 @@ const char *nr_norm_choice_text(const struct nr_norm_choice *c, struct nr_arena 
 	const char *const key[] = { " placement=", " patch=", " residual=" }, *const value[] = { c->placement, c->patch, c->residual };
 	const char *text = c->norm ? c->norm : "";
 	for (int i = 0; i < 3 && text; i++)
-		if (value[i] && *value[i]) text = nr_arena_printf(arena, "%s%s%s", text, key[i], value[i]);
+		if (value[i] && *value[i]) text = nr_arena_printf(arena, "%s%s%s", text, key[i] + !*text, value[i]);
 	return text;
 }

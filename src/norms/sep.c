@@ -31,7 +31,7 @@ static nr_t *build(struct nr_net *n, nr_t *x, const void *conf)
 static const char *const laws[] = { "sep(layer,layer) = layer", "sep(rms,rms) = rms", NULL };
 
 const struct nr_norm nr_norm_sep = {
-	.name = "sep", .title = "separate normalization of special tokens and the rest", .cite = "SepNorm",
+	.name = "sep", .title = "separate normalization of special tokens and the rest", .cite = "arXiv:2309.12931",
 	.equation = "y[:S] = special(x[:S]); y[S:] = rest(x[S:]), S special tokens",
 	.about = "A shared norm forces the class token and the patch or word tokens through one gain, one bias and (for batch "
 		 "norm) one set of statistics, though their distributions differ. sep gives each side a norm of its own: "

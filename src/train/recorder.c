@@ -26,6 +26,13 @@ static double wall(void)
 
 /* ---- the store -------------------------------------------------------------------------------------------------------- */
 
+void nr_recorder_count(struct nr_recorder *r, const struct nr_csv_row *row)
+{
+	for (int i = 0; i < r->count; i++)
+		if (row->cell[i].given && r->column_step[i] < row->step) r->column_step[i] = row->step, r->values++;
+	r->step = row->step;
+}
+
 static int fill(void *arg, const struct nr_csv_row *row, struct nr_error *err)
 {
 	struct nr_recorder *r = arg;
@@ -48,12 +55,16 @@ static int fill_from_csv(struct nr_recorder *r, struct nr_error *err)
 
 int nr_recorder_attach(struct nr_recorder *r, bool resume, double wait, struct nr_error *err)
 {
+	int64_t kept = 0;
 	r->n_pending = 0;
 	r->flushed = nr_clock();
 	int code = nr_runstore_open(&r->store, r->store_path, wait, true, err);
 	if (!code) code = nr_runstore_begin(r->store, err);
-	if (!code) code = nr_runstore_run(r->store, &r->run, resume, err);
-	if (!code && resume) code = fill_from_csv(r, err);
+	if (!code) code = nr_runstore_run(r->store, &r->run, resume ? r->step : -1, &kept, err);
+	if (!code && kept != r->values) {       /* it was locked or damaged meanwhile, or is a new one */
+		code = nr_runstore_forget(r->store, err);
+		if (!code) code = fill_from_csv(r, err);
+	}
 	if (!code) code = nr_runstore_state(r->store, r->run.status, 0, r->step, r->before, err);
 	if (!code) code = nr_runstore_commit(r->store, err);
 	if (!code) return NR_OK;
@@ -162,7 +173,7 @@ int nr_recorder_metrics(struct nr_recorder *r, int64_t step, double epoch, const
 	int code = write_csv(r, &row, err);
 	if (!code) code = write_scalars(r, step, m, count, err);
 	if (code) return code;
-	r->step = step;
+	nr_recorder_count(r, &row);
 	for (int c = 0; c < r->count && r->store && !code; c++)
 		if (r->cell[c].given)
 			code = keep(r, (struct nr_pending){ .column = c, .step = step, .epoch = epoch, .seconds = row.seconds,

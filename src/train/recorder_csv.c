@@ -60,6 +60,15 @@ static int bad(const struct scan *s, int64_t number, const char *why, struct nr_
 	return NR_EFORMAT;
 }
 
+/* As nr_parse_double, for which every call makes a locale: here the scan has set it. */
+static bool parse(const char *text, double *v)
+{
+	char *end;
+	if (strspn(text, "+-.0123456789eEinfINFaA") != strlen(text)) return false;
+	*v = strtod(text, &end);
+	return end != text && !*end;
+}
+
 /* The cells of numbers need no unquoting. false: too few, too many, or no number. */
 static bool split(const struct scan *s, char *line, struct nr_csv_row *row)
 {
@@ -69,7 +78,7 @@ static bool split(const struct scan *s, char *line, struct nr_csv_row *row)
 		if (end) *end = 0;
 		double v = 0;
 		const bool given = *line;
-		if (i == 0 ? !nr_parse_int(line, &row->step) : given && !nr_parse_double(line, &v)) return false;
+		if (i == 0 ? !nr_parse_int(line, &row->step) : given && !parse(line, &v)) return false;
 		if (i == 1) row->epoch = v;
 		else if (i == 2) row->seconds = v;
 		else if (i >= FIXED) s->cell[i - FIXED] = (struct nr_cell){ .value = v, .given = given };
@@ -106,8 +115,10 @@ int nr_csv_scan(FILE *f, const char *path, const char *const *columns, int64_t l
 	while (columns[s.count]) s.count++;
 	s.cell = calloc((size_t)s.count + 1, sizeof *s.cell);
 	s.header = nr_str_text(&header);
-	const int code = s.cell && !header.failed ? nr_lines_scan(f, path, take, &s, size, err)
-						  : nr_fail(err, NR_EMEMORY, "cannot read", path, "out of memory");
+	const locale_t c = newlocale(LC_ALL_MASK, "C", (locale_t)0), old = c ? uselocale(c) : (locale_t)0;
+	const int code = s.cell && c && !header.failed ? nr_lines_scan(f, path, take, &s, size, err)
+						       : nr_fail(err, NR_EMEMORY, "cannot read", path, "out of memory");
+	if (c) uselocale(old), freelocale(c);
 	free(s.cell);
 	nr_str_release(&header);
 	return code;

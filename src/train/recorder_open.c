@@ -31,7 +31,9 @@ static int copy_columns(struct nr_recorder *r, const char *const *columns, struc
 	while (columns && columns[r->count]) r->count++;
 	r->columns = nr_arena_alloc(r->arena, ((size_t)r->count + 1) * sizeof *r->columns);
 	r->cell = nr_arena_alloc(r->arena, ((size_t)r->count + 1) * sizeof *r->cell);
-	if (!r->columns || !r->cell) return no_memory(r->dir, err);
+	r->column_step = nr_arena_alloc(r->arena, ((size_t)r->count + 1) * sizeof *r->column_step);
+	if (!r->columns || !r->cell || !r->column_step) return no_memory(r->dir, err);
+	memset(r->column_step, -1, (size_t)r->count * sizeof *r->column_step);
 	for (int i = 0; i < r->count; i++) {
 		const char *name = columns[i];
 		bool bad = !*name || !nr_utf8_valid(name, strlen(name)) || strpbrk(name, "\r\n") || !strcmp(name, "step") ||
@@ -85,7 +87,7 @@ static int last_row(void *arg, const struct nr_csv_row *row, struct nr_error *er
 	(void)err;
 	struct nr_recorder *r = arg;
 	r->before = row->seconds;
-	r->step = row->step;
+	nr_recorder_count(r, row);
 	return NR_OK;
 }
 

@@ -24,10 +24,13 @@ struct nr_recorder {
 	int64_t n_pending, room;
 	double began, before, flushed;      /* nr_clock of the start; seconds of earlier sessions; nr_clock of the last flush */
 	int64_t step;                       /* of the last record */
+	int64_t *column_step, values;       /* step of each column's last value (-1: none); how many values the store should have */
 	bool warned;                        /* that the store is given up */
 };
 
-/* Opens the store and writes the row of this run; resume: and all of metrics.csv. The store is NULL after an error. */
+/* The values of a record that is in metrics.csv: a column's value of a step counts once. */
+void nr_recorder_count(struct nr_recorder *, const struct nr_csv_row *);
+/* Opens the store and writes the row of this run; resume: and what the store lacks of metrics.csv. NULL after an error. */
 int nr_recorder_attach(struct nr_recorder *, bool resume, double wait, struct nr_error *);
 /* Gives the store up and says so once. An error only if that cannot be written. */
 int nr_recorder_lose(struct nr_recorder *, const struct nr_error *why, struct nr_error *);

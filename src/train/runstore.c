@@ -30,7 +30,8 @@ static const char *const sql[NR_SQL_COUNT] = {
 	[NR_SQL_FIND] = "SELECT id FROM runs WHERE dir=?2",
 	[NR_SQL_UPDATE] = "UPDATE runs SET name=?1,kind=?3,status=?4,finished=NULL,seed=?6,command=?7,config=?8,env=?9,columns=?10,"
 			  "host=?11,pid=?12 WHERE dir=?2",
-	[NR_SQL_CLEAR_METRICS] = "DELETE FROM metrics WHERE run=?1",
+	[NR_SQL_CUT] = "DELETE FROM metrics WHERE run=?1 AND step>?2",
+	[NR_SQL_KEPT] = "SELECT count(*) FROM metrics WHERE run=?1",
 	[NR_SQL_CLEAR_RESULTS] = "DELETE FROM results WHERE run=?1",
 	[NR_SQL_METRIC] = "INSERT OR REPLACE INTO metrics(run,name,step,epoch,seconds,value) VALUES(?1,?2,?3,?4,?5,?6)",
 	[NR_SQL_RESULT] = "INSERT OR REPLACE INTO results(run,name,value) VALUES(?1,?2,?3)",
@@ -158,7 +159,8 @@ int nr_runstore_open(struct nr_runstore **out, const char *path, double wait, bo
 	int code = NR_OK;
 	if (!s || !s->path) code = nr_fail(err, NR_EMEMORY, "cannot open the run store", path, "out of memory");
 	else if (!write) code = open_to_read(s, wait, err);
-	else if (connect(s, path, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, wait)) code = nr_runstore_fail(s, "cannot open the run store", err);
+	else if (connect(s, path, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, wait))
+		code = nr_runstore_fail(s, "cannot open the run store", err);
 	else code = prepare_to_write(s, wait, err);
 	if (code) nr_runstore_close(s);
 	else *out = s;
@@ -202,11 +204,21 @@ static int done(struct nr_runstore *s, sqlite3_stmt *q, struct nr_error *err)
 	return result;
 }
 
-static int clear(struct nr_runstore *s, enum nr_runstore_statement i, struct nr_error *err)
+static int cut(struct nr_runstore *s, int64_t step, struct nr_error *err)
 {
-	sqlite3_stmt *q = prepared(s, i);
-	if (q) sqlite3_bind_int64(q, 1, s->run);
+	sqlite3_stmt *q = prepared(s, NR_SQL_CUT);
+	if (q) sqlite3_bind_int64(q, 1, s->run), sqlite3_bind_int64(q, 2, step);
 	return done(s, q, err);
+}
+
+int nr_runstore_forget(struct nr_runstore *s, struct nr_error *err) { return cut(s, INT64_MIN, err); }
+
+/* The one number of a query. */
+static int64_t answer(sqlite3_stmt *q)
+{
+	const int64_t v = q && sqlite3_step(q) == SQLITE_ROW ? sqlite3_column_int64(q, 0) : 0;
+	if (q) sqlite3_reset(q), sqlite3_clear_bindings(q);
+	return v;
 }
 
 /* Numbers as in the statements above. */
@@ -223,18 +235,24 @@ static sqlite3_stmt *with_run(struct nr_runstore *s, enum nr_runstore_statement 
 	return q;
 }
 
-int nr_runstore_run(struct nr_runstore *s, const struct nr_run *r, bool resume, struct nr_error *err)
+int nr_runstore_run(struct nr_runstore *s, const struct nr_run *r, int64_t keep, int64_t *kept, struct nr_error *err)
 {
-	s->run = 0;
-	int code = resume ? NR_OK : done(s, with_run(s, NR_SQL_FORGET, r), err);
+	*kept = 0;
+	int code = keep < 0 ? done(s, with_run(s, NR_SQL_FORGET, r), err) : NR_OK;
 	if (code) return code;
-	sqlite3_stmt *q = with_run(s, NR_SQL_FIND, r);
-	if (q && sqlite3_step(q) == SQLITE_ROW) s->run = sqlite3_column_int64(q, 0);
-	if (q) sqlite3_reset(q), sqlite3_clear_bindings(q);
+	s->run = answer(with_run(s, NR_SQL_FIND, r));
 	code = done(s, with_run(s, s->run ? NR_SQL_UPDATE : NR_SQL_INSERT, r), err);
-	if (!code && s->run) code = clear(s, NR_SQL_CLEAR_METRICS, err);
-	if (!code && s->run) code = clear(s, NR_SQL_CLEAR_RESULTS, err);
-	if (!code && !s->run) s->run = sqlite3_last_insert_rowid(s->db);
+	if (code || !s->run) {
+		s->run = sqlite3_last_insert_rowid(s->db);
+		return code;
+	}
+	sqlite3_stmt *q = prepared(s, NR_SQL_CLEAR_RESULTS);
+	if (q) sqlite3_bind_int64(q, 1, s->run);
+	code = done(s, q, err);
+	if (!code) code = cut(s, keep, err);
+	q = prepared(s, NR_SQL_KEPT);
+	if (q) sqlite3_bind_int64(q, 1, s->run);
+	*kept = answer(q);
 	return code;
 }
 

@@ -34,9 +34,10 @@ void nr_runstore_close(struct nr_runstore *);           /* drops what was not co
 /* Writing: between begin and commit. After an error the store can only be closed. */
 int nr_runstore_begin(struct nr_runstore *, struct nr_error *);
 int nr_runstore_commit(struct nr_runstore *, struct nr_error *);
-/* The run that the calls below write to. resume: the row of this dir goes on, without the metrics and results it had; else it
- * is replaced. */
-int nr_runstore_run(struct nr_runstore *, const struct nr_run *, bool resume, struct nr_error *);
+/* The run that the calls below write to. keep: the row of this dir goes on, without its results and the metrics after step
+ * `keep`; *kept is how many it has left. keep < 0: it is replaced. */
+int nr_runstore_run(struct nr_runstore *, const struct nr_run *, int64_t keep, int64_t *kept, struct nr_error *);
+int nr_runstore_forget(struct nr_runstore *, struct nr_error *);       /* all metrics of the run */
 int nr_runstore_metric(struct nr_runstore *, const char *name, int64_t step, double epoch, double seconds, double value,
 	struct nr_error *);
 int nr_runstore_result(struct nr_runstore *, const char *name, double value, struct nr_error *);

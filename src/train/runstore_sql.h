@@ -6,7 +6,7 @@
 
 #include "train/runstore.h"
 
-enum nr_runstore_statement { NR_SQL_FORGET, NR_SQL_INSERT, NR_SQL_FIND, NR_SQL_UPDATE, NR_SQL_CLEAR_METRICS, NR_SQL_CLEAR_RESULTS,
+enum nr_runstore_statement { NR_SQL_FORGET, NR_SQL_INSERT, NR_SQL_FIND, NR_SQL_UPDATE, NR_SQL_CUT, NR_SQL_KEPT, NR_SQL_CLEAR_RESULTS,
 	NR_SQL_METRIC, NR_SQL_RESULT, NR_SQL_STATE, NR_SQL_COUNT };
 
 struct nr_runstore {

@@ -52,13 +52,20 @@ static int read_meta(struct nr_weights *w, const char *path, const char **model,
 	return code;
 }
 
-/* Records the model once, so that the store knows its entries. */
+/* Records the model once, so that the store knows its entries; they get no memory before the file is known to have them. */
 static int name_entries(struct nr_weights *w, const char *path, struct nr_error *err)
 {
-	struct nr_runner r;
-	if (nr_runner_open(&r, w, 1, err)) return err->code;
-	nr_runner_close(&r);
-	return nr_store_count(w->store) ? NR_OK : out_of_memory(path, err);
+	struct nr_net *n = nr_net_make(w->store);
+	const int64_t size = nr_model_int(&w->model, "image"), channels = nr_model_int(&w->model, "channels");
+	if (!n) return out_of_memory(path, err);
+	int code = nr_norms_use(n, w->norms, &w->model.of->norms, err);
+	if (!code) {
+		nr_model_logits(n, &w->model, nr_input(n, "image", NR_REAL, 4, (int64_t)1, channels, size, size));
+		if (nr_net_error(n)->code) code = (int)(*err = *nr_net_error(n)).code;
+		else code = nr_norms_done(n, err);
+	}
+	nr_net_free(n);
+	return code;
 }
 
 int nr_weights_import(struct nr_weights **out, const char *path, const char *model, const char *norms, struct nr_import *how,

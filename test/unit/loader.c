@@ -1,6 +1,7 @@
 /* data/loader.c and mix.c: the same bytes for any number of threads, from any start; errors and ends in their places. */
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
@@ -10,6 +11,39 @@
 
 #include "data/mix.h"
 #include "unit/pictures.h"
+
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer) || __has_feature(memory_sanitizer)
+#define SANITIZED 1
+#endif
+#endif
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || !defined(__GLIBC__)
+#define SANITIZED 1
+#endif
+
+/* Every allocation of the process, unless a sanitizer wants them for itself. */
+static atomic_long allocations;
+#ifndef SANITIZED
+void *__libc_malloc(size_t);
+void *__libc_calloc(size_t, size_t);
+void *__libc_memalign(size_t, size_t);
+
+void *malloc(size_t n)
+{
+	allocations++;
+	return __libc_malloc(n);
+}
+void *calloc(size_t n, size_t size)
+{
+	allocations++;
+	return __libc_calloc(n, size);
+}
+void *aligned_alloc(size_t alignment, size_t n)
+{
+	allocations++;
+	return __libc_memalign(alignment, n);
+}
+#endif
 
 enum { COUNT = 103, SIDE = 16, CLASSES = 7 };
 static struct { int64_t bad; unsigned sleep; } set;
@@ -249,6 +283,24 @@ static void three_batches_may_be_held_and_no_more(void **state)
 	nr_loader_close(l);
 }
 
+static void nothing_is_allocated_once_it_runs(void **state)
+{
+	(void)state;
+	char text[] = "n=2,m=9,prob=1";
+	a.randaugment = text;
+	a.crop = NR_CROP_CENTER;
+	a.brightness = a.hue = 0.2, a.erase = 0.5;
+	c.mixup = c.cutmix = 1, c.mix_prob = 1, c.mix_switch = 0.5, c.threads = 2;
+	struct nr_loader *l = open_loader();
+	long before = 0;
+	for (int i = 0; i < 150; i++) {
+		if (i == 60) before = allocations;
+		nr_loader_give_back(l, next(l));
+	}
+	assert_int_equal(allocations - before, 0);
+	nr_loader_close(l);
+}
+
 static void mixing_in_place_is_what_the_reference_does(void **state)
 {
 	(void)state;
@@ -327,6 +379,7 @@ int main(void)
 		T(an_unreadable_sample_is_an_error_in_its_place),
 		T(it_can_be_closed_at_any_moment),
 		T(three_batches_may_be_held_and_no_more),
+		T(nothing_is_allocated_once_it_runs),
 		T(mixing_in_place_is_what_the_reference_does),
 		T(mixing_happens_as_often_as_asked),
 		T(wrong_settings_are_refused),

@@ -1,0 +1,253 @@
+/* norma convert IN OUT --to NAMES: weights under other names, for another picture size, another number of classes. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/json.h"
+#include "base/save.h"
+#include "cli.h"
+#include "weights_meta.h"
+
+struct convert { char *to, *model, *norm, *from, *resample; int64_t image, classes; bool partial, force, json; };
+
+#define TEXT(f, var, def, help_)                                                                                                       \
+	{ .name = #f, .type = NR_TSTRING, .offset = offsetof(struct convert, f), .size = sizeof(char *), .text = def, .metavar = var, .help = help_ }
+static const struct nr_option options[] = {
+	TEXT(to, "NAMES", NULL, "names to write: timm, huggingface (as on its hub), huggingface5 (as in memory of version 5), norma"),
+	TEXT(model, "MODEL", "", "model, for files that do not say it themselves (norma models; norma inspect guesses it)"),
+	TEXT(norm, "PLAN", "", "norm plan, likewise"),
+	TEXT(from, "NAMES", "auto", "names that the file has; auto: those that fit best"),
+	NR_OPT_INT(struct convert, image, 0, 0, 4096, "side of the picture that the new file is for; 0: as it was"),
+	TEXT(resample, "KIND", "", "how positions are resized: timm (default with --image), mae, dino, bigvision"),
+	NR_OPT_INT(struct convert, classes, 0, 0, 1000000, "a new head for so many classes; 0: the old one"),
+	NR_OPT_BOOL(struct convert, partial, "0", "allow tensors without a place and entries without a tensor"),
+	NR_OPT_BOOL(struct convert, force, "0", "overwrite files that are there"),
+	NR_OPT_BOOL(struct convert, json, "0", "one line of JSON"),
+	NR_OPT_END
+};
+#undef TEXT
+
+/* ---- what came of it ------------------------------------------------------------------------------------------------------- */
+
+struct report { struct nr_str kept, ignored; int64_t kept_shown, ignored_shown, training; };
+
+static void add_name(struct nr_str *s, int64_t *shown, const char *name)
+{
+	if ((*shown)++ < 4) nr_str_printf(s, "%s%.80s", s->len ? ", " : "", name);
+	else if (*shown == 6) nr_str_add(s, ", ...");
+}
+
+static void note(void *context, enum nr_import_fate fate, const char *name)
+{
+	struct report *r = context;
+	if (fate == NR_KEPT) add_name(&r->kept, &r->kept_shown, name);
+	if (fate == NR_IGNORED) add_name(&r->ignored, &r->ignored_shown, name);
+}
+
+static double eps_of(const struct nr_weights *w)
+{
+	const char *eps = strstr(w->norms, "eps=");
+	return eps ? strtod(eps + 4, NULL) : w->model.of->norms.eps;
+}
+
+/* What the software that these names belong to does otherwise. */
+static void print_notes(const struct convert *o, const struct nr_weights *w)
+{
+	const struct nr_naming *to = nr_naming_find(w->model.of, o->to, NULL);
+	const double usual = to && to->eps > 0 ? to->eps : w->model.of->norms.eps;
+	const size_t first = strcspn(w->norms, " =(");
+	if (!strcmp(o->to, "norma")) return;
+	if (w->norms[first] && strncmp(w->norms, "layer:", 6) && strncmp(w->norms, "ln:", 3))
+		printf("note     models of %s have no such norm plan; norma reads the file back\n", o->to);
+	if (eps_of(w) != usual) printf("note     these norms have eps %g, %s builds them with %g\n", eps_of(w), o->to, usual);
+}
+
+static int print_report(struct cli *c, const struct convert *o, const struct nr_weights *w, const struct nr_import *how, const struct report *r,
+	const char *path)
+{
+	if (o->json)
+		return nr_json_line(stdout, json_pack("{s:s, s:s, s:s, s:s, s:s, s:I, s:I, s:I}", "out", path, "from", w->naming, "to", o->to, "model",
+			w->model.text, "norms", w->norms, "taken", (json_int_t)how->taken, "kept", (json_int_t)how->kept, "ignored",
+			(json_int_t)how->ignored), c->err);
+	printf("%s%s%s: %s names to %s names\n", cli_bold(), path, cli_plain(), w->naming, o->to);
+	printf("model    %s\n", w->model.text);
+	if (*w->norms) printf("norms    %s\n", w->norms);
+	printf("taken    %lld of %lld entries\n", (long long)how->taken, (long long)(how->taken + how->kept));
+	if (how->kept) printf("kept     %lld at their initial values: %s\n", (long long)how->kept, nr_str_text(&r->kept));
+	if (how->ignored) printf("ignored  %lld tensors: %s\n", (long long)how->ignored, nr_str_text(&r->ignored));
+	print_notes(o, w);
+	return NR_OK;
+}
+
+/* ---- config.json, without which Hugging Face's and timm's loaders do not know the model ------------------------------------- */
+
+static json_int_t of(const struct nr_weights *w, const char *name) { return (json_int_t)nr_model_int(&w->model, name); }
+static const char *text_of(const struct nr_weights *w, const char *name, char *buf, size_t size)
+{
+	const struct nr_option *o = nr_option_find(w->model.of->options, name);
+	return o ? nr_option_text(o, w->model.conf, buf, size) : "";
+}
+static json_int_t hidden(const struct nr_weights *w)
+{
+	char text[64];
+	return (json_int_t)(strtod(text_of(w, "mlp", text, sizeof text), NULL) * (double)of(w, "dim"));
+}
+
+static json_t *hf_config(const struct nr_weights *w)
+{
+	char act[64];
+	const bool tanh_form = !strcmp(text_of(w, "act", act, sizeof act), "gelu_tanh");
+	json_t *j = json_pack("{s:[s], s:s, s:I, s:I, s:I, s:I, s:s, s:f, s:I, s:I, s:I, s:b}", "architectures", "ViTForImageClassification",
+		"model_type", "vit", "hidden_size", of(w, "dim"), "num_hidden_layers", of(w, "depth"), "num_attention_heads", of(w, "heads"),
+		"intermediate_size", hidden(w), "hidden_act", tanh_form ? "gelu_pytorch_tanh" : act, "layer_norm_eps", eps_of(w), "image_size",
+		of(w, "image"), "patch_size", of(w, "patch"), "num_channels", of(w, "channels"), "qkv_bias", (int)of(w, "qkv_bias"));
+	json_t *name = json_object(), *number = json_object();
+	bool more = true;
+	for (json_int_t i = 0; i < of(w, "classes"); i++) {
+		char key[32], label[64];
+		snprintf(key, sizeof key, "%lld", (long long)i);
+		snprintf(label, sizeof label, "LABEL_%lld", (long long)i);
+		more = more && w->class_name && w->class_name[i];
+		const char *text = more ? w->class_name[i] : label;
+		json_object_set_new(name, key, json_string(text));
+		json_object_set_new(number, text, json_integer(i));
+	}
+	json_object_set_new(j, "id2label", name);
+	json_object_set_new(j, "label2id", number);
+	return j;
+}
+
+static json_t *timm_config(const struct nr_weights *w)
+{
+	char pool[64], mlp[64];
+	const bool avg = !strcmp(text_of(w, "pool", pool, sizeof pool), "avg");
+	return json_pack("{s:s, s:I, s:I, s:s, s:{s:I, s:I, s:I, s:I, s:I, s:I, s:f, s:b, s:b, s:I}, s:{s:[I,I,I], s:[f,f,f], s:[f,f,f]}}",
+		"architecture", "vit_base_patch16_224", "num_classes", of(w, "classes"), "num_features", of(w, "dim"), "global_pool",
+		avg ? "avg" : "token", "model_args", "img_size", of(w, "image"), "patch_size", of(w, "patch"), "in_chans", of(w, "channels"), "embed_dim",
+		of(w, "dim"), "depth", of(w, "depth"), "num_heads", of(w, "heads"), "mlp_ratio", strtod(text_of(w, "mlp", mlp, sizeof mlp), NULL),
+		"qkv_bias", (int)of(w, "qkv_bias"), "class_token", (int)of(w, "class_token"), "reg_tokens", of(w, "registers"), "pretrained_cfg",
+		"input_size", of(w, "channels"), of(w, "image"), of(w, "image"), "mean", w->normalize ? w->mean[0] : 0.5, w->normalize ? w->mean[1] : 0.5,
+		w->normalize ? w->mean[2] : 0.5, "std", w->normalize ? w->std[0] : 0.5, w->normalize ? w->std[1] : 0.5,
+		w->normalize ? w->std[2] : 0.5);
+}
+
+static int write_config(struct cli *c, const struct convert *o, const struct nr_weights *w, const char *path)
+{
+	json_t *j = !strcmp(o->to, "timm") ? timm_config(w) : hf_config(w);
+	char *text = j ? json_dumps(j, JSON_INDENT(2) | JSON_REAL_PRECISION(9)) : NULL;
+	const int code = text ? nr_save_file(path, text, strlen(text), c->err)
+			      : nr_fail(c->err, NR_EMEMORY, "cannot write", path, "out of memory");
+	free(text);
+	json_decref(j);
+	return code;
+}
+
+/* ---- the command ----------------------------------------------------------------------------------------------------------- */
+
+/* "vit:image=32,dim=8" with another image: the old value goes, so that the text stays short and says one thing. */
+static const char *with(struct cli *c, const char *text, const char *key, int64_t value)
+{
+	struct nr_str s = { 0 };
+	const size_t name = strcspn(text, ":"), n = strlen(key);
+	char sep = ':';
+	nr_str_add_n(&s, text, name);
+	for (const char *at = text + name + (text[name] == ':'); *at; at += strcspn(at, ","), at += *at == ',') {
+		if (!strncmp(at, key, n) && at[n] == '=') continue;
+		nr_str_printf(&s, "%c%.*s", sep, (int)strcspn(at, ","), at);
+		sep = ',';
+	}
+	nr_str_printf(&s, "%c%s=%lld", sep, key, (long long)value);
+	const char *out = s.failed ? NULL : nr_arena_strdup(c->arena, nr_str_text(&s));
+	nr_str_release(&s);
+	return out;
+}
+
+/* The model's text, the file's own if none was given, with what the flags change. */
+static const char *model_text(struct cli *c, const struct convert *o, const char *path)
+{
+	struct nr_st_file *f;
+	const char *text = o->model, *own = NULL;
+	if (nr_st_open(&f, path, c->err)) return NULL;
+	if (!*text && (own = nr_st_metadata(f, "norma.model"))) text = nr_arena_strdup(c->arena, own);
+	nr_st_close(f);
+	if (!text || !*text) return "";
+	if (o->image) text = with(c, text, "image", o->image);
+	if (text && o->classes) text = with(c, text, "classes", o->classes);
+	if (!text) nr_fail(c->err, NR_EMEMORY, "cannot convert", path, "out of memory");
+	return text;
+}
+
+static int free_to_write(struct cli *c, const struct convert *o, const char *path)
+{
+	if (o->force || access(path, F_OK)) return NR_OK;
+	nr_fail(c->err, NR_EIO, "cannot write", path, "it is there already");
+	return nr_hint(c->err, "--force overwrites it");
+}
+
+/* OUT as a folder: model.safetensors and config.json in it. */
+static int out_paths(struct cli *c, const char *out, const char **weights, const char **config)
+{
+	struct stat st;
+	const size_t n = strlen(out);
+	*weights = out;
+	*config = NULL;
+	if (!(n && out[n - 1] == '/') && (stat(out, &st) || !S_ISDIR(st.st_mode))) return NR_OK;
+	if (mkdir(out, 0777) && errno != EEXIST) return nr_fail(c->err, NR_EIO, "cannot make the folder", out, "%s", strerror(errno));
+	const char *slash = out[n - 1] == '/' ? "" : "/";
+	*weights = nr_arena_printf(c->arena, "%s%smodel.safetensors", out, slash);
+	*config = nr_arena_printf(c->arena, "%s%sconfig.json", out, slash);
+	return *weights && *config ? NR_OK : nr_fail(c->err, NR_EMEMORY, "cannot convert to", out, "out of memory");
+}
+
+static int write_out(struct cli *c, const struct convert *o, const struct nr_weights *w, const char *weights, const char *config)
+{
+	struct nr_st_meta meta[CLI_META];
+	const int64_t n = cli_weights_meta(w, meta, c->arena);
+	if (config && strcmp(o->to, "norma") && write_config(c, o, w, config)) return c->err->code;
+	return nr_model_export(w->store, w->model.of, weights, o->to, meta, n, c->err);
+}
+
+static int run(struct cli *c, const void *conf, const struct nr_list *args)
+{
+	const struct convert *o = conf;
+	const char *weights, *config;
+	if (args->count != 2) {
+		cli_usage(c, "convert needs two files: what to read and what to write");
+		return nr_hint(c->err, "norma convert --help");
+	}
+	if (!nr_naming_find(nr_models()[0], o->to, c->err)) return c->err->code;
+	if (strcmp(o->from, "auto") && !nr_naming_find(nr_models()[0], o->from, c->err)) return c->err->code;
+	const char *model = model_text(c, o, args->item[0]);
+	if (!model || out_paths(c, args->item[1], &weights, &config) || free_to_write(c, o, weights)) return c->err->code;
+	if (config && free_to_write(c, o, config)) return c->err->code;
+	struct report report = { 0 };
+	struct nr_weights *w = NULL;
+	struct nr_import how = { .naming = o->from, .resample = *o->resample ? o->resample : o->image ? "timm" : NULL,
+		.partial = o->partial || o->classes, .tell = note, .context = &report };
+	int code = nr_weights_import(&w, args->item[0], *model ? model : NULL, *o->norm ? o->norm : NULL, &how, c->err);
+	if (!code && o->classes) w->class_name = NULL;
+	if (!code) code = write_out(c, o, w, weights, config);
+	if (!code) code = print_report(c, o, w, &how, &report, weights);
+	nr_str_release(&report.kept);
+	nr_str_release(&report.ignored);
+	nr_weights_close(w);
+	return code;
+}
+
+const struct cli_command cli_convert = {
+	.name = "convert",
+	.title = "weights under timm's, Hugging Face's or our names",
+	.usage = "IN OUT --to NAMES",
+	.about = "Reads a safetensors file (whose names are recognised), and writes it under other names and in the layout\n"
+		 "that goes with them. --image resizes the position table for pictures of another size, --classes puts a\n"
+		 "new head in place. If OUT is a folder (or ends with /), it gets model.safetensors and the config.json that\n"
+		 "from_pretrained of transformers, or timm.create_model(\"local-dir:OUT\"), reads.\n\n"
+		 "The file keeps saying what model it is, so that norma itself needs no --model for it. Weights in Hugging\n"
+		 "Face's names have norms with an eps of 1e-12, timm's of 1e-6: it is kept in the norm plan and config.json.",
+	.conf_size = sizeof(struct convert),
+	.options = options,
+	.run = run,
+};
