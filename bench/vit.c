@@ -8,8 +8,10 @@ static nr_t *vit_logits(struct nr_net *n, const struct bench_size *s, struct ben
 	struct nr_model_spec model;
 	struct nr_error err = { 0 };
 	char text[256];
-	snprintf(text, sizeof text, "vit:image=%lld,channels=%lld,patch=%lld,dim=%lld,depth=%lld,heads=%lld,classes=%lld", (long long)s->image,
-		(long long)s->channels, (long long)s->patch, (long long)s->dim, (long long)s->depth, (long long)s->heads, (long long)s->classes);
+	snprintf(text, sizeof text,
+		"vit:image=%lld,channels=%lld,patch=%lld,dim=%lld,depth=%lld,heads=%lld,classes=%lld",
+		(long long)s->image, (long long)s->channels, (long long)s->patch, (long long)s->dim,
+		(long long)s->depth, (long long)s->heads, (long long)s->classes);
 	if (nr_model_parse(&model, text, nr_net_arena(n), &err)) return nr_net_fail(n, err.code, text, "%s", err.detail);
 	in->image = nr_input(n, "image", NR_REAL, 4, s->batch, s->channels, s->image, s->image);
 	return nr_model_logits(n, &model, in->image);

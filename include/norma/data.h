@@ -49,7 +49,7 @@ struct nr_dataset {
 	const char *folder;                 /* below the data root, e.g. "cifar-10-batches-bin"; NULL: option path says where */
 	const char *const *also;            /* other folders: absolute, or below the data root; ends with NULL; NULL: none */
 	const struct nr_data_file *files;   /* the official ones in that folder; the first tells whether the set is there */
-	const struct nr_download *downloads;/* ends with a NULL url; NULL: nothing to fetch */
+	const struct nr_download *downloads; /* ends with a NULL url; NULL: nothing to fetch */
 	const char *facts;                  /* for lists: "60000 / 10000, 28 x 28 grey, 10 classes" */
 	size_t conf_size;
 	const struct nr_option *options;    /* NULL: none */
@@ -133,7 +133,8 @@ struct nr_loader_config {
 	enum nr_split split;
 	const struct nr_augment *augment;
 	int64_t batch;
-	const int32_t *index;               /* (count) which samples of the split, in which order, kept by the caller; NULL: the first ones */
+	const int32_t *index;               /* (count) which samples of the split, in which order, kept by the caller; */
+					    /* NULL: the first ones */
 	int64_t count;                      /* how many of them; 0: all */
 	bool shuffle, drop_last;            /* order of an epoch: a permutation by (seed, epoch) */
 	uint64_t seed;

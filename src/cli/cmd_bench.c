@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "bench/bench.h"
+#include "bench/loader.h"
 #include "cli.h"
 
 static const char *const peers[] = { "none", "eager", "compile", "both", NULL };
@@ -21,7 +22,7 @@ static const struct nr_option options[] = { NR_OPT_BOOL(struct bench_options, js
 
 static void words(struct nr_str *s)
 {
-	nr_str_add(s, "step\nall\nloop\ngemm\nnorms\n");
+	nr_str_add(s, "step\nall\nloop\ngemm\nnorms\nloader\n");
 	for (const struct bench_case *c = bench_cases; c->name; c++)
 		nr_str_printf(s, "%s/train\n%s/infer\n", c->name, c->name);
 }
@@ -77,13 +78,13 @@ static int all(struct cli *c, const struct bench_options *o)
 static int run(struct cli *c, const void *conf, const struct nr_list *args)
 {
 	const struct bench_options *o = conf;
-	static const char *const names[] = { "step", "all", "loop", "gemm", "norms", NULL };
+	static const char *const names[] = { "step", "all", "loop", "gemm", "norms", "loader", NULL };
 	const char *what = args->count ? args->item[0] : NULL;
 	int k = 0;
 	while (what && names[k] && strcmp(names[k], what)) k++;
 	if (!what || !names[k]) {
 		const char *near = what ? nr_nearest(what, names) : NULL;
-		nr_fail(c->err, NR_EUSAGE, what ? "unknown benchmark" : "bench needs one of step, all, loop, gemm, norms",
+		nr_fail(c->err, NR_EUSAGE, what ? "unknown benchmark" : "bench needs one of step, all, loop, gemm, norms, loader",
 			what, NULL);
 		return near ? nr_hint(c->err, "did you mean '%s'?", near) : nr_hint(c->err, "norma bench --help");
 	}
@@ -100,13 +101,14 @@ static int run(struct cli *c, const void *conf, const struct nr_list *args)
 	if (k == 1) return all(c, o);
 	if (!o->tiny && (k != 4 || o->peer == BENCH_NONE)) cli_bound_spin(c);
 	if (k == 4) return bench_norms(o, omp_get_max_threads(), c->err);
+	if (k == 5) return bench_loader(o, omp_get_max_threads(), c->err);
 	return k == 2 ? bench_loop(&t, o, c->err) : bench_gemm(o, c->err);
 }
 
 const struct cli_command cli_bench = {
 	.name = "bench",
 	.title = "time training steps, also against PyTorch",
-	.usage = "step CASE | all | loop CASE | gemm | norms",
+	.usage = "step CASE | all | loop CASE | gemm | norms | loader",
 	.about = "step  a training step (CASE/train) or inference (CASE/infer): median and best of single steps,\n"
 		 "beside the rate of a matrix product 1576x768x768 in the same process.\n\n"
 		 "all  every case, each in a process of its own.\n\n"
@@ -115,6 +117,7 @@ const struct cli_command cli_bench = {
 		 "norms  every normalization alone, forward and with backward, beside a plain copy; GB/s count x read\n"
 		 "and y written, then x and dy read and dx written. A norm that mixes tokens is also held against its\n"
 		 "matrix products at the rate of our own SGEMM.\n\n"
+		 "loader  pictures per second of the data loader, from memory and from JPEG files.\n\n"
 		 "With --peer the PyTorch script of bench/peers runs in turn; the ratio is the peer's time over ours,\n"
 		 "within a round, median of rounds. It needs the environment of scripts/setup-peers.",
 	.conf_size = sizeof(struct bench_options),

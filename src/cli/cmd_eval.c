@@ -43,13 +43,14 @@ static void print_confusion(const struct cli_opened *o, int64_t K, const int64_t
 	nr_table_free(t);
 }
 
-static int print_score(const struct eval *v, const struct cli_opened *o, const char *path, const struct nr_score *s, const int64_t *confusion,
-	struct nr_error *err)
+static int print_score(const struct eval *v, const struct cli_opened *o, const char *path,
+	const struct nr_score *s, const int64_t *confusion, struct nr_error *err)
 {
 	const int64_t K = nr_model_int(&o->w->model, "classes");
 	if (v->m.json) {
-		json_t *j = json_pack("{s:s, s:s, s:s, s:s, s:f, s:f, s:f, s:f, s:I}", "file", path, "data", o->source->of->name, "split",
-			nr_split_name(o->e.split), "stats", kinds[v->stats], "top1", s->top1, "top5", s->top5, "nll", s->loss, "ece", s->ece, "samples",
+		json_t *j = json_pack("{s:s, s:s, s:s, s:s, s:f, s:f, s:f, s:f, s:I}", "file", path, "data",
+			o->source->of->name, "split", nr_split_name(o->e.split), "stats", kinds[v->stats],
+			"top1", s->top1, "top5", s->top5, "nll", s->loss, "ece", s->ece, "samples",
 			(json_int_t)s->samples);
 		json_t *rows = v->confusion ? json_array() : NULL;
 		for (int64_t i = 0; rows && i < K * K; i++) json_array_append_new(rows, json_integer(confusion[i]));
@@ -58,8 +59,8 @@ static int print_score(const struct eval *v, const struct cli_opened *o, const c
 	}
 	printf("%s on %s/%s, %lld samples, %s statistics\n", path, o->source->of->name, nr_split_name(o->e.split), (long long)s->samples,
 		kinds[v->stats]);
-	printf("top-1 %s%.2f %%%s   top-5 %.2f %%   NLL %.4f   calibration error %.2f %%\n", cli_bold(), 100 * s->top1, cli_plain(), 100 * s->top5,
-		s->loss, 100 * s->ece);
+	printf("top-1 %s%.2f %%%s   top-5 %.2f %%   NLL %.4f   calibration error %.2f %%\n", cli_bold(),
+		100 * s->top1, cli_plain(), 100 * s->top5, s->loss, 100 * s->ece);
 	if (v->confusion && K <= 30) print_confusion(o, K, confusion);
 	else if (v->confusion) puts("(the confusion matrix of more than 30 classes is in --json)");
 	return NR_OK;

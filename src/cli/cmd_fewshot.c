@@ -23,7 +23,8 @@ static const struct nr_option options[] = {
 static int32_t classes_of(const struct cli_opened *o) { return o->source->classes; }
 
 /* The first `shots` of each class in a permutation by seed; returns how many were found. */
-static int64_t draw(const struct nr_feature_set *f, int32_t classes, int64_t shots, uint64_t seed, int32_t *order, int64_t *have, int32_t *out)
+static int64_t draw(const struct nr_feature_set *f, int32_t classes, int64_t shots, uint64_t seed,
+	int32_t *order, int64_t *have, int32_t *out)
 {
 	int64_t n = 0;
 	nr_rng_shuffle(nr_rng_make(seed, STREAM, 0), 0, order, (int32_t)f->count);
@@ -41,9 +42,11 @@ static int prepare(struct work *w, const struct nr_feature_set *train, const str
 	struct nr_error *err)
 {
 	const int64_t most = K * shots < train->count ? K * shots : train->count, C = train->width;
-	*w = (struct work){ malloc((size_t)(most * C) * sizeof(real)), malloc((size_t)(test->count * C) * sizeof(real)),
-		malloc((size_t)(test->count * K) * sizeof(real)), malloc((size_t)most * sizeof(int32_t)), malloc((size_t)train->count * sizeof(int32_t)),
-		malloc((size_t)train->count * sizeof(int32_t)), malloc((size_t)K * sizeof(int64_t)) };
+	*w = (struct work){ malloc((size_t)(most * C) * sizeof(real)),
+		malloc((size_t)(test->count * C) * sizeof(real)),
+		malloc((size_t)(test->count * K) * sizeof(real)), malloc((size_t)most * sizeof(int32_t)),
+		malloc((size_t)train->count * sizeof(int32_t)), malloc((size_t)train->count * sizeof(int32_t)),
+		malloc((size_t)K * sizeof(int64_t)) };
 	if (!w->x || !w->z || !w->score || !w->label || !w->order || !w->chosen || !w->have)
 		return nr_fail(err, NR_EMEMORY, "cannot fit", NULL, "out of memory");
 	for (int64_t i = 0; i < test->count * C; i++) w->z[i] = (real)test->x[i];
@@ -55,8 +58,9 @@ static void drop(struct work *w)
 	free(w->x), free(w->z), free(w->score), free(w->label), free(w->order), free(w->chosen), free(w->have);
 }
 
-static int one_seed(const struct fewshot *v, const struct nr_feature_set *train, const struct nr_feature_set *test, int32_t K, uint64_t seed,
-	struct work *w, double *top1, struct nr_error *err)
+static int one_seed(const struct fewshot *v, const struct nr_feature_set *train,
+	const struct nr_feature_set *test, int32_t K, uint64_t seed, struct work *w, double *top1,
+	struct nr_error *err)
 {
 	const int64_t C = train->width, N = draw(train, K, v->shots, seed, w->order, w->have, w->chosen);
 	for (int64_t i = 0; i < N; i++) {
@@ -99,9 +103,11 @@ static int measure(struct cli *c, const struct fewshot *v, struct cli_opened *o,
 	}
 	const double n = (double)v->seeds, mean = sum / n, std = n > 1 ? sqrt(fmax(0, (squares - n * mean * mean) / (n - 1))) : 0;
 	if (!code && v->m.json)
-		code = cli_print_json(json_pack("{s:s, s:s, s:s, s:I, s:f, s:f, s:O, s:I}", "file", path, "data", o->source->of->name, "split",
-			nr_split_name(o->e.split), "shots", (json_int_t)v->shots, "top1", mean, "std", std, "seeds", all, "samples",
-			(json_int_t)test.count), c->err);
+		code = cli_print_json(json_pack("{s:s, s:s, s:s, s:I, s:f, s:f, s:O, s:I}", "file", path,
+					      "data", o->source->of->name, "split", nr_split_name(o->e.split),
+					      "shots", (json_int_t)v->shots, "top1", mean, "std", std, "seeds",
+					      all, "samples", (json_int_t)test.count),
+			c->err);
 	else if (!code)
 		printf("%s on %s/%s: %lld-shot ridge regression, top-1 %s%.2f %%%s (standard deviation %.2f over %lld draws)\n", path,
 			o->source->of->name, nr_split_name(o->e.split), (long long)v->shots, cli_bold(), 100 * mean, cli_plain(), 100 * std,

@@ -42,7 +42,9 @@ static int take_over(struct cli *c, struct settings *s, const char *path)
 	s->train.init = nr_arena_strdup(c->arena, path);
 	if (!strcmp(s->train.model, unnamed) && model) {        /* classes and channels follow the new data */
 		char *text = without(c->arena, without(c->arena, model, "classes"), "channels");
-		if (s->image && text) text = nr_arena_printf(c->arena, "%s,image=%lld", without(c->arena, text, "image"), (long long)s->image);
+		if (s->image && text)
+			text = nr_arena_printf(c->arena, "%s,image=%lld", without(c->arena, text, "image"),
+				(long long)s->image);
 		s->train.model = text;
 	} else if (s->image) {
 		s->train.model = nr_arena_printf(c->arena, strchr(s->train.model, ':') ? "%s,image=%lld" : "%s:image=%lld", s->train.model,

@@ -32,15 +32,18 @@ static int measure(struct cli *c, const struct knn *v, struct cli_opened *o, con
 	}
 	nr_progress_release(&o->bar);
 	if (!code)
-		code = nr_knn(train.count, train.width, train.x, train.label, test.count, test.x, test.label, o->source->classes, v->k, v->temperature,
-			&top1, &top5, c->err);
+		code = nr_knn(train.count, train.width, train.x, train.label, test.count, test.x, test.label,
+			o->source->classes, v->k, v->temperature, &top1, &top5, c->err);
 	if (!code && v->m.json)
-		code = cli_print_json(json_pack("{s:s, s:s, s:s, s:I, s:f, s:f, s:I, s:I}", "file", path, "data", o->source->of->name, "split",
-			nr_split_name(o->e.split), "k", (json_int_t)v->k, "top1", top1, "top5", top5, "train", (json_int_t)train.count, "samples",
-			(json_int_t)test.count), c->err);
+		code = cli_print_json(json_pack("{s:s, s:s, s:s, s:I, s:f, s:f, s:I, s:I}", "file", path,
+					      "data", o->source->of->name, "split", nr_split_name(o->e.split),
+					      "k", (json_int_t)v->k, "top1", top1, "top5", top5, "train",
+					      (json_int_t)train.count, "samples", (json_int_t)test.count),
+			c->err);
 	else if (!code)
-		printf("%s on %s/%s: %lld-nearest neighbours among %lld, top-1 %s%.2f %%%s, top-5 %.2f %%\n", path, o->source->of->name,
-			nr_split_name(o->e.split), (long long)v->k, (long long)train.count, cli_bold(), 100 * top1, cli_plain(), 100 * top5);
+		printf("%s on %s/%s: %lld-nearest neighbours among %lld, top-1 %s%.2f %%%s, top-5 %.2f %%\n",
+			path, o->source->of->name, nr_split_name(o->e.split), (long long)v->k,
+			(long long)train.count, cli_bold(), 100 * top1, cli_plain(), 100 * top5);
 	nr_features_release(&train);
 	nr_features_release(&test);
 	return code;

@@ -85,10 +85,12 @@ static int print_result(bool as_json, const char *out, const struct nr_train_res
 {
 	char time[64];
 	if (as_json) {
-		json_t *j = json_pack("{s:s, s:s, s:I, s:I, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:I, s:I}", "out", out, "status", r->status, "step",
-			(json_int_t)r->step, "steps", (json_int_t)r->steps, "seconds", r->seconds, "train_loss", r->train_loss, "train_top1",
-			r->train_top1, "eval_loss", r->last.loss, "eval_top1", r->last.top1, "eval_top5", r->last.top5, "best_top1", r->best.top1,
-			"best_step", (json_int_t)r->best_step, "eval_samples", (json_int_t)r->last.samples);
+		json_t *j = json_pack("{s:s, s:s, s:I, s:I, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:I, s:I}",
+			"out", out, "status", r->status, "step", (json_int_t)r->step, "steps",
+			(json_int_t)r->steps, "seconds", r->seconds, "train_loss", r->train_loss, "train_top1",
+			r->train_top1, "eval_loss", r->last.loss, "eval_top1", r->last.top1, "eval_top5",
+			r->last.top5, "best_top1", r->best.top1, "best_step", (json_int_t)r->best_step,
+			"eval_samples", (json_int_t)r->last.samples);
 		char *text = j ? json_dumps(j, JSON_COMPACT | JSON_REAL_PRECISION(9)) : NULL;
 		if (text) puts(text);
 		free(text);
@@ -98,9 +100,9 @@ static int print_result(bool as_json, const char *out, const struct nr_train_res
 	printf("%s%s%s after %lld of %lld steps, %s\n", cli_bold(), r->status, cli_plain(), (long long)r->step, (long long)r->steps,
 		nr_duration_text(r->seconds, time, sizeof time));
 	if (r->best_step)
-		printf("evaluation        top-1 %s%.2f %%%s, top-5 %.2f %%, loss %.4f on %lld samples; best %.2f %% at step %lld\n", cli_bold(),
-			100 * r->last.top1, cli_plain(), 100 * r->last.top5, r->last.loss, (long long)r->last.samples, 100 * r->best.top1,
-			(long long)r->best_step);
+		printf("evaluation        top-1 %s%.2f %%%s, top-5 %.2f %%, loss %.4f on %lld samples; best %.2f %% at step %lld\n",
+			cli_bold(), 100 * r->last.top1, cli_plain(), 100 * r->last.top5, r->last.loss,
+			(long long)r->last.samples, 100 * r->best.top1, (long long)r->best_step);
 	printf("run               %s (model.safetensors, best.safetensors, metrics.csv; `norma runs`)\n", out);
 	if (r->step < r->steps && strcmp(r->status, "stopped early")) printf("go on with        norma train --resume --out %s\n", out);
 	return NR_OK;

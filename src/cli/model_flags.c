@@ -34,7 +34,9 @@ static int choose_split(const struct cli_model *m, const struct nr_source *s, st
 int cli_model_open(struct cli_opened *o, struct cli *c, const struct cli_model *m, const char *path)
 {
 	*o = (struct cli_opened){ .bar = { .out = NULL } };
-	if (nr_weights_open(&o->w, path, *m->model ? m->model : NULL, *m->norm ? m->norm : NULL, m->resample, false, c->err)) return c->err->code;
+	if (nr_weights_open(&o->w, path, *m->model ? m->model : NULL, *m->norm ? m->norm : NULL, m->resample,
+		    false, c->err))
+		return c->err->code;
 	const char *data = *m->data ? m->data : o->w->data;
 	if (!data) {
 		cli_usage(c, "the file does not say what it was trained on");
@@ -51,7 +53,9 @@ int cli_model_open(struct cli_opened *o, struct cli *c, const struct cli_model *
 	o->e = (struct nr_evaluation){ .source = o->source, .augment = a, .workers = (int)m->workers };
 	o->e = cli_model_split(o, (enum nr_split)split, "eval");
 	o->e.count = m->limit && m->limit < o->source->count[split] ? m->limit : 0;
-	return o->source->count[split] ? NR_OK : nr_fail(c->err, NR_EVALUE, "no samples in the split", nr_split_name((enum nr_split)split), NULL);
+	return o->source->count[split] ? NR_OK
+				       : nr_fail(c->err, NR_EVALUE, "no samples in the split",
+						 nr_split_name((enum nr_split)split), NULL);
 }
 
 void cli_model_close(struct cli_opened *o)

@@ -98,7 +98,8 @@ static const struct nr_rename hf5[] = {
 	{ "attn.qkv.", "attention.q_proj. attention.k_proj. attention.v_proj." }, { "attn.proj.", "attention.o_proj." },
 	{ "blocks.", "vit.layers." }, { "final.", "vit.layernorm." }, { "head.", "classifier." }, { NULL, NULL },
 };
-static const struct nr_naming namings[] = { { "timm", timm }, { "huggingface", hf, 1e-12 }, { "huggingface5", hf5, 1e-12 }, { NULL, NULL } };
+static const struct nr_naming namings[] = { { "timm", timm }, { "huggingface", hf, 1e-12 },
+	{ "huggingface5", hf5, 1e-12 }, { NULL, NULL } };
 
 /* ---- positions ------------------------------------------------------------------------------------------------------ */
 

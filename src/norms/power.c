@@ -108,7 +108,7 @@ static void choose(const struct nr_call *k, const struct walk *w, const real *re
 {
 	const struct power *c = k->node->attr;
 	const real *phi = k->x[PHI].p, n = count_real(w), a = c->alpha_fwd;
-	const int64_t C = k->x[X].c, t = (int64_t)*(const real *)k->x[STEPS].p + 1;
+	const int64_t C = k->x[X].c, t = 1 + (int64_t)nr_row(&k->x[STEPS], 0)[0];
 	const int released = c->variant == OFFICIAL || c->variant == DTN;
 	const struct kept s = kept(k);
 	const struct next next = next_of(k);

@@ -16,13 +16,14 @@ struct sums {
 
 struct nr_augment nr_augment_for_eval(const struct nr_augment *train, int64_t size, int32_t channels, double crop_share)
 {
+	static char none[] = "";
 	struct nr_augment a = *train;
 	a.size = size;
 	a.channels = channels;
 	a.crop = NR_CROP_CENTER;
 	a.crop_share = crop_share;
 	a.flip = a.brightness = a.contrast = a.saturation = a.hue = a.erase = 0;
-	a.randaugment = (char[]){ "" };
+	a.randaugment = none;
 	a.repeats = 1;
 	return a;
 }

@@ -4,7 +4,8 @@
 #include <math.h>
 #include <stdlib.h>
 
-int nr_features_of(struct nr_feature_set *f, const struct nr_weights *w, const struct nr_evaluation *what, int64_t batch, struct nr_error *err)
+int nr_features_of(struct nr_feature_set *f, const struct nr_weights *w, const struct nr_evaluation *what,
+	int64_t batch, struct nr_error *err)
 {
 	struct nr_runner r;
 	struct nr_evaluation e = *what;
@@ -18,7 +19,9 @@ int nr_features_of(struct nr_feature_set *f, const struct nr_weights *w, const s
 	e.pooled = f->x;
 	e.label = f->label;
 	struct nr_score score;
-	int code = f->x && f->label ? nr_evaluate(&r, &e, &score, err) : nr_fail(err, NR_EMEMORY, "cannot keep the features", NULL, "out of memory");
+	int code = f->x && f->label
+		? nr_evaluate(&r, &e, &score, err)
+		: nr_fail(err, NR_EMEMORY, "cannot keep the features", NULL, "out of memory");
 	nr_runner_close(&r);
 	if (code) nr_features_release(f);
 	return code;
@@ -87,7 +90,8 @@ int nr_recalibrate(const struct nr_weights *w, const struct nr_evaluation *train
 	struct nr_loader *loader = NULL;
 	int64_t total, done = 0;
 	real *base = nr_store_values(w->store, &total);
-	struct probe p = { malloc((size_t)total * sizeof(real)), malloc((size_t)total * sizeof(real)), calloc((size_t)total, sizeof(double)) };
+	struct probe p = { malloc((size_t)total * sizeof(real)), malloc((size_t)total * sizeof(real)),
+		calloc((size_t)total, sizeof(double)) };
 	const struct nr_loader_config config = { .source = train->source, .split = train->split, .augment = &train->augment, .batch = batch,
 		.index = train->index, .count = train->count, .threads = train->workers, .shuffle = true, .drop_last = true };
 	int code = p.zero && p.kept && p.sum ? nr_runner_open(&r, w, batch, err)

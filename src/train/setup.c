@@ -98,7 +98,8 @@ static int record(struct nr_trainer *t, struct nr_error *err)
 	if (!(t->net = nr_net_make(t->w.store))) return out_of_memory(err);
 	if (nr_norms_use(t->net, t->norms, &t->w.model.of->norms, err)) return err->code;
 	t->image = nr_input(t->net, "image", NR_REAL, 4, B, channels, size, size);
-	if (t->c.mixup > 0 || t->c.cutmix > 0 || t->c.loss == NR_LOSS_SIGMOID) t->target = nr_input(t->net, "target", NR_REAL, 2, B, classes);
+	if (t->c.mixup > 0 || t->c.cutmix > 0 || t->c.loss == NR_LOSS_SIGMOID)
+		t->target = nr_input(t->net, "target", NR_REAL, 2, B, classes);
 	else t->label = nr_input(t->net, "label", NR_I32, 1, B);
 	t->logits = nr_tap(t->net, "logits", nr_model_logits(t->net, &t->w.model, t->image));
 	t->loss = nr_scale(t->net, loss_of(t), 1 / (double)t->c.accumulate);
@@ -127,8 +128,14 @@ static int make_segments(struct nr_trainer *t, struct nr_error *err)
 		const char *name = timm ? nr_naming_text(timm, e->name, &pixels, t->arena) : e->name;
 		const double lr = depth > 0 && t->c.optim.layer_decay < 1
 			? nr_layer_scale(nr_layer_id(name ? name : e->name, (int)depth), (int)depth, t->c.optim.layer_decay) : 1;
-		t->segment[t->segments++] = (struct nr_segment){ .value = nr_value(e), .grad = e->frozen ? NULL : nr_grad(e), .m = m, .v = v,
-			.count = e->count, .nd = e->nd, .lr_scale = (float)lr, .decay = e->init & NR_NO_DECAY ? 0 : 1 };
+		t->segment[t->segments++] = (struct nr_segment){ .value = nr_value(e),
+			.grad = e->frozen ? NULL : nr_grad(e),
+			.m = m,
+			.v = v,
+			.count = e->count,
+			.nd = e->nd,
+			.lr_scale = (float)lr,
+			.decay = e->init & NR_NO_DECAY ? 0 : 1 };
 	}
 	t->scratch = malloc(nr_optim_scratch(t->segment, t->segments) + 1);
 	t->rank = malloc((size_t)t->c.batch * sizeof *t->rank);
@@ -137,8 +144,7 @@ static int make_segments(struct nr_trainer *t, struct nr_error *err)
 
 static int plan_steps(struct nr_trainer *t, struct nr_error *err)
 {
-	const int64_t repeats = t->c.augment.repeats > 1 ? t->c.augment.repeats : 1;
-	t->per_epoch = t->train_count * repeats / (t->c.batch * t->c.accumulate);
+	t->per_epoch = t->train_count / (t->c.batch * t->c.accumulate);
 	if (t->per_epoch < 1)
 		return nr_fail(err, NR_EVALUE, "cannot train", t->c.data, "%lld samples do not fill a step of %lld",
 			(long long)t->train_count, (long long)(t->c.batch * t->c.accumulate));
@@ -210,8 +216,9 @@ char *nr_trainer_describe(const struct nr_trainer *t)
 {
 	struct nr_str s = { 0 };
 	const struct nr_plan_stats p = nr_plan_stats(t->plan);
-	nr_str_printf(&s, "data              %s: %lld to train on, %lld to evaluate on (%s), %d classes\n", t->c.data, (long long)t->train_count,
-		(long long)t->eval_count, t->eval_index ? "held out" : nr_split_name(t->eval_split), t->source->classes);
+	nr_str_printf(&s, "data              %s: %lld to train on, %lld to evaluate on (%s), %d classes\n",
+		t->c.data, (long long)t->train_count, (long long)t->eval_count,
+		t->eval_index ? "held out" : nr_split_name(t->eval_split), t->source->classes);
 	nr_str_printf(&s, "model             %s: %lld parameters, %.3g GFLOP forward a sample\n", t->c.model, (long long)p.param_count,
 		p.forward_flops * 1e-9 / (double)t->c.batch);
 	int64_t count, with = 0;

@@ -64,9 +64,9 @@ static int open_recorder(struct nr_trainer *t, struct nr_error *err)
 {
 	struct nr_str yaml = { 0 };
 	nr_option_yaml(nr_train_options(), &t->c, 0, &yaml);
-	json_t *env = json_pack("{s:s, s:s, s:s, s:I, s:I, s:I, s:s}", "data", t->c.data, "model", t->w.model.text, "norms", t->norms, "seed",
-		(json_int_t)t->c.seed, "train_samples", (json_int_t)t->train_count, "eval_samples", (json_int_t)t->eval_count, "run",
-		t->header);
+	json_t *env = json_pack("{s:s, s:s, s:s, s:I, s:I, s:I, s:s}", "data", t->c.data, "model",
+		t->w.model.text, "norms", t->norms, "seed", (json_int_t)t->c.seed, "train_samples",
+		(json_int_t)t->train_count, "eval_samples", (json_int_t)t->eval_count, "run", t->header);
 	const struct nr_run_info info = { .command = t->command, .kind = *t->c.init ? "finetune" : "train", .config = nr_str_text(&yaml),
 		.env = env, .columns = columns };
 	const int code = nr_recorder_open(&t->recorder, t->c.out, *t->c.store ? t->c.store : NULL, &info, t->c.resume, t->state.step, err);
@@ -149,8 +149,9 @@ static void bind(struct nr_trainer *t, const struct nr_batch *b)
 static int not_finite(struct nr_trainer *t, const struct nr_exec *ex, const char *what, struct nr_error *err)
 {
 	const struct nr_node *bad = nr_plan_first_bad(t->plan, ex);
-	nr_fail(err, NR_EDIVERGED, "training diverged", t->c.out, "the %s of step %lld is not finite%s%s%s%s", what, (long long)t->state.step + 1,
-		bad ? "; first at " : "", bad ? bad->where.scope : "", bad ? " " : "", bad ? bad->op->name : "");
+	nr_fail(err, NR_EDIVERGED, "training diverged", t->c.out, "the %s of step %lld is not finite%s%s%s%s",
+		what, (long long)t->state.step + 1, bad ? "; first at " : "", bad ? bad->where.scope : "",
+		bad ? " " : "", bad ? bad->op->name : "");
 	return nr_hint(err, "the last checkpoint is whole: a lower --lr, a longer --warmup or --clip global may help");
 }
 

@@ -11,7 +11,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 /* Sides in the header, so that time goes into decoding, not into filling large pictures with grey. */
 static int64_t promised(const uint8_t *d, size_t n)
 {
-	if (n >= 24 && d[0] == 0x89) return d[16] || d[17] || d[20] || d[21] ? INT64_MAX : (int64_t)(d[18] << 8 | d[19]) * (d[22] << 8 | d[23]);
+	if (n >= 24 && d[0] == 0x89)
+		return d[16] || d[17] || d[20] || d[21] ? INT64_MAX
+							: (int64_t)(d[18] << 8 | d[19]) * (d[22] << 8 | d[23]);
 	int64_t most = 0;
 	for (size_t i = 0; i + 8 < n; i++)
 		if (d[i] == 0xff && (d[i + 1] & 0xf0) == 0xc0) {

@@ -49,7 +49,9 @@ static void check(int64_t rows, int64_t C, int tokens, int channels, int add)
 	for (int i = 0; i < 4; i++) assert_near(got.sums[i], want.sums[i], C + 1, 1e-6 * (double)(rows + 4));
 	for (int i = 0; i < 2; i++) assert_near(got.rows[i], want.rows[i], rows + 1, 1e-6 * (double)(C + 4));
 	for (int64_t r = 0; r < rows; r++) /* gaps keep their values */
-		for (int64_t i = C; i < ld; i++) assert_true(got.y[r * ld + i] == start.y[r * ld + i] && got.dx[r * ld + i] == start.dx[r * ld + i]);
+		for (int64_t i = C; i < ld; i++)
+			assert_true(got.y[r * ld + i] == start.y[r * ld + i] &&
+				got.dx[r * ld + i] == start.dx[r * ld + i]);
 	run_free(&start), run_free(&want), run_free(&got);
 	free(x), free(dy);
 	for (int i = 0; i < 10; i++) free(v[i]);
