@@ -23,6 +23,11 @@ struct cli {
 	char **argv;                            /* of main */
 };
 
+/* A row for a text whose kind of value help names: PLAN, FILE. */
+#define CLI_TEXT(S, f, def, var, help_)                                                                                  \
+	{ .name = #f, .type = NR_TSTRING, .offset = offsetof(S, f), .size = NR_FIELD_SIZE(S, f), .text = def,            \
+	  .metavar = var, .help = help_ }
+
 struct cli_command {
 	const char *name, *title;               /* title: one line, lower case, no full stop */
 	const char *usage;                      /* what follows the name, without options: "CASE" */

@@ -13,22 +13,19 @@
 
 struct convert { char *to, *model, *norm, *from, *resample; int64_t image, classes; bool partial, force, json; };
 
-#define TEXT(f, var, def, help_)                                                                                                       \
-	{ .name = #f, .type = NR_TSTRING, .offset = offsetof(struct convert, f), .size = sizeof(char *), .text = def, .metavar = var, .help = help_ }
 static const struct nr_option options[] = {
-	TEXT(to, "NAMES", NULL, "names to write: timm, huggingface (as on its hub), huggingface5 (as in memory of version 5), norma"),
-	TEXT(model, "MODEL", "", "model, for files that do not say it themselves (norma models; norma inspect guesses it)"),
-	TEXT(norm, "PLAN", "", "norm plan, likewise"),
-	TEXT(from, "NAMES", "auto", "names that the file has; auto: those that fit best"),
+	CLI_TEXT(struct convert, to, NULL, "NAMES", "names to write: timm, huggingface (its hub), huggingface5 (its version 5), norma"),
+	CLI_TEXT(struct convert, model, "", "MODEL", "model, for files that do not say it themselves (norma inspect)"),
+	CLI_TEXT(struct convert, norm, "", "PLAN", "norm plan, likewise"),
+	CLI_TEXT(struct convert, from, "auto", "NAMES", "names that the file has; auto: those that fit best"),
 	NR_OPT_INT(struct convert, image, 0, 0, 4096, "side of the picture that the new file is for; 0: as it was"),
-	TEXT(resample, "KIND", "", "how positions are resized: timm (default with --image), mae, dino, bigvision"),
+	CLI_TEXT(struct convert, resample, "", "KIND", "how positions are resized: timm (default with --image), mae, dino, bigvision"),
 	NR_OPT_INT(struct convert, classes, 0, 0, 1000000, "a new head for so many classes; 0: the old one"),
 	NR_OPT_BOOL(struct convert, partial, "0", "allow tensors without a place and entries without a tensor"),
 	NR_OPT_BOOL(struct convert, force, "0", "overwrite files that are there"),
 	NR_OPT_BOOL(struct convert, json, "0", "one line of JSON"),
 	NR_OPT_END
 };
-#undef TEXT
 
 /* ---- what came of it ------------------------------------------------------------------------------------------------------- */
 
@@ -65,13 +62,13 @@ static void print_notes(const struct convert *o, const struct nr_weights *w)
 	if (eps_of(w) != usual) printf("note     these norms have eps %g, %s builds them with %g\n", eps_of(w), o->to, usual);
 }
 
-static int print_report(struct cli *c, const struct convert *o, const struct nr_weights *w, const struct nr_import *how, const struct report *r,
-	const char *path)
+static int print_report(struct cli *c, const struct convert *o, const struct nr_weights *w, const struct nr_import *how,
+	const struct report *r, const char *path)
 {
 	if (o->json)
-		return nr_json_line(stdout, json_pack("{s:s, s:s, s:s, s:s, s:s, s:I, s:I, s:I}", "out", path, "from", w->naming, "to", o->to, "model",
-			w->model.text, "norms", w->norms, "taken", (json_int_t)how->taken, "kept", (json_int_t)how->kept, "ignored",
-			(json_int_t)how->ignored), c->err);
+		return nr_json_line(stdout, json_pack("{s:s, s:s, s:s, s:s, s:s, s:I, s:I, s:I}", "out", path, "from", w->naming,
+			"to", o->to, "model", w->model.text, "norms", w->norms, "taken", (json_int_t)how->taken,
+			"kept", (json_int_t)how->kept, "ignored", (json_int_t)how->ignored), c->err);
 	printf("%s%s%s: %s names to %s names\n", cli_bold(), path, cli_plain(), w->naming, o->to);
 	printf("model    %s\n", w->model.text);
 	if (*w->norms) printf("norms    %s\n", w->norms);
@@ -100,10 +97,11 @@ static json_t *hf_config(const struct nr_weights *w)
 {
 	char act[64];
 	const bool tanh_form = !strcmp(text_of(w, "act", act, sizeof act), "gelu_tanh");
-	json_t *j = json_pack("{s:[s], s:s, s:I, s:I, s:I, s:I, s:s, s:f, s:I, s:I, s:I, s:b}", "architectures", "ViTForImageClassification",
-		"model_type", "vit", "hidden_size", of(w, "dim"), "num_hidden_layers", of(w, "depth"), "num_attention_heads", of(w, "heads"),
-		"intermediate_size", hidden(w), "hidden_act", tanh_form ? "gelu_pytorch_tanh" : act, "layer_norm_eps", eps_of(w), "image_size",
-		of(w, "image"), "patch_size", of(w, "patch"), "num_channels", of(w, "channels"), "qkv_bias", (int)of(w, "qkv_bias"));
+	json_t *j = json_pack("{s:[s], s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:b, s:s, s:f}",
+		"architectures", "ViTForImageClassification", "model_type", "vit", "hidden_size", of(w, "dim"),
+		"num_hidden_layers", of(w, "depth"), "num_attention_heads", of(w, "heads"), "intermediate_size", hidden(w),
+		"image_size", of(w, "image"), "patch_size", of(w, "patch"), "num_channels", of(w, "channels"),
+		"qkv_bias", (int)of(w, "qkv_bias"), "hidden_act", tanh_form ? "gelu_pytorch_tanh" : act, "layer_norm_eps", eps_of(w));
 	json_t *name = json_object(), *number = json_object();
 	bool more = true;
 	for (json_int_t i = 0; i < of(w, "classes"); i++) {
@@ -124,14 +122,16 @@ static json_t *timm_config(const struct nr_weights *w)
 {
 	char pool[64], mlp[64];
 	const bool avg = !strcmp(text_of(w, "pool", pool, sizeof pool), "avg");
-	return json_pack("{s:s, s:I, s:I, s:s, s:{s:I, s:I, s:I, s:I, s:I, s:I, s:f, s:b, s:b, s:I}, s:{s:[I,I,I], s:[f,f,f], s:[f,f,f]}}",
-		"architecture", "vit_base_patch16_224", "num_classes", of(w, "classes"), "num_features", of(w, "dim"), "global_pool",
-		avg ? "avg" : "token", "model_args", "img_size", of(w, "image"), "patch_size", of(w, "patch"), "in_chans", of(w, "channels"), "embed_dim",
-		of(w, "dim"), "depth", of(w, "depth"), "num_heads", of(w, "heads"), "mlp_ratio", strtod(text_of(w, "mlp", mlp, sizeof mlp), NULL),
-		"qkv_bias", (int)of(w, "qkv_bias"), "class_token", (int)of(w, "class_token"), "reg_tokens", of(w, "registers"), "pretrained_cfg",
-		"input_size", of(w, "channels"), of(w, "image"), of(w, "image"), "mean", w->normalize ? w->mean[0] : 0.5, w->normalize ? w->mean[1] : 0.5,
-		w->normalize ? w->mean[2] : 0.5, "std", w->normalize ? w->std[0] : 0.5, w->normalize ? w->std[1] : 0.5,
-		w->normalize ? w->std[2] : 0.5);
+	const double half[3] = { 0.5, 0.5, 0.5 }, *mean = w->normalize ? w->mean : half, *std = w->normalize ? w->std : half;
+	json_t *args = json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:f, s:b, s:b}", "img_size", of(w, "image"),
+		"patch_size", of(w, "patch"), "in_chans", of(w, "channels"), "embed_dim", of(w, "dim"), "depth", of(w, "depth"),
+		"num_heads", of(w, "heads"), "reg_tokens", of(w, "registers"),
+		"mlp_ratio", strtod(text_of(w, "mlp", mlp, sizeof mlp), NULL), "qkv_bias", (int)of(w, "qkv_bias"),
+		"class_token", (int)of(w, "class_token"));
+	json_t *input = json_pack("{s:[I,I,I], s:[f,f,f], s:[f,f,f]}", "input_size", of(w, "channels"), of(w, "image"), of(w, "image"),
+		"mean", mean[0], mean[1], mean[2], "std", std[0], std[1], std[2]);
+	return json_pack("{s:s, s:I, s:I, s:s, s:o, s:o}", "architecture", "vit_base_patch16_224", "num_classes", of(w, "classes"),
+		"num_features", of(w, "dim"), "global_pool", avg ? "avg" : "token", "model_args", args, "pretrained_cfg", input);
 }
 
 static int write_config(struct cli *c, const struct convert *o, const struct nr_weights *w, const char *path)

@@ -14,21 +14,18 @@ enum what { LOGITS, POOLED, TOKENS };
 struct infer { char *model, *norm, *from, *resample, *input, *output; int32_t what; int64_t batch; bool partial; };
 
 static const char *const whats[] = { "logits", "pooled", "tokens", NULL };
-#define TEXT(f, var, def, help_)                                                                                                       \
-	{ .name = #f, .type = NR_TSTRING, .offset = offsetof(struct infer, f), .size = sizeof(char *), .text = def, .metavar = var, .help = help_ }
 static const struct nr_option options[] = {
-	TEXT(model, "MODEL", "", "model, for files that do not say it themselves (norma models)"),
-	TEXT(norm, "PLAN", "", "norm plan, likewise"),
-	TEXT(from, "NAMES", "auto", "whose tensor names the file has: timm, huggingface, norma; auto: those that fit best"),
-	TEXT(resample, "KIND", "", "resize a position table of another grid: timm, mae, dino, bigvision"),
-	TEXT(input, "X.npy", NULL, "pictures (N,channels,height,width) as float32, already normalised"),
-	TEXT(output, "Y.npy", NULL, "results: logits (N,classes), pooled (N,width) or tokens (N,T,width)"),
+	CLI_TEXT(struct infer, model, "", "MODEL", "model, for files that do not say it themselves (norma models)"),
+	CLI_TEXT(struct infer, norm, "", "PLAN", "norm plan, likewise"),
+	CLI_TEXT(struct infer, from, "auto", "NAMES", "names that the file has: timm, huggingface, norma; auto: by fit"),
+	CLI_TEXT(struct infer, resample, "", "KIND", "resize a position table of another grid: timm, mae, dino, bigvision"),
+	CLI_TEXT(struct infer, input, NULL, "X.npy", "pictures (N,channels,height,width) as float32, already normalised"),
+	CLI_TEXT(struct infer, output, NULL, "Y.npy", "results: logits (N,classes), pooled (N,width) or tokens (N,T,width)"),
 	NR_OPT_ENUM(struct infer, what, "logits", whats, "what to write"),
 	NR_OPT_INT(struct infer, batch, 16, 1, 100000, "pictures at once; the results do not depend on it"),
 	NR_OPT_BOOL(struct infer, partial, "0", "allow tensors without a place and entries without a tensor"),
 	NR_OPT_END
 };
-#undef TEXT
 
 static int check_input(const struct nr_st_tensor *x, const struct nr_runner *r, const char *path, struct nr_error *err)
 {
@@ -41,8 +38,8 @@ static int check_input(const struct nr_st_tensor *x, const struct nr_runner *r, 
 		return nr_hint(err, "normalise pictures first, or give the files to `norma predict`");
 	}
 	if (x->nd != 4 || x->shape[0] < 1 || x->shape[1] != r->channels || x->shape[2] != r->size || x->shape[3] != r->size) {
-		nr_fail(err, NR_ESHAPE, "cannot run on", path, "it is (%s), the model wants (N,%lld,%lld,%lld)", have, (long long)r->channels,
-			(long long)r->size, (long long)r->size);
+		nr_fail(err, NR_ESHAPE, "cannot run on", path, "it is (%s), the model wants (N,%lld,%lld,%lld)", have,
+			(long long)r->channels, (long long)r->size, (long long)r->size);
 		return nr_hint(err, "N at least 1");
 	}
 	return NR_OK;
@@ -83,17 +80,21 @@ static int infer(struct cli *c, const struct infer *o, const struct nr_weights *
 	const nr_t *what = o->what == LOGITS ? r.logits : o->what == POOLED ? r.pooled : r.tokens;
 	const int64_t total = nr_len(what) / r.batch * n;
 	int code = check_input(x, &r, o->input, c->err);
-	float *image = code ? NULL : malloc((size_t)nr_len(r.image) * sizeof *image), *out = code ? NULL : malloc((size_t)total * sizeof *out);
+	float *image = code ? NULL : malloc((size_t)nr_len(r.image) * sizeof *image);
+	float *out = code ? NULL : malloc((size_t)total * sizeof *out);
 	if (!code && (!image || !out)) code = nr_fail(c->err, NR_EMEMORY, "cannot run on", o->input, "out of memory");
 	if (!code) code = run_all(&r, x, what, image, out, c->err);
 	if (!code) {
-		struct nr_st_tensor y = { .name = o->output, .dtype = NR_ST_F32, .nd = what->nd, .data = out, .bytes = (size_t)total * sizeof *out };
+		struct nr_st_tensor y = { .name = o->output, .dtype = NR_ST_F32, .nd = what->nd, .data = out,
+			.bytes = (size_t)total * sizeof *out };
 		memcpy(y.shape, what->d, (size_t)what->nd * sizeof *what->d);
 		y.shape[0] = n;
 		code = nr_npy_write(o->output, &y, c->err);
 		int64_t bad = 0;
 		for (int64_t i = 0; i < total; i++) bad += !isfinite(out[i]);
-		if (bad) nr_log_line(NR_LOG_WARNING, "%lld of %lld values in '%s' are not finite", (long long)bad, (long long)total, o->output);
+		if (bad)
+			nr_log_line(NR_LOG_WARNING, "%lld of %lld values in '%s' are not finite", (long long)bad, (long long)total,
+				o->output);
 	}
 	free(image);
 	free(out);

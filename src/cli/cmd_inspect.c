@@ -13,8 +13,7 @@
 struct inspect { char *filter; bool norms, json; };
 
 static const struct nr_option options[] = {
-	{ .name = "filter", .type = NR_TSTRING, .offset = offsetof(struct inspect, filter), .size = sizeof(char *), .text = "",
-	  .metavar = "PATTERN", .help = "only tensors whose name matches: \"blocks.0.*\", \"*norm1*\"; a word alone may stand anywhere" },
+	CLI_TEXT(struct inspect, filter, "", "PATTERN", "only tensors whose name matches, e.g. \"blocks.0.*\"; a word: that contain it"),
 	NR_OPT_BOOL(struct inspect, norms, "0", "only the table of norms"),
 	NR_OPT_BOOL(struct inspect, json, "0", "one line of JSON"),
 	NR_OPT_END
@@ -92,7 +91,8 @@ static int read_content(struct cli *c, const struct inspect *o, struct content *
 	}
 	if (!shown && k->count) {
 		nr_fail(c->err, NR_EVALUE, "no tensor matches", o->filter, NULL);
-		return nr_hint(c->err, "patterns know * ? [abc]; the first of the %lld tensors is '%s'", (long long)k->count, nr_st_get(k->file, 0)->name);
+		return nr_hint(c->err, "patterns know * ? [abc]; the first of the %lld tensors is '%s'", (long long)k->count,
+			nr_st_get(k->file, 0)->name);
 	}
 #pragma omp parallel for schedule(dynamic)
 	for (int64_t i = 0; i < k->count; i++)
@@ -227,12 +227,12 @@ static int64_t print_norms(const struct content *k)
 static void print_head(const struct content *k)
 {
 	char text[256];
-	printf("%s%s%s: %lld tensors, %lld values, %.1f MiB\n", cli_bold(), clean(k->path, text, sizeof text), cli_plain(), (long long)k->count,
-		(long long)k->values, (double)k->bytes / 1048576);
+	printf("%s%s%s: %lld tensors, %lld values, %.1f MiB\n", cli_bold(), clean(k->path, text, sizeof text), cli_plain(),
+		(long long)k->count, (long long)k->values, (double)k->bytes / 1048576);
 	if (k->guess.model) {
 		printf("names       %s\n", k->guess.naming);
-		printf("looks like  --model %s%s%s%s%s (heads cannot be seen: a width of 64 is assumed)\n", cli_bold(), k->guess.model, cli_plain(),
-			*k->guess.norms ? " --norm " : "", k->guess.norms);
+		printf("looks like  --model %s%s%s%s%s (heads cannot be seen: a width of 64 is assumed)\n", cli_bold(), k->guess.model,
+			cli_plain(), *k->guess.norms ? " --norm " : "", k->guess.norms);
 	}
 	for (int64_t i = 0; i < nr_st_metadata_count(k->file); i++) {
 		const struct nr_st_meta m = nr_st_metadata_get(k->file, i);
@@ -278,9 +278,9 @@ static int print_json(struct cli *c, const struct content *k)
 		const struct nr_st_meta m = nr_st_metadata_get(k->file, i);
 		json_object_set_new(meta, m.key, json_string(m.value));
 	}
-	return nr_json_line(stdout, json_pack("{s:s, s:I, s:I, s:s?, s:s?, s:s?, s:o, s:o, s:o}", "file", k->path, "values", (json_int_t)k->values,
-		"bytes", (json_int_t)k->bytes, "naming", k->guess.naming, "model", k->guess.model, "norm_plan", k->guess.norms, "metadata", meta, "norms",
-		norms, "tensors", tensors), c->err);
+	return nr_json_line(stdout, json_pack("{s:s, s:I, s:I, s:s?, s:s?, s:s?, s:o, s:o, s:o}", "file", k->path,
+		"values", (json_int_t)k->values, "bytes", (json_int_t)k->bytes, "naming", k->guess.naming, "model", k->guess.model,
+		"norm_plan", k->guess.norms, "metadata", meta, "norms", norms, "tensors", tensors), c->err);
 }
 
 /* ---- the command ---------------------------------------------------------------------------------------------------------- */

@@ -14,8 +14,7 @@ struct models { struct nr_norm_choice norms; char *write; int64_t seed; bool jso
 
 static const struct nr_option options[] = {
 	NR_OPT_NORMS(struct models, norms),
-	{ .name = "write", .type = NR_TSTRING, .offset = offsetof(struct models, write), .size = sizeof(char *), .text = "",
-	  .metavar = "FILE", .help = "write the model with its initial values as safetensors" },
+	CLI_TEXT(struct models, write, "", "FILE", "write the model with its initial values as safetensors"),
 	NR_OPT_INT(struct models, seed, 0, 0, 9e15, "of the initial values"),
 	NR_OPT_BOOL(struct models, json, "0", "one line of JSON for each model"),
 	NR_OPT_END
@@ -43,7 +42,8 @@ struct recorded {
 /* Multiply-adds of products alone, as papers and torch's counters have them. */
 static double macs_of(const struct nr_net *n)
 {
-	static const char *const products[] = { "linear", "linear_act", "attention", "cross_attention", "matmul", "conv", "depthwise", NULL };
+	static const char *const products[] = { "linear", "linear_act", "attention", "cross_attention", "matmul", "conv", "depthwise",
+		NULL };
 	double all = 0;
 	for (int32_t i = 0; i < n->n_node; i++) {
 		const struct nr_op *op = n->node[i]->op;
@@ -69,8 +69,8 @@ static int record(struct cli *c, struct recorded *r, const char *name, const str
 	r->net = nr_net_make(r->store);
 	if (!r->net || !r->norms) return nr_fail(c->err, NR_EMEMORY, "cannot record the model", name, "out of memory");
 	if (nr_norms_use(r->net, r->norms, &r->model.of->norms, c->err)) return c->err->code;
-	const int64_t image = nr_model_int(&r->model, "image");
-	nr_model_logits(r->net, &r->model, nr_input(r->net, "image", NR_REAL, 4, (int64_t)1, nr_model_int(&r->model, "channels"), image, image));
+	const int64_t size = nr_model_int(&r->model, "image"), channels = nr_model_int(&r->model, "channels");
+	nr_model_logits(r->net, &r->model, nr_input(r->net, "image", NR_REAL, 4, (int64_t)1, channels, size, size));
 	if (r->net->error.code) return (int)(*c->err = r->net->error).code;
 	if (nr_norms_done(r->net, c->err)) return c->err->code;
 	for (int64_t i = 0; i < nr_store_count(r->store); i++) {
@@ -255,8 +255,8 @@ static void print_card(struct cli *c, const struct recorded *r, const char *name
 
 static json_t *size_json(const struct recorded *r, const char *name, const char *text)
 {
-	return json_pack("{s:s, s:s, s:s, s:s, s:I, s:I, s:f}", "name", name, "family", r->model.of->name, "options", text, "norms", r->norms,
-		"params", (json_int_t)r->params, "buffers", (json_int_t)r->buffers, "gmac", r->macs * 1e-9);
+	return json_pack("{s:s, s:s, s:s, s:s, s:I, s:I, s:f}", "name", name, "family", r->model.of->name, "options", text,
+		"norms", r->norms, "params", (json_int_t)r->params, "buffers", (json_int_t)r->buffers, "gmac", r->macs * 1e-9);
 }
 
 static json_t *card_json(struct cli *c, const struct recorded *r, const char *name)
@@ -270,12 +270,12 @@ static json_t *card_json(struct cli *c, const struct recorded *r, const char *na
 	struct site *s = NULL;
 	int64_t n = parts_of(c, r, &p);
 	for (int64_t i = 0; i < n; i++)
-		json_array_append_new(parts, json_pack("{s:s, s:I, s:I, s:I}", "part", p[i].name, "tensors", (json_int_t)p[i].tensors, "params",
-			(json_int_t)p[i].params, "buffers", (json_int_t)p[i].buffers));
+		json_array_append_new(parts, json_pack("{s:s, s:I, s:I, s:I}", "part", p[i].name, "tensors", (json_int_t)p[i].tensors,
+			"params", (json_int_t)p[i].params, "buffers", (json_int_t)p[i].buffers));
 	n = sites_of(c, r, &s);
 	for (int64_t i = 0; i < n; i++)
-		json_array_append_new(sites, json_pack("{s:s, s:I, s:I, s:s?, s:s?}", "site", s[i].name, "first", (json_int_t)s[i].first, "last",
-			(json_int_t)s[i].last, "norm", s[i].norm, "rule", s[i].rule));
+		json_array_append_new(sites, json_pack("{s:s, s:I, s:I, s:s?, s:s?}", "site", s[i].name, "first", (json_int_t)s[i].first,
+			"last", (json_int_t)s[i].last, "norm", s[i].norm, "rule", s[i].rule));
 	json_object_set_new(all, "settings", opts);
 	json_object_set_new(all, "parts", parts);
 	json_object_set_new(all, "sites", sites);

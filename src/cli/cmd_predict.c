@@ -15,20 +15,17 @@ enum pixels { AUTO, IMAGENET, HALF };
 struct predict { char *model, *norm, *names; int64_t top; int32_t pixels; double crop_share; bool json; };
 
 static const char *const pixel_names[] = { "auto", "imagenet", "half", NULL };
-#define TEXT(f, var, help_)                                                                                                            \
-	{ .name = #f, .type = NR_TSTRING, .offset = offsetof(struct predict, f), .size = sizeof(char *), .text = "", .metavar = var, .help = help_ }
 static const struct nr_option options[] = {
 	NR_OPT_INT(struct predict, top, 5, 1, 1000000, "how many classes to print"),
-	TEXT(model, "MODEL", "model, for files that do not say it themselves"),
-	TEXT(norm, "PLAN", "norm plan, likewise"),
-	TEXT(names, "FILE", "names of the classes, one on each line; default: those of the checkpoint"),
+	CLI_TEXT(struct predict, model, "", "MODEL", "model, for files that do not say it themselves"),
+	CLI_TEXT(struct predict, norm, "", "PLAN", "norm plan, likewise"),
+	CLI_TEXT(struct predict, names, "", "FILE", "names of the classes, one on each line; default: those of the checkpoint"),
 	NR_OPT_ENUM(struct predict, pixels, "auto", pixel_names,
 		"scale of the input: imagenet's mean and std, half for [-1,1]; auto: as in training, or half"),
 	NR_OPT_FLOAT(struct predict, crop_share, 0, 0, 1, "the picture's part that the centre crop takes; 0: as in training"),
 	NR_OPT_BOOL(struct predict, json, "0", "one line of JSON for each picture"),
 	NR_OPT_END
 };
-#undef TEXT
 
 struct job {
 	const struct predict *o;
@@ -152,8 +149,8 @@ static int json_guesses(const struct job *j, const char *path, const struct gues
 	json_t *list = json_array();
 	for (int64_t i = 0; i < n; i++) {
 		char name[256];
-		json_array_append_new(list, json_pack("{s:I, s:s, s:f}", "class", (json_int_t)g[i].k, "name", name_of(j, g[i].k, name, sizeof name),
-			"probability", g[i].p));
+		name_of(j, g[i].k, name, sizeof name);
+		json_array_append_new(list, json_pack("{s:I, s:s, s:f}", "class", (json_int_t)g[i].k, "name", name, "probability", g[i].p));
 	}
 	return nr_json_line(stdout, json_pack("{s:s, s:o}", "picture", path, "top", list), err);
 }
@@ -199,14 +196,17 @@ static int run(struct cli *c, const void *conf, const struct nr_list *args)
 		return nr_hint(c->err, "norma predict runs/x/model.safetensors cat.jpg");
 	}
 	const double share = read_settings(c, args->item[0], &j.augment);
-	int code = nr_weights_open(&j.w, args->item[0], *j.o->model ? j.o->model : NULL, *j.o->norm ? j.o->norm : NULL, NULL, false, c->err);
+	const char *model = *j.o->model ? j.o->model : NULL, *norm = *j.o->norm ? j.o->norm : NULL;
+	int code = nr_weights_open(&j.w, args->item[0], model, norm, NULL, false, c->err);
 	if (!code) code = nr_runner_open(&j.run, j.w, 1, c->err);
 	if (!code && j.run.channels != 1 && j.run.channels != 3)
-		code = nr_fail(c->err, NR_EVALUE, "cannot show pictures to", j.w->model.text, "it wants %lld channels", (long long)j.run.channels);
+		code = nr_fail(c->err, NR_EVALUE, "cannot show pictures to", j.w->model.text, "it wants %lld channels",
+			(long long)j.run.channels);
 	if (!code) {
 		set_up_pixels(&j, share);
 		j.image = malloc((size_t)nr_len(j.run.image) * sizeof *j.image);
-		code = j.image ? nr_augment_scratch_make(&j.scratch, c->err) : nr_fail(c->err, NR_EMEMORY, "cannot predict", NULL, "out of memory");
+		code = j.image ? nr_augment_scratch_make(&j.scratch, c->err)
+			       : nr_fail(c->err, NR_EMEMORY, "cannot predict", NULL, "out of memory");
 	}
 	if (!code) code = read_names(c, &j);
 	if (!code) code = predict_all(c, &j, args);
@@ -223,8 +223,8 @@ const struct cli_command cli_predict = {
 	.title = "names and probabilities for picture files",
 	.usage = "WEIGHTS PICTURE...",
 	.about = "Decodes each picture (JPEG or PNG), resizes and crops it as the evaluation of the training did, and prints\n"
-		 "the most probable classes. Names, mean and std come from the checkpoint; public ones have none: give\n"
-		 "--model, --names and, where it was trained with them, --pixels imagenet.",
+		 "the most probable classes. Names, mean and std come from the checkpoint; public ones have none: they want\n"
+		 "the flags --model, --names and, if trained that way, --pixels imagenet.",
 	.conf_size = sizeof(struct predict),
 	.options = options,
 	.run = run,

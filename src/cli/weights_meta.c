@@ -17,6 +17,11 @@ static const char *classes_text(const struct nr_weights *w, struct nr_arena *are
 	return kept;
 }
 
+static const char *three(const double *v, struct nr_arena *arena)
+{
+	return nr_arena_printf(arena, "%.9g %.9g %.9g", v[0], v[1], v[2]);
+}
+
 int64_t cli_weights_meta(const struct nr_weights *w, struct nr_st_meta *meta, struct nr_arena *arena)
 {
 	int64_t n = 0;
@@ -26,8 +31,8 @@ int64_t cli_weights_meta(const struct nr_weights *w, struct nr_st_meta *meta, st
 	if (w->data) meta[n++] = (struct nr_st_meta){ "norma.data", w->data };
 	if (w->class_name) meta[n++] = (struct nr_st_meta){ "norma.classes", classes_text(w, arena) };
 	if (w->std[0] > 0) {
-		meta[n++] = (struct nr_st_meta){ "norma.mean", nr_arena_printf(arena, "%.9g %.9g %.9g", w->mean[0], w->mean[1], w->mean[2]) };
-		meta[n++] = (struct nr_st_meta){ "norma.std", nr_arena_printf(arena, "%.9g %.9g %.9g", w->std[0], w->std[1], w->std[2]) };
+		meta[n++] = (struct nr_st_meta){ "norma.mean", three(w->mean, arena) };
+		meta[n++] = (struct nr_st_meta){ "norma.std", three(w->std, arena) };
 		meta[n++] = (struct nr_st_meta){ "norma.normalize", w->normalize ? "1" : "0" };
 	}
 	for (int64_t i = 0; i < n; i++)

@@ -25,13 +25,17 @@ static const struct nr_st_tensor *find(const struct look *l, const char *entry)
 static int visible(const struct look *l)
 {
 	static const char *const entries[] = { "patch_embed.proj.weight", "cls_token", "pos_embed", "blocks.0.attn.in.weight",
-		"blocks.0.attn.qkv.weight", "blocks.0.mlp.in.weight", "blocks.0.mlp.fc1.weight", "final.weight", "fc.weight", "head.weight", NULL };
+		"blocks.0.attn.qkv.weight", "blocks.0.mlp.in.weight", "blocks.0.mlp.fc1.weight", "final.weight", "fc.weight", "head.weight",
+		NULL };
 	int found = 0;
 	for (int i = 0; entries[i]; i++) found += find(l, entries[i]) != NULL;
 	return found;
 }
 
-struct sizes { int64_t image, channels, patch, dim, depth, heads, hidden, classes, registers, class_at; bool cls, qkv_bias, fc, pre_logits; };
+struct sizes {
+	int64_t image, channels, patch, dim, depth, heads, hidden, classes, registers, class_at;
+	bool cls, qkv_bias, fc, pre_logits;
+};
 
 static int64_t root(int64_t n)
 {

@@ -5,7 +5,7 @@
 #include "norma/model.h"
 #include "norma/safetensors.h"
 
-static const struct nr_naming ours = { "norma", (const struct nr_rename[]){ { NULL, NULL } } };
+static const struct nr_naming ours = { .name = "norma", .rules = (const struct nr_rename[]){ { NULL, NULL } } };
 
 const struct nr_naming *nr_naming_find(const struct nr_model *m, const char *name, struct nr_error *err)
 {
@@ -323,8 +323,8 @@ static int clash(const struct writing *w, const char *name, const char *entry, c
 {
 	for (int64_t i = 0; i < w->count; i++) {
 		if (strcmp(w->tensor[i].name, name)) continue;
-		nr_fail(err, NR_EVALUE, "cannot write", path, "'%s' and '%s' would both be called '%s' in the names of %s", w->entry[i], entry, name,
-			w->naming->name);
+		nr_fail(err, NR_EVALUE, "cannot write", path, "'%s' and '%s' would both be called '%s' in the names of %s", w->entry[i],
+			entry, name, w->naming->name);
 		return nr_hint(err, "the names of norma tell them apart: --to norma");
 	}
 	return NR_OK;

@@ -98,8 +98,10 @@ static const struct nr_rename hf5[] = {
 	{ "attn.qkv.", "attention.q_proj. attention.k_proj. attention.v_proj." }, { "attn.proj.", "attention.o_proj." },
 	{ "blocks.", "vit.layers." }, { "final.", "vit.layernorm." }, { "head.", "classifier." }, { NULL, NULL },
 };
-static const struct nr_naming namings[] = { { "timm", timm }, { "huggingface", hf, 1e-12 },
-	{ "huggingface5", hf5, 1e-12 }, { NULL, NULL } };
+static const struct nr_naming namings[] = {
+	{ .name = "timm", .rules = timm }, { .name = "huggingface", .rules = hf, .eps = 1e-12 },
+	{ .name = "huggingface5", .rules = hf5, .eps = 1e-12 }, { .name = NULL },
+};
 
 /* ---- positions ------------------------------------------------------------------------------------------------------ */
 

@@ -34,6 +34,7 @@ strip() { # FILE NEW: without metadata, by the header's length
 	n=$(od -An -t u8 -N 8 "$1" | tr -d ' ')
 	header=$(head -c $((8 + n)) "$1" | tail -c "$n" | sed 's/"__metadata__":{[^}]*},//')
 	while [ $((${#header} % 8)) != 0 ]; do header="$header "; done
+	# shellcheck disable=SC2059 # bytes by escapes
 	{ printf "\\x$(printf %x $((${#header} % 256)))\\x$(printf %x $((${#header} / 256)))\0\0\0\0\0\0"; printf %s "$header"; tail -c +$((9 + n)) "$1"; } >"$2"
 }
 strip "$tmp/timm" "$tmp/public"
@@ -53,7 +54,7 @@ run 1 convert "$tmp/public" "$tmp/z" --to norma --model ${tiny/image=16/image=24
 # patch.out and patch.pos have one name in public
 run 0 models $tiny --norm "ln patch.out=ln patch.pos=ln" --write "$tmp/both"
 run 1 convert "$tmp/both" "$tmp/z" --to timm; complains "would both be called 'patch_embed.norm.weight'"; complains "--to norma"; one_line
-run 2 convert "$tmp/a"; complains "two files"; one_line
+run 2 convert "$tmp/a" --to timm; complains "two files"; one_line
 run 2 convert "$tmp/a" "$tmp/z"; complains "--to"; one_line
 run 1 convert "$tmp/none" "$tmp/z" --to timm; complains "$tmp/none"; one_line
 

@@ -8,6 +8,8 @@
 #include "norma/safetensors.h"
 
 #define TINY "vit:image=8,channels=3,patch=2,dim=8,depth=2,heads=2,classes=5"
+#define SEVEN TINY ",classes=7"
+#define LARGE TINY ",image=12"
 
 struct built { struct nr_arena *arena; struct nr_store *store; struct nr_model_spec model; };
 
@@ -57,7 +59,8 @@ static void save(const struct built *b, const char *naming)
 {
 	struct nr_error err = { 0 };
 	char line[1200];
-	if (nr_model_export(b->store, b->model.of, temp_file(), naming, NULL, 0, &err)) fail_msg("%s", nr_error_text(&err, line, sizeof line));
+	if (nr_model_export(b->store, b->model.of, temp_file(), naming, NULL, 0, &err))
+		fail_msg("%s", nr_error_text(&err, line, sizeof line));
 }
 
 /* The message of an import that must fail. */
@@ -127,7 +130,8 @@ static void every_naming_gives_back_the_same_bits(void **state)
 {
 	(void)state;
 	static const char *const namings[] = { "norma", "timm", "huggingface", "huggingface5" };
-	static const char *const plans[] = { "", "patch=dual", "sep(bn,ln)", "dtn:lam=0.5 final=ln", "ln attn.qk=rms residual=layerscale:init=1e-4" };
+	static const char *const plans[] = { "", "patch=dual", "sep(bn,ln)", "dtn:lam=0.5 final=ln",
+		"ln attn.qk=rms residual=layerscale:init=1e-4" };
 	for (size_t i = 0; i < 4; i++)
 		for (size_t k = 0; k < sizeof plans / sizeof *plans; k++) {
 			struct nr_error err = { 0 };
@@ -206,23 +210,23 @@ static void what_does_not_fit_is_named(void **state)
 	(void)state;
 	struct built a = filled(TINY, "");
 	save(&a, "timm");
-	says(refused("vit:image=8,channels=3,patch=2,dim=8,depth=3,heads=2,classes=5", "", (struct nr_import){ 0 }, NR_EFORMAT),
+	says(refused(TINY ",depth=3", "", (struct nr_import){ 0 }, NR_EFORMAT),
 		"it has no tensor 'blocks.2.norm1.weight'");
-	const char *line = refused("vit:image=8,channels=3,patch=2,dim=8,depth=1,heads=2,classes=5", "", (struct nr_import){ 0 }, NR_EFORMAT);
+	const char *line = refused(TINY ",depth=1", "", (struct nr_import){ 0 }, NR_EFORMAT);
 	says(line, "the model has no place for tensor 'blocks.1.");
 	says(line, "names were taken to be those of timm");
-	line = refused("vit:image=8,channels=3,patch=2,dim=8,depth=2,heads=2,classes=7", "", (struct nr_import){ 0 }, NR_ESHAPE);
+	line = refused(SEVEN, "", (struct nr_import){ 0 }, NR_ESHAPE);
 	says(line, "tensor 'head.weight' is 5x8, the model wants 7x8");
-	says(refused("vit:image=8,channels=3,patch=2,dim=12,depth=2,heads=2,classes=5", "", (struct nr_import){ 0 }, NR_ESHAPE), "the model wants");
-	line = refused("vit:image=12,channels=3,patch=2,dim=8,depth=2,heads=2,classes=5", "", (struct nr_import){ 0 }, NR_ESHAPE);
+	says(refused(TINY ",dim=12", "", (struct nr_import){ 0 }, NR_ESHAPE), "the model wants");
+	line = refused(LARGE, "", (struct nr_import){ 0 }, NR_ESHAPE);
 	says(line, "tensor 'pos_embed' is 1x17x8, the model wants 1x37x8");
 	says(line, "--resample");
 	const struct nr_import wrong = { .resample = "tinm", .special = 1 };
-	says(refused("vit:image=12,channels=3,patch=2,dim=8,depth=2,heads=2,classes=5", "", wrong, NR_ENAME), "did you mean 'timm'");
+	says(refused(LARGE, "", wrong, NR_ENAME), "did you mean 'timm'");
 	says(refused(TINY, "", (struct nr_import){ .naming = "hugingface" }, NR_ENAME), "did you mean 'huggingface'");
 	says(refused(TINY, "", (struct nr_import){ .naming = "huggingface" }, NR_EFORMAT), "it has no tensor 'vit.");
 	save(&a, "huggingface");
-	says(refused("vit:image=8,channels=3,patch=2,dim=8,depth=2,heads=2,classes=5,qkv_bias=0", "", (struct nr_import){ 0 }, NR_EFORMAT),
+	says(refused(TINY ",qkv_bias=0", "", (struct nr_import){ 0 }, NR_EFORMAT),
 		"key.bias");
 	discard(&a);
 }
@@ -230,7 +234,7 @@ static void what_does_not_fit_is_named(void **state)
 static void a_failed_import_changes_nothing(void **state)
 {
 	(void)state;
-	struct built a = filled(TINY, ""), b = filled("vit:image=8,channels=3,patch=2,dim=8,depth=2,heads=2,classes=7", "");
+	struct built a = filled(TINY, ""), b = filled(SEVEN, "");
 	struct nr_error err = { 0 };
 	struct nr_import how = { .naming = NULL };
 	nr_value(nr_store_find(a.store, "cls_token"))[0] = -5;
@@ -252,7 +256,7 @@ static void hear(void *context, enum nr_import_fate fate, const char *name)
 static void a_partial_import_starts_another_head(void **state)
 {
 	(void)state;
-	struct built a = filled(TINY, ""), b = build("vit:image=8,channels=3,patch=2,dim=8,depth=2,heads=2,classes=7", "", 2);
+	struct built a = filled(TINY, ""), b = build(SEVEN, "", 2);
 	struct nr_error err = { 0 };
 	struct told told = { { 0 }, "" };
 	struct nr_import how = { .partial = true, .tell = hear, .context = &told };
@@ -261,7 +265,8 @@ static void a_partial_import_starts_another_head(void **state)
 	assert_int_equal(how.kept, 2);
 	assert_string_equal(told.kept, "head.weight head.bias ");
 	assert_int_equal(told.count[NR_TAKEN], how.taken);
-	assert_memory_equal(nr_value(nr_store_find(a.store, "pos_embed")), nr_value(nr_store_find(b.store, "pos_embed")), 17 * 8 * sizeof(real));
+	const real *theirs = nr_value(nr_store_find(a.store, "pos_embed")), *ours = nr_value(nr_store_find(b.store, "pos_embed"));
+	assert_memory_equal(theirs, ours, 17 * 8 * sizeof(real));
 	discard(&a);
 	discard(&b);
 }
@@ -275,7 +280,7 @@ static void positions_are_resized_and_the_class_row_stays(void **state)
 	for (int i = 8; i < 17 * 8; i++) pos[i] = 3;            /* constant: every way of resizing keeps it */
 	save(&a, "timm");
 	for (int k = 0; k < 4; k++) {
-		struct built b = build("vit:image=12,channels=3,patch=2,dim=8,depth=2,heads=2,classes=5", "", 2);
+		struct built b = build(LARGE, "", 2);
 		struct nr_error err = { 0 };
 		struct nr_import how = { .resample = kinds[k], .special = 1 };
 		assert_int_equal(nr_model_import(b.store, b.model.of, temp_file(), &how, &err), 0);
@@ -293,7 +298,7 @@ static void a_small_file_that_claims_a_large_model_gets_no_memory(void **state)
 	struct built a = filled(TINY, "");
 	save(&a, "timm");
 	/* 50 TB of weights: the first tensor that does not fit is said before any memory is taken */
-	refused("vit:image=8,channels=3,patch=2,dim=65536,depth=1000,heads=2,classes=5", "", (struct nr_import){ 0 }, NR_ESHAPE);
+	refused(TINY ",dim=65536,depth=1000", "", (struct nr_import){ 0 }, NR_ESHAPE);
 	discard(&a);
 }
 

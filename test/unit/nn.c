@@ -445,7 +445,7 @@ static void wrong_shapes_are_refused_with_the_sizes(void **state)
 		{ bad_targets, "the targets 2x3 do not fit the logits 2x4" },
 		{ bad_weights, "the weights 2x2 are not one for each row of 2x3x4" },
 		{ bad_p, "probability 1 is not in [0,1)" },
-		{ bad_mul, "4 and 5 differ" }, { bad_gain, "5 gains for the channels of 4x6" },
+		{ bad_mul, "4 and 5 differ" }, { bad_gain, "5 gains do not divide the channels of 4x6" },
 		{ bad_mask, "the mask 3x6 does not fit 4x6" },
 		{ bad_matmul, "2x3x4 and 2x3x4 cannot be multiplied" }, { bad_groups, "2 groups for 6 inputs" },
 		{ bad_window, "a window of 3 does not fit 1x2x2x1" }, { bad_pool, "no such pooling" },
