@@ -4,18 +4,13 @@
 set -euo pipefail
 # shellcheck source=test/cli/check.inc
 . "$(dirname "$0")/check.inc"
+# shellcheck source=test/cli/made_up.inc
+. test/cli/made_up.inc
 kills=${NORMA_KILLS:-6}
 NORMA=$(realpath "$NORMA")
 
-be32() { printf "\\x$(printf %02x $(($1 >> 24 & 255)))\\x$(printf %02x $(($1 >> 16 & 255)))\\x$(printf %02x $(($1 >> 8 & 255)))\\x$(printf %02x $(($1 & 255)))"; }
-# made_up STEM COUNT SKIP: pictures of 28 x 28 from the bytes of the command itself, labels 0 to 9 in turn
-made_up() {
-	{ printf '\0\0\10\3'; be32 "$2"; be32 28; be32 28; head -c $(($2 * 784 + $3)) "$NORMA" | tail -c $(($2 * 784)); } >"$tmp/data/mnist/$1-images-idx3-ubyte"
-	{ printf '\0\0\10\1'; be32 "$2"; for ((i = 0; i < $2; i++)); do printf "\\x$(printf %02x $((i % 10)))"; done; } >"$tmp/data/mnist/$1-labels-idx1-ubyte"
-}
-mkdir -p "$tmp/data/mnist"
-made_up train 256 4096
-made_up t10k 48 300000
+made_up "$tmp/data/mnist" train 260
+made_up "$tmp/data/mnist" t10k 50
 
 # the same name for all runs, in folders of their own: the settings in the files are then the same
 settings=(--data mnist --data-root "$tmp/data" --model vit_nano:dim=24,depth=2,heads=3,patch=7,dropout=0.1,drop_path=0.1,attention_dropout=0.1

@@ -1,0 +1,58 @@
+#!/bin/bash
+# A training learns, and what it leaves behind can be evaluated, fine-tuned and compared; wrong settings say what is wrong.
+set -euo pipefail
+# shellcheck source=test/cli/check.inc
+. "$(dirname "$0")/check.inc"
+# shellcheck source=test/cli/made_up.inc
+. test/cli/made_up.inc
+made_up "$tmp/data/mnist" train 320
+made_up "$tmp/data/mnist" t10k 100
+export NORMA_DATA=$tmp/data
+number() { sed -n "s/.*\"$1\":\([-0-9.e]*\).*/\1/p" <<<"$out"; }
+above() { awk -v a="$1" -v b="$2" 'BEGIN { exit !(a > b) }' || fail "$1 is not above $2"; }
+
+model=vit_nano:dim=32,depth=2,heads=2,patch=7
+run 0 train --data mnist --model "$model" --norm "sep(bn,ln)" --batch 32 --epochs 8 --lr 3e-3 --out "$tmp/run" --json
+json out status step steps train_loss eval_top1 best_top1; above "$(number eval_top1)" 0.95
+for f in config.yaml env.json metrics.csv events.jsonl last.safetensors best.safetensors model.safetensors; do
+	[ -s "$tmp/run/$f" ] || fail "no $f"
+done
+[ -s "$tmp/runs.db" ] || fail "no run store"
+run 1 train --data mnist --model "$model" --out "$tmp/run"; complains "--resume"
+# its own record is a recipe, and flags count more
+run 0 train "$tmp/run/config.yaml" --out "$tmp/again" --steps 3 --json; [ "$(number steps)" = 3 ] || fail "the flag did not count"
+# the header says what batch statistics see
+run 0 train --data mnist --model "$model" --norm bn --batch 32 --steps 1 --out "$tmp/bn"; says "5 norms; each sees one batch of 32 samples"
+
+ckpt=$tmp/run/model.safetensors
+run 0 eval "$ckpt" --json; json top1 top5 nll ece samples; above "$(number top1)" 0.95; [ "$(number samples)" = 100 ] || fail "not all samples"
+run 0 eval "$ckpt" --stats batch --batch 50 --json; above "$(number top1)" 0.9
+run 0 eval "$ckpt" --stats recompute --batch 32 --json; above "$(number top1)" 0.9
+run 0 eval "$ckpt" --confusion; says "truth"
+run 0 knn "$ckpt" --k 5 --json; above "$(number top1)" 0.95
+run 0 fewshot "$ckpt" --shots 5 --json; above "$(number top1)" 0.95
+run 0 train --data mnist --model "$model" --batch 32 --epochs 8 --lr 3e-3 --out "$tmp/ln" --json; above "$(number eval_top1)" 0.95
+run 0 finetune "$tmp/ln/best.safetensors" --data mnist --image 42 --crop resize --batch 32 --epochs 3 --lr 1e-3 --out "$tmp/fine" --json; above "$(number eval_top1)" 0.95
+run 0 train --data mnist --model "$model" --batch 32 --epochs 40 --lr 3e-3 --patience 2 --hold-out 0.2 --out "$tmp/early" --json; says "stopped early"
+
+# every recipe is read and its model recorded: without its data it gets as far as looking for them
+for recipe in recipes/*/*.yaml; do
+	run 1 train "$recipe" --data mnist --data-root "$tmp/none" --out "$tmp/none/run"; complains "mnist"
+done
+
+run 2 train; complains "no data set was named"; one_line
+run 2 train --data mnits; complains "did you mean 'mnist'?"; one_line
+run 2 train --data mnist --model vit_nao; complains "did you mean 'vit_nano'?"
+run 2 train --data mnist --model vit_nano:dmi=3; complains "did you mean 'dim'?"
+run 2 train --data mnist --norm lm; complains "did you mean"
+run 2 train --data mnist --norm "atn.in=ln"; complains "did you mean 'attn.in'?"
+run 2 train --data mnist --bacth 3; complains "did you mean '--batch'?"; one_line
+run 1 train --data mnist --batch 1000 --out "$tmp/x"; complains "do not fill a step"
+run 1 train --data mnist --data-root "$tmp/none"; complains "norma data get mnist"; one_line
+printf 'data: mnist\nepoch: 3\n' >"$tmp/wrong.yaml"
+run 1 train "$tmp/wrong.yaml"; complains "wrong.yaml:2"; complains "did you mean 'epochs'?"
+run 1 train --resume --out "$tmp/none"; complains "config.yaml"
+run 1 eval "$tmp/none.safetensors"; complains "none.safetensors"; one_line
+head -c 2000 "$ckpt" >"$tmp/cut.safetensors"
+run 1 eval "$tmp/cut.safetensors"; complains "cut.safetensors"; one_line
+exit "$failed"
