@@ -44,7 +44,7 @@ static int32_t rank_of(const struct neighbour *best, int64_t k, int32_t classes,
 {
 	memset(vote, 0, (size_t)classes * sizeof *vote);
 	for (int64_t i = 0; i < k; i++)
-		if (best[i].label >= 0 && best[i].label < classes) vote[best[i].label] += exp((double)best[i].cosine / temperature);
+		if (best[i].label >= 0 && best[i].label < classes) vote[best[i].label] += exp(((double)best[i].cosine - 1) / temperature);
 	if (label < 0 || label >= classes) return classes;
 	int32_t rank = 0;
 	for (int32_t c = 0; c < classes; c++) rank += vote[c] > vote[label] || (vote[c] == vote[label] && c < label);

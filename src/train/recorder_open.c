@@ -68,7 +68,7 @@ static int name_run(struct nr_recorder *r, const char *store, const char *name, 
 	const char *dir = real_path(r->arena, r->dir), *above = dir ? folder_of(r->arena, dir) : NULL;
 	r->store_path = store ? nr_arena_strdup(r->arena, store) : above ? nr_arena_printf(r->arena, "%s/runs.db", above) : NULL;
 	const char *folder = r->store_path ? folder_of(r->arena, r->store_path) : NULL;
-	if (!folder) return no_memory(r->dir, err);
+	if (!dir || !folder) return no_memory(r->dir, err);
 	if (store) nr_folder_make(folder, NULL);        /* if that fails, opening the store says why */
 	const char *root = real_path(r->arena, folder);
 	if (!root) return no_memory(r->dir, err);

@@ -32,6 +32,6 @@ void nr_runfile_close(struct nr_runfile *);
 /* Line by line, without the newline and ended by a zero byte. take returns 1 (go on), 0 (this line and the rest are not
  * wanted) or an error. *size becomes the bytes of the lines taken; a last line that lacks its newline is never one. */
 typedef int nr_line_take(void *arg, char *line, size_t length, int64_t number, struct nr_error *);
-int nr_lines_scan(FILE *, const char *path, nr_line_take *, void *arg, int64_t *size, struct nr_error *);
+int nr_lines_scan(FILE *f, const char *path, nr_line_take *take, void *arg, int64_t *size, struct nr_error *err);
 
 #endif

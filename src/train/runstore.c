@@ -59,14 +59,18 @@ static int number(struct nr_runstore *s, const char *query, int64_t *value, stru
 	return code;
 }
 
-/* Ours, of a version that we know, or (0) still empty. */
+/* Ours, of a version that we know, or (0) still empty. All three numbers are of one moment: another process may be making the
+ * tables. */
 static int check(struct nr_runstore *s, int64_t *version, struct nr_error *err)
 {
 	int64_t application = 0, objects = 0;
+	const bool alone = sqlite3_get_autocommit(s->db);
+	if (alone && sqlite3_exec(s->db, "BEGIN", NULL, NULL, NULL)) return nr_runstore_fail(s, "cannot read the run store", err);
 	int code = number(s, "PRAGMA user_version", version, err);
 	if (!code) code = number(s, "PRAGMA application_id", &application, err);
 	if (!code) code = number(s, "SELECT count(*) FROM sqlite_master", &objects, err);
-	if (code) return code;
+	if (code) return code;  /* the store is closed then, and SQLite's message kept */
+	if (alone) sqlite3_exec(s->db, "COMMIT", NULL, NULL, NULL);
 	if (objects && application != APPLICATION)
 		return nr_fail(err, NR_EFORMAT, "cannot use the run store", s->path, "it is a database of another program");
 	if (*version > SCHEMA || (objects && *version < 1)) {

@@ -143,32 +143,41 @@ static bool sum_is(const unsigned char *data, size_t n, const unsigned char *sto
 	return nr_crc32c_mask(nr_crc32c(0, data, n)) == little(stored, 4);
 }
 
-/* Reads one frame: its bytes, or 0 at a cut or damaged one. */
-static size_t read_frame(FILE *f, unsigned char *buf, int64_t *step, bool *damaged)
+struct frame { unsigned char *data; size_t room; int64_t step; bool damaged; };
+
+static bool make_room(struct frame *b, size_t n)
+{
+	unsigned char *grown = n <= b->room ? b->data : realloc(b->data, n);
+	if (grown && n > b->room) b->room = n;
+	if (grown) b->data = grown;
+	return grown;
+}
+
+/* Reads one frame: its bytes, 0 at the end, at a cut or a damaged one, or an error. */
+static int64_t read_frame(FILE *f, struct frame *b)
 {
 	unsigned char head[12];
-	*damaged = false;
+	b->damaged = false;
 	if (fread(head, 1, 12, f) != 12) return 0;
 	const uint64_t n = little(head, 8);
-	*damaged = true;
-	if (!sum_is(head, 8, head + 8) || n > MAX_RECORD) return 0;
-	if (fread(buf, 1, (size_t)n + 4, f) != n + 4) {
-		*damaged = false;
-		return 0;
-	}
-	if (!sum_is(buf, (size_t)n, buf + n) || !step_of(buf, (size_t)n, step)) return 0;
-	*damaged = false;
-	return (size_t)n + 16;
+	b->damaged = !sum_is(head, 8, head + 8) || n > MAX_RECORD;
+	if (b->damaged) return 0;
+	if (!make_room(b, (size_t)n + 4)) return NR_EMEMORY;
+	if (fread(b->data, 1, (size_t)n + 4, f) != n + 4) return 0;
+	b->damaged = !sum_is(b->data, (size_t)n, b->data + n) || !step_of(b->data, (size_t)n, &b->step);
+	return b->damaged ? 0 : (int64_t)n + 16;
 }
 
 int nr_tb_scan(FILE *f, const char *path, int64_t last, int64_t *size, bool *damaged, struct nr_error *err)
 {
-	unsigned char *buf = malloc(MAX_RECORD + 4);
+	struct frame b = { 0 };
+	int64_t n;
 	*size = 0;
-	if (!buf) return nr_fail(err, NR_EMEMORY, "cannot read", path, "out of memory");
-	int64_t step;
-	for (size_t n; (n = read_frame(f, buf, &step, damaged)) > 0 && step <= last;) *size += (int64_t)n;
-	const int code = ferror(f) ? nr_fail(err, NR_EIO, "cannot read", path, "%s", strerror(errno)) : NR_OK;
-	free(buf);
+	while ((n = read_frame(f, &b)) > 0 && b.step <= last) *size += n;
+	int code = NR_OK;
+	if (n < 0) code = nr_fail(err, NR_EMEMORY, "cannot read", path, "out of memory");
+	else if (ferror(f)) code = nr_fail(err, NR_EIO, "cannot read", path, "%s", strerror(errno));
+	*damaged = b.damaged;
+	free(b.data);
 	return code;
 }
