@@ -165,13 +165,19 @@ static const char *with(struct cli *c, const char *text, const char *key, int64_
 	return out;
 }
 
+/* What the file says of its training goes along. */
+static const char *const kept_keys[] = { "norma.config", "norma.step" };
+enum { KEPT_KEYS = 2 };
+
 /* The model's text, the file's own if none was given, with what the flags change. */
-static const char *model_text(struct cli *c, const struct convert *o, const char *path)
+static const char *model_text(struct cli *c, const struct convert *o, const char *path, const char **kept)
 {
 	struct nr_st_file *f;
 	const char *text = o->model, *own = NULL;
 	if (nr_st_open(&f, path, c->err)) return NULL;
 	if (!*text && (own = nr_st_metadata(f, "norma.model"))) text = nr_arena_strdup(c->arena, own);
+	for (int i = 0; i < KEPT_KEYS; i++)
+		if ((own = nr_st_metadata(f, kept_keys[i]))) kept[i] = nr_arena_strdup(c->arena, own);
 	nr_st_close(f);
 	if (!text || !*text) return "";
 	if (o->image) text = with(c, text, "image", o->image);
@@ -202,10 +208,13 @@ static int out_paths(struct cli *c, const char *out, const char **weights, const
 	return *weights && *config ? NR_OK : nr_fail(c->err, NR_EMEMORY, "cannot convert to", out, "out of memory");
 }
 
-static int write_out(struct cli *c, const struct convert *o, const struct nr_weights *w, const char *weights, const char *config)
+static int write_out(struct cli *c, const struct convert *o, const struct nr_weights *w, const char *const *kept, const char *weights,
+	const char *config)
 {
-	struct nr_st_meta meta[CLI_META];
-	const int64_t n = cli_weights_meta(w, meta, c->arena);
+	struct nr_st_meta meta[CLI_META + KEPT_KEYS];
+	int64_t n = cli_weights_meta(w, meta, c->arena);
+	for (int i = 0; i < KEPT_KEYS; i++)
+		if (kept[i]) meta[n++] = (struct nr_st_meta){ kept_keys[i], kept[i] };
 	if (config && strcmp(o->to, "norma") && write_config(c, o, w, config)) return c->err->code;
 	return nr_model_export(w->store, w->model.of, weights, o->to, meta, n, c->err);
 }
@@ -220,7 +229,7 @@ static int run(struct cli *c, const void *conf, const struct nr_list *args)
 	}
 	if (!nr_naming_find(nr_models()[0], o->to, c->err)) return c->err->code;
 	if (strcmp(o->from, "auto") && !nr_naming_find(nr_models()[0], o->from, c->err)) return c->err->code;
-	const char *model = model_text(c, o, args->item[0]);
+	const char *kept[KEPT_KEYS] = { NULL }, *model = model_text(c, o, args->item[0], kept);
 	if (!model || out_paths(c, args->item[1], &weights, &config) || free_to_write(c, o, weights)) return c->err->code;
 	if (config && free_to_write(c, o, config)) return c->err->code;
 	struct report report = { 0 };
@@ -229,7 +238,7 @@ static int run(struct cli *c, const void *conf, const struct nr_list *args)
 		.partial = o->partial || o->classes, .tell = note, .context = &report };
 	int code = nr_weights_import(&w, args->item[0], *model ? model : NULL, *o->norm ? o->norm : NULL, &how, c->err);
 	if (!code && o->classes) w->class_name = NULL;
-	if (!code) code = write_out(c, o, w, weights, config);
+	if (!code) code = write_out(c, o, w, kept, weights, config);
 	if (!code) code = print_report(c, o, w, &how, &report, weights);
 	nr_str_release(&report.kept);
 	nr_str_release(&report.ignored);

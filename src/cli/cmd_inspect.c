@@ -229,15 +229,15 @@ static void print_head(const struct content *k)
 	char text[256];
 	printf("%s%s%s: %lld tensors, %lld values, %.1f MiB\n", cli_bold(), clean(k->path, text, sizeof text), cli_plain(),
 		(long long)k->count, (long long)k->values, (double)k->bytes / 1048576);
-	if (k->guess.model) {
-		printf("names       %s\n", k->guess.naming);
-		printf("looks like  --model %s%s%s%s%s (heads cannot be seen: a width of 64 is assumed)\n", cli_bold(), k->guess.model,
+	if (k->guess.model) printf("%-15s  %s\n", "names", k->guess.naming);
+	if (k->guess.model && !nr_st_metadata(k->file, "norma.model")) {        /* ours say it themselves */
+		printf("looks like       --model %s%s%s%s%s (heads cannot be seen: a width of 64 is assumed)\n", cli_bold(), k->guess.model,
 			cli_plain(), *k->guess.norms ? " --norm " : "", k->guess.norms);
 	}
 	for (int64_t i = 0; i < nr_st_metadata_count(k->file); i++) {
 		const struct nr_st_meta m = nr_st_metadata_get(k->file, i);
 		char key[64], value[90];
-		printf("%s%-10s%s  %s\n", cli_bold(), clean(m.key, key, sizeof key), cli_plain(), clean(m.value, value, sizeof value));
+		printf("%s%-15s%s  %s\n", cli_bold(), clean(m.key, key, sizeof key), cli_plain(), clean(m.value, value, sizeof value));
 	}
 	putchar('\n');
 }

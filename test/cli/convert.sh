@@ -59,7 +59,7 @@ run 2 convert "$tmp/a" "$tmp/z"; complains "--to"; one_line
 run 1 convert "$tmp/none" "$tmp/z" --to timm; complains "$tmp/none"; one_line
 
 # inspect
-run 0 inspect "$tmp/public"; says "names       timm"; says "patch=dual"; says "blocks.1.norm2.weight"; says "patch_embed.norm_pre"; silent
+run 0 inspect "$tmp/public"; says "names            timm"; says "looks like       --model vit:image=16"; says "patch=dual"; says "blocks.1.norm2.weight"; says "patch_embed.norm_pre"; silent
 run 0 inspect "$tmp/huggingface" --norms; says "vit.encoder.layer.1.layernorm_after"; says "layer"; ! grep -q F32 <<<"$out" || fail "tensors too"
 run 0 inspect "$tmp/a" --json; json file values naming model norm_plan metadata norms tensors
 run 0 inspect "$tmp/a" --filter 'blocks.0.*'; ! grep -q blocks.1 <<<"$out" || fail "the filter let blocks.1 pass"
