@@ -79,7 +79,7 @@ static int read_main(struct cli *c, struct nr_runstore *s, struct runs_row *v)
 	json_array_foreach(columns, i, item) {
 		const char *name = json_string_value(item);
 		const enum runs_kind kind = name ? kind_of(name) : RUNS_OTHER;
-		struct runs_metric m;
+		struct runs_metric m = { 0 };
 		if (code || !kind || rank_of(name) <= rank[kind]) continue;
 		const char *copy = nr_arena_strdup(c->arena, name);
 		code = copy ? runs_read_metric(c, s, v->run->id, copy, &m)
@@ -247,7 +247,7 @@ static int list(struct cli *c, const struct runs *o, struct nr_runstore *s, stru
 	enum sort by = (enum sort)o->sort;
 	for (int64_t i = 0; i < n && !code; i++) code = read_main(c, s, &v[i]);
 	if (code) return code;
-	if (n) qsort_r(v, (size_t)n, sizeof *v, compare, &by);
+	if (n > 0 && v) qsort_r(v, (size_t)n, sizeof *v, compare, &by);
 	if (!o->json) return print_table(c, v, n);
 	for (int64_t i = 0; i < n && !code; i++) {
 		json_t *r = runs_json(&v[i]), *metrics = json_object();

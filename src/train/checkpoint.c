@@ -29,9 +29,9 @@ static json_t *score_json(const struct nr_score *s)
 /* Numbers are written so that they read back as the same bits. */
 static char *state_text(const struct nr_progress_state *s)
 {
-	json_t *j = json_pack("{s:I, s:I, s:I, s:f, s:f, s:f, s:f, s:o, s:o}", "step", (json_int_t)s->step, "best_step",
+	json_t *j = json_pack("{s:I, s:I, s:I, s:f, s:f, s:f, s:f, s:f, s:f, s:o, s:o}", "step", (json_int_t)s->step, "best_step",
 		(json_int_t)s->best_step, "stale", (json_int_t)s->stale, "seconds", s->seconds, "loss_sum", s->loss_sum, "right_sum",
-		s->right_sum, "seen", s->seen, "last", score_json(&s->last), "best", score_json(&s->best));
+		s->right_sum, "seen", s->seen, "train_loss", s->train_loss, "train_top1", s->train_top1, "last", score_json(&s->last), "best", score_json(&s->best));
 	char *text = j ? json_dumps(j, JSON_COMPACT | JSON_REAL_PRECISION(17)) : NULL;
 	json_decref(j);
 	return text;
@@ -57,6 +57,8 @@ static int read_state(const char *text, const char *path, struct nr_progress_sta
 	s->loss_sum = json_number_value(json_object_get(j, "loss_sum"));
 	s->right_sum = json_number_value(json_object_get(j, "right_sum"));
 	s->seen = json_number_value(json_object_get(j, "seen"));
+	s->train_loss = json_number_value(json_object_get(j, "train_loss"));
+	s->train_top1 = json_number_value(json_object_get(j, "train_top1"));
 	read_score(json_object_get(j, "last"), &s->last);
 	read_score(json_object_get(j, "best"), &s->best);
 	json_decref(j);

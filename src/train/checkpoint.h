@@ -8,6 +8,7 @@
 struct nr_progress_state {                  /* what a resumed run needs beside the tensors */
 	int64_t step, best_step, stale;
 	double seconds, loss_sum, right_sum, seen;      /* of the epoch so far */
+	double train_loss, train_top1;      /* of the last whole stretch between evaluations */
 	struct nr_score last, best;
 };
 struct nr_checkpoint {

@@ -36,7 +36,7 @@ static void add_sample(struct sums *s, int64_t K, const real *logits, int32_t la
 		if (logits[k] > logits[best]) best = k;
 	for (int64_t k = 0; k < K; k++) sum += exp((double)logits[k] - (double)logits[best]);
 	const double conf = 1 / sum;
-	int bin = (int)(conf * BINS);
+	int bin = conf >= 0 ? (int)(conf * BINS) : 0;   /* a broken model gives NaN */
 	if (bin >= BINS) bin = BINS - 1;
 	if (label >= 0 && label < K) s->nll += log(sum) - ((double)logits[label] - (double)logits[best]);
 	s->top1 += rank < 1;

@@ -36,11 +36,11 @@ struct nr_metric { const char *name; double value; };
 
 struct nr_recorder;
 /* dir is made, with the folders above it. resume: it must hold a run, whose columns are the same; records after `step` are cut
- * off, seconds go on where they ended, and the settings (config.yaml) become those given. Without it a directory that holds a
- * run already is an error that names --resume. store: path of the run store, NULL: runs.db beside dir. Writes the event
- * "start" or "resume". */
-int nr_recorder_open(struct nr_recorder **, const char *dir, const char *store, const struct nr_run_info *, bool resume, int64_t step,
-	struct nr_error *);
+ * off, seconds go on where they ended, and the settings (config.yaml) become those given. Without it a directory that holds
+ * records or a checkpoint is an error that names --resume; a run that failed before both is begun anew. store: path of the run
+ * store, NULL: runs.db beside dir. Writes the event "start" or "resume". */
+int nr_recorder_open(struct nr_recorder **, const char *dir, const char *store, const struct nr_run_info *, bool resume,
+	int64_t step, struct nr_error *);
 /* One line of metrics; names must be columns, steps must not go back. The files have it when the call returns, the store within
  * a second of further calls. Records of a step must come before its checkpoint: the others are cut off by a resume. */
 int nr_recorder_metrics(struct nr_recorder *, int64_t step, double epoch, const struct nr_metric *, int count, struct nr_error *);

@@ -1,5 +1,5 @@
-/* Beginning and resuming a run directory: see recorder.h. config.yaml is written last: a directory without it, killed while it
- * was being made, is begun anew. */
+/* Beginning and resuming a run directory: see recorder.h. config.yaml is written last: a directory without it cannot be
+ * resumed. */
 #include <dirent.h>
 #include <errno.h>
 #include <limits.h>
@@ -179,16 +179,26 @@ static int open_scalars(struct nr_recorder *r, int64_t step, bool *damaged, stru
 
 /* ---- opening ----------------------------------------------------------------------------------------------------------- */
 
-/* Whether there is anything that a new run would destroy. */
+static int is_checkpoint(const struct dirent *d)
+{
+	const char *dot = strrchr(d->d_name, '.');
+	return dot && d->d_name[0] != '.' && !strcmp(dot, ".safetensors");
+}
+
+/* Whether there is anything that a new run would destroy: a record or a checkpoint. One that failed before both is begun
+ * anew. */
 static bool holds_run(const struct nr_recorder *r)
 {
-	const char *config = path_of(r, "config.yaml"), *csv = path_of(r, "metrics.csv");
-	if (!config || !csv || !access(config, F_OK)) return true;
-	FILE *f = fopen(csv, "rbe");
+	struct dirent **list = NULL;
 	int lines = 0;
+	const int n = scandir(r->dir, &list, is_checkpoint, NULL);
+	for (int i = 0; i < n; i++) free(list[i]);
+	free(list);
+	const char *csv = path_of(r, "metrics.csv");
+	FILE *f = csv ? fopen(csv, "rbe") : NULL;
 	for (int c; f && lines < 2 && (c = getc(f)) != EOF;) lines += c == '\n';
 	if (f) fclose(f);
-	return lines > 1;
+	return !csv || n > 0 || lines > 1;
 }
 
 static int check_folder(const struct nr_recorder *r, bool resume, struct nr_error *err)
@@ -232,7 +242,7 @@ static int save_json(struct nr_recorder *r, const json_t *o, struct nr_error *er
 	return code;
 }
 
-/* env.json of the first session stays; started and the row's text come from it. */
+/* env.json of the first session stays; the row's start, command and text come from it. */
 static int write_env(struct nr_recorder *r, const struct nr_run_info *info, bool resume, struct nr_error *err)
 {
 	struct nr_error ignored = { 0 };
@@ -241,6 +251,8 @@ static int write_env(struct nr_recorder *r, const struct nr_run_info *info, bool
 	json_t *env = resume && path ? nr_json_load(path, &ignored) : NULL;
 	const char *text = json_string_value(json_object_get(env, "started"));
 	r->run.started = text && strptime(text, "%Y-%m-%dT%H:%M:%SZ", &tm) ? (int64_t)timegm(&tm) : (int64_t)time(NULL);
+	const char *command = json_string_value(json_object_get(env, "command"));
+	if (command) r->run.command = nr_arena_strdup(r->arena, command);
 	int code = NR_OK;
 	if (!env) {
 		env = nr_record_env(info, (time_t)r->run.started);

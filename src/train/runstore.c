@@ -25,11 +25,11 @@ static const char schema[] =
 
 static const char *const sql[NR_SQL_COUNT] = {
 	[NR_SQL_FORGET] = "DELETE FROM runs WHERE dir=?2",
-	[NR_SQL_INSERT] = "INSERT INTO runs(name,dir,kind,status,started,seed,command,config,env,columns,host,pid)"
-			  " VALUES(?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12)",
+	[NR_SQL_INSERT] = ("INSERT INTO runs(name,dir,kind,status,started,seed,command,config,env,columns,host,pid)"
+			   " VALUES(?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12)"),
 	[NR_SQL_FIND] = "SELECT id FROM runs WHERE dir=?2",
-	[NR_SQL_UPDATE] = "UPDATE runs SET name=?1,kind=?3,status=?4,finished=NULL,seed=?6,command=?7,config=?8,env=?9,columns=?10,"
-			  "host=?11,pid=?12 WHERE dir=?2",
+	[NR_SQL_UPDATE] = ("UPDATE runs SET name=?1,kind=?3,status=?4,finished=NULL,seed=?6,command=?7,config=?8,env=?9,columns=?10,"
+			   "host=?11,pid=?12 WHERE dir=?2"),
 	[NR_SQL_CUT] = "DELETE FROM metrics WHERE run=?1 AND step>?2",
 	[NR_SQL_KEPT] = "SELECT count(*) FROM metrics WHERE run=?1",
 	[NR_SQL_CLEAR_RESULTS] = "DELETE FROM results WHERE run=?1",

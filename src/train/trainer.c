@@ -14,7 +14,8 @@
 #include "norma/nn.h"
 #include "train/metrics.h"
 
-static const char *const columns[] = { "train_loss", "train_top1", "lr", "grad_norm", "images_per_s", "eval_loss", "eval_top1",
+/* loss: of one step; train_*: means since the last evaluation. */
+static const char *const columns[] = { "loss", "lr", "grad_norm", "images_per_s", "train_loss", "train_top1", "eval_loss", "eval_top1",
 	"eval_top5", "eval_ece", NULL };
 
 /* ---- opening ---------------------------------------------------------------------------------------------------------------- */
@@ -242,7 +243,9 @@ static int record_eval(struct nr_trainer *t, struct nr_error *err)
 {
 	const struct nr_score *s = &t->state.last;
 	const double seen = t->state.seen > 0 ? t->state.seen : 1;
-	const struct nr_metric m[] = { { "train_loss", t->state.loss_sum / seen }, { "train_top1", t->state.right_sum / seen },
+	t->state.train_loss = t->state.loss_sum / seen;
+	t->state.train_top1 = t->state.right_sum / seen;
+	const struct nr_metric m[] = { { "train_loss", t->state.train_loss }, { "train_top1", t->state.train_top1 },
 		{ "eval_loss", s->loss }, { "eval_top1", s->top1 }, { "eval_top5", s->top5 }, { "eval_ece", s->ece } };
 	if (nr_recorder_metrics(t->recorder, t->state.step, epoch_of(t), m, t->eval_count ? 6 : 2, err)) return err->code;
 	t->state.loss_sum = t->state.right_sum = t->state.seen = 0;
@@ -260,17 +263,18 @@ static int record_step(struct nr_trainer *t, struct pace *p, double loss, double
 {
 	if (t->state.step % p->log_every && t->state.step != t->total) return NR_OK;
 	const double now = nr_clock(), rate = (double)((t->state.step - p->step) * t->c.batch * t->c.accumulate) / (now - p->noted);
-	const struct nr_metric m[] = { { "train_loss", loss }, { "lr", lr }, { "grad_norm", norm }, { "images_per_s", rate } };
+	const struct nr_metric m[] = { { "loss", loss }, { "lr", lr }, { "grad_norm", norm }, { "images_per_s", rate } };
 	p->noted = now;
 	p->step = t->state.step;
 	return nr_recorder_metrics(t->recorder, t->state.step, epoch_of(t), m, 4, err);
 }
 
-static void report(const struct nr_trainer *t, struct nr_train_result *r, const struct pace *p, double loss)
+static void report(const struct nr_trainer *t, struct nr_train_result *r, const struct pace *p)
 {
+	const bool now = t->state.seen > 0;
 	*r = (struct nr_train_result){ .step = t->state.step, .steps = t->total, .seconds = p->before + nr_clock() - p->began,
-		.train_loss = t->state.seen > 0 ? t->state.loss_sum / t->state.seen : loss,
-		.train_top1 = t->state.seen > 0 ? t->state.right_sum / t->state.seen : r->train_top1, .last = t->state.last,
+		.train_loss = now ? t->state.loss_sum / t->state.seen : t->state.train_loss,
+		.train_top1 = now ? t->state.right_sum / t->state.seen : t->state.train_top1, .last = t->state.last,
 		.best = t->state.best, .best_step = t->state.best_step, .status = r->status };
 }
 
@@ -311,17 +315,16 @@ int nr_trainer_run(struct nr_trainer *t, const struct nr_train_watch *watch, str
 	double loss = 0, lr = 0, norm = 0;
 	bool stop = false;
 	*r = (struct nr_train_result){ .status = "done", .steps = t->total };
+	if (!t->state.step && write_last(t, err)) return err->code;     /* from now on it can be resumed */
 	while (t->state.step < t->total && !stop) {
 		if (step(t, &loss, &lr, &norm, err) || record_step(t, &p, loss, lr, norm, err)) return err->code;
-		report(t, r, &p, loss);
+		report(t, r, &p);
 		const double rate = (double)((t->state.step - p.first) * t->c.batch * t->c.accumulate) / (nr_clock() - p.began);
 		stop = watch && watch->step && watch->step(watch->context, r, rate, NULL);
 		if (stop) r->status = "interrupted";
 		if (after_step(t, &p, stop, err)) return err->code;
 		if (t->c.patience && t->state.stale >= t->c.patience && !stop) stop = true, r->status = "stopped early";
 	}
-	const double train_loss = r->train_loss, train_top1 = r->train_top1;
-	report(t, r, &p, loss);
-	r->train_loss = train_loss, r->train_top1 = train_top1;
+	report(t, r, &p);
 	return finish(t, r, err);
 }

@@ -82,6 +82,12 @@ static void a_beginning_that_was_killed_is_begun_anew(void **state)
 	record_to(r, 1, 3);
 	end(r, "done");
 	all_have("early", 3);
+	end(begin("early2", -1), "failed");             /* before its first record */
+	end(begin("early2", -1), "failed");
+	assert_int_equal(event_steps("early2", "start").count, 1);
+	append(at("early2/last.safetensors"), "x", 1);
+	const struct nr_run_info info = info_of("");
+	refused("early2", &info, false, 0, "--resume");
 }
 
 static void a_resume_cuts_everything_back(void **state)
