@@ -66,8 +66,9 @@ static int print_score(const struct eval *v, const struct cli_opened *o, const c
 	return NR_OK;
 }
 
-static int measure(struct cli *c, const struct eval *v, struct cli_opened *o, const char *path)
+static int measure(struct cli *c, const struct cli_model *m, struct cli_opened *o, const char *path)
 {
+	const struct eval *v = (const struct eval *)(const void *)m;
 	const int64_t K = nr_model_int(&o->w->model, "classes");
 	int64_t changed = 0, *confusion = v->confusion ? calloc((size_t)(K * K), sizeof *confusion) : NULL;
 	if (v->confusion && !confusion) return nr_fail(c->err, NR_EMEMORY, "cannot evaluate", path, "out of memory");
@@ -92,17 +93,7 @@ static int measure(struct cli *c, const struct eval *v, struct cli_opened *o, co
 	return code;
 }
 
-static int run(struct cli *c, const void *conf, const struct nr_list *args)
-{
-	const struct eval *v = conf;
-	if (args->count != 1) return cli_usage(c, "eval needs one checkpoint");
-	cli_bound_spin(c);
-	struct cli_opened o;
-	int code = cli_model_open(&o, c, &v->m, args->item[0]);
-	if (!code) code = measure(c, v, &o, args->item[0]);
-	cli_model_close(&o);
-	return code;
-}
+static int run(struct cli *c, const void *conf, const struct nr_list *args) { return cli_model_run(c, conf, args, measure); }
 
 const struct cli_command cli_eval = {
 	.name = "eval",

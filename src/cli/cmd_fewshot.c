@@ -80,18 +80,12 @@ static int one_seed(const struct fewshot *v, const struct nr_feature_set *train,
 	return NR_OK;
 }
 
-static int measure(struct cli *c, const struct fewshot *v, struct cli_opened *o, const char *path)
+static int measure(struct cli *c, const struct cli_model *m, struct cli_opened *o, const char *path)
 {
+	const struct fewshot *v = (const struct fewshot *)(const void *)m;
 	struct nr_feature_set train = { 0 }, test = { 0 };
 	struct work w = { 0 };
-	struct nr_evaluation e = cli_model_split(o, NR_TRAIN, "train features");
-	int code = nr_features_of(&train, o->w, &e, v->m.batch, c->err);
-	if (!code) {
-		e = cli_model_split(o, o->e.split, "features");
-		e.count = o->e.count;
-		code = nr_features_of(&test, o->w, &e, v->m.batch, c->err);
-	}
-	nr_progress_release(&o->bar);
+	int code = cli_model_features(c, m, o, 0, &train, &test);
 	if (!code) code = prepare(&w, &train, &test, classes_of(o), v->shots, c->err);
 	double sum = 0, squares = 0;
 	json_t *all = json_array();
@@ -119,17 +113,7 @@ static int measure(struct cli *c, const struct fewshot *v, struct cli_opened *o,
 	return code;
 }
 
-static int run(struct cli *c, const void *conf, const struct nr_list *args)
-{
-	const struct fewshot *v = conf;
-	if (args->count != 1) return cli_usage(c, "fewshot needs one checkpoint");
-	cli_bound_spin(c);
-	struct cli_opened o;
-	int code = cli_model_open(&o, c, &v->m, args->item[0]);
-	if (!code) code = measure(c, v, &o, args->item[0]);
-	cli_model_close(&o);
-	return code;
-}
+static int run(struct cli *c, const void *conf, const struct nr_list *args) { return cli_model_run(c, conf, args, measure); }
 
 const struct cli_command cli_fewshot = {
 	.name = "fewshot",

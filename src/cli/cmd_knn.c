@@ -18,19 +18,12 @@ static const struct nr_option options[] = {
 	NR_OPT_END
 };
 
-static int measure(struct cli *c, const struct knn *v, struct cli_opened *o, const char *path)
+static int measure(struct cli *c, const struct cli_model *m, struct cli_opened *o, const char *path)
 {
+	const struct knn *v = (const struct knn *)(const void *)m;
 	struct nr_feature_set train = { 0 }, test = { 0 };
-	struct nr_evaluation e = cli_model_split(o, NR_TRAIN, "train features");
 	double top1 = 0, top5 = 0;
-	e.count = v->train_limit && v->train_limit < o->source->count[NR_TRAIN] ? v->train_limit : 0;
-	int code = nr_features_of(&train, o->w, &e, v->m.batch, c->err);
-	if (!code) {
-		e = cli_model_split(o, o->e.split, "features");
-		e.count = o->e.count;
-		code = nr_features_of(&test, o->w, &e, v->m.batch, c->err);
-	}
-	nr_progress_release(&o->bar);
+	int code = cli_model_features(c, m, o, v->train_limit, &train, &test);
 	if (!code)
 		code = nr_knn(train.count, train.width, train.x, train.label, test.count, test.x, test.label,
 			o->source->classes, v->k, v->temperature, &top1, &top5, c->err);
@@ -49,17 +42,7 @@ static int measure(struct cli *c, const struct knn *v, struct cli_opened *o, con
 	return code;
 }
 
-static int run(struct cli *c, const void *conf, const struct nr_list *args)
-{
-	const struct knn *v = conf;
-	if (args->count != 1) return cli_usage(c, "knn needs one checkpoint");
-	cli_bound_spin(c);
-	struct cli_opened o;
-	int code = cli_model_open(&o, c, &v->m, args->item[0]);
-	if (!code) code = measure(c, v, &o, args->item[0]);
-	cli_model_close(&o);
-	return code;
-}
+static int run(struct cli *c, const void *conf, const struct nr_list *args) { return cli_model_run(c, conf, args, measure); }
 
 const struct cli_command cli_knn = {
 	.name = "knn",

@@ -31,7 +31,7 @@ static int choose_split(const struct cli_model *m, const struct nr_source *s, st
 	return s->count[NR_TEST] ? NR_TEST : NR_VAL;
 }
 
-int cli_model_open(struct cli_opened *o, struct cli *c, const struct cli_model *m, const char *path)
+static int open_model(struct cli_opened *o, struct cli *c, const struct cli_model *m, const char *path)
 {
 	*o = (struct cli_opened){ .bar = { .out = NULL } };
 	if (nr_weights_open(&o->w, path, *m->model ? m->model : NULL, *m->norm ? m->norm : NULL, m->resample,
@@ -58,11 +58,33 @@ int cli_model_open(struct cli_opened *o, struct cli *c, const struct cli_model *
 						 nr_split_name((enum nr_split)split), NULL);
 }
 
-void cli_model_close(struct cli_opened *o)
+int cli_model_run(struct cli *c, const struct cli_model *m, const struct nr_list *args,
+	int (*measure)(struct cli *, const struct cli_model *m, struct cli_opened *, const char *path))
 {
+	if (args->count != 1) return cli_usage(c, "one checkpoint is needed, not %d", (int)args->count);
+	cli_bound_spin(c);
+	struct cli_opened o;
+	int code = open_model(&o, c, m, args->item[0]);
+	if (!code) code = measure(c, m, &o, args->item[0]);
+	nr_progress_release(&o.bar);
+	nr_source_close(o.source);
+	nr_weights_close(o.w);
+	return code;
+}
+
+int cli_model_features(struct cli *c, const struct cli_model *m, struct cli_opened *o, int64_t limit, struct nr_feature_set *train,
+	struct nr_feature_set *test)
+{
+	struct nr_evaluation e = cli_model_split(o, NR_TRAIN, "train features");
+	e.count = limit && limit < o->source->count[NR_TRAIN] ? limit : 0;
+	int code = nr_features_of(train, o->w, &e, m->batch, c->err);
+	if (!code) {
+		e = cli_model_split(o, o->e.split, "features");
+		e.count = o->e.count;
+		code = nr_features_of(test, o->w, &e, m->batch, c->err);
+	}
 	nr_progress_release(&o->bar);
-	nr_source_close(o->source);
-	nr_weights_close(o->w);
+	return code;
 }
 
 int cli_print_json(json_t *j, struct nr_error *err)

@@ -42,11 +42,14 @@ struct cli_opened {
 	struct nr_evaluation e;             /* of the chosen split */
 	struct nr_progress bar;
 };
-/* Opens weights and data; prints nothing. */
-int cli_model_open(struct cli_opened *, struct cli *, const struct cli_model *, const char *path);
+/* A command of one checkpoint: opens it and its data, and calls measure with the command's settings, which begin with m. */
+int cli_model_run(struct cli *, const struct cli_model *m, const struct nr_list *args,
+	int (*measure)(struct cli *, const struct cli_model *m, struct cli_opened *, const char *path));
+/* Pooled features of the training split (its first `limit` samples; 0: all) and of the chosen one. */
+int cli_model_features(struct cli *, const struct cli_model *, struct cli_opened *, int64_t limit, struct nr_feature_set *train,
+	struct nr_feature_set *test);
 /* The same evaluation for another split, with a bar of its own. */
 struct nr_evaluation cli_model_split(struct cli_opened *, enum nr_split, const char *label);
-void cli_model_close(struct cli_opened *);
 int cli_print_json(json_t *, struct nr_error *);                /* one line; takes the reference */
 
 #endif

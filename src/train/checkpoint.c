@@ -29,9 +29,11 @@ static json_t *score_json(const struct nr_score *s)
 /* Numbers are written so that they read back as the same bits. */
 static char *state_text(const struct nr_progress_state *s)
 {
-	json_t *j = json_pack("{s:I, s:I, s:I, s:f, s:f, s:f, s:f, s:f, s:f, s:o, s:o}", "step", (json_int_t)s->step, "best_step",
-		(json_int_t)s->best_step, "stale", (json_int_t)s->stale, "seconds", s->seconds, "loss_sum", s->loss_sum, "right_sum",
-		s->right_sum, "seen", s->seen, "train_loss", s->train_loss, "train_top1", s->train_top1, "last", score_json(&s->last), "best", score_json(&s->best));
+	json_t *j = json_pack("{s:I, s:I, s:I, s:f, s:f, s:f, s:f, s:f, s:f, s:o, s:o}", "step",
+		(json_int_t)s->step, "best_step", (json_int_t)s->best_step, "stale", (json_int_t)s->stale,
+		"seconds", s->seconds, "loss_sum", s->loss_sum, "right_sum", s->right_sum, "seen", s->seen,
+		"train_loss", s->train_loss, "train_top1", s->train_top1, "last", score_json(&s->last), "best",
+		score_json(&s->best));
 	char *text = j ? json_dumps(j, JSON_COMPACT | JSON_REAL_PRECISION(17)) : NULL;
 	json_decref(j);
 	return text;
