@@ -60,7 +60,6 @@ const char *bench_target_text(const struct bench_target *, char *buf, size_t siz
 
 /* What the models share (block.c). */
 int64_t bench_patches(const struct bench_size *);
-nr_t *bench_blocks(struct nr_net *, nr_t *x, int64_t depth, int64_t heads);
 double bench_block_flops(double batch, double tokens, double dim);
 
 /* ---- one case, ready to run (run.c) ---- */

@@ -4,13 +4,12 @@
  * average pooling, registers (arXiv:2309.16588), fixed sin-cos positions, AugReg's tanh layer before the head. */
 #include <stdbool.h>
 
-#include "math/sincos.h"
 #include "models/block.h"
+#include "models/position.h"
 #include "norma/model.h"
 #include "norma/nn.h"
 
 enum pool { POOL_CLASS, POOL_AVG };
-enum pos { POS_LEARNED, POS_SINCOS, POS_SINCOS_BV, POS_NONE };
 
 struct vit {
 	int64_t image, channels, patch, dim, depth, heads, classes, registers, class_at;
@@ -21,7 +20,6 @@ struct vit {
 };
 
 static const char *const pools[] = { "class", "avg", NULL };
-static const char *const positions[] = { "learned", "sincos", "sincos_bv", "none", NULL };
 static const struct nr_option options[] = {
 	NR_OPT_INT(struct vit, image, 224, 1, 4096, "side of the square picture"),
 	NR_OPT_INT(struct vit, channels, 3, 1, 64, "channels of the picture"),
@@ -36,7 +34,8 @@ static const struct nr_option options[] = {
 	NR_OPT_BOOL(struct vit, fc_norm, "1", "with pool=avg: the final norm comes after the mean, as in timm"),
 	NR_OPT_INT(struct vit, registers, 0, 0, 256, "further special tokens that nothing reads"),
 	NR_OPT_INT(struct vit, class_at, 0, 0, 1024, "block before which the class token joins (DTN: 10 of 12); it then has no position"),
-	NR_OPT_ENUM(struct vit, pos, "learned", positions, "position table; sincos as MAE's, sincos_bv as big_vision's, both fixed"),
+	NR_OPT_ENUM(struct vit, pos, "learned", nr_position_names,
+		"position table; sincos as MAE's, sincos_bv as big_vision's, both fixed"),
 	NR_OPT_BOOL(struct vit, qkv_bias, "1", "bias of queries, keys and values"),
 	NR_OPT_BOOL(struct vit, pre_logits, "0", "a tanh layer before the head (AugReg)"),
 	NR_OPT_BOOL(struct vit, position_bias, "0", "DTN's position term R a_h as a bias of attention (DTN, Table 10a)"),
@@ -73,78 +72,68 @@ static const struct nr_preset presets[] = {
 	{ NULL, NULL },
 };
 
+/* The decoder of MAE, which joins these tables as scope "decoder", comes first: its blocks and norms have other names. */
 static const struct nr_rename timm[] = {
+	{ "decoder.blocks.", "decoder_blocks." }, { "decoder.final.", "decoder_norm." }, { "decoder.embed.", "decoder_embed." },
+	{ "decoder.pred.", "decoder_pred." }, { "decoder.pos_embed", "decoder_pos_embed" }, { "decoder.mask_token", "mask_token" },
 	{ "patch.in.", "@patch_embed.norm_pre." }, { "patch.out.", "patch_embed.norm." }, { "patch.pos.", "patch_embed.norm." },
 	{ "attn.in.", "norm1." }, { "mlp.in.", "norm2." }, { "attn.qk.q.", "attn.q_norm." }, { "attn.qk.k.", "attn.k_norm." },
 	{ "attn.inner.", "attn.norm." }, { "mlp.inner.", "mlp.norm." }, { "attn.scale.", "ls1." }, { "mlp.scale.", "ls2." },
 	{ "fc.", "fc_norm." }, { "final.", "norm." }, { "special.", "cls_norm_layer." }, { "rest.", "tok_norm_layer." },
 	{ "register_token", "reg_token" }, { NULL, NULL },
 };
-static const struct nr_rename hf[] = {
-	{ "cls_token", "vit.embeddings.cls_token" }, { "pos_embed", "vit.embeddings.position_embeddings" },
-	{ "patch_embed.proj.", "vit.embeddings.patch_embeddings.projection." },
-	{ "patch.in.", "@vit.embeddings.norm_pre." }, { "patch.out.", "vit.embeddings.norm." }, { "patch.pos.", "vit.embeddings.norm." },
-	{ "attn.in.", "layernorm_before." }, { "mlp.in.", "layernorm_after." },
-	{ "attn.qkv.", "attention.attention.query. attention.attention.key. attention.attention.value." },
-	{ "attn.proj.", "attention.output.dense." }, { "mlp.fc1.", "intermediate.dense." }, { "mlp.fc2.", "output.dense." },
-	{ "blocks.", "vit.encoder.layer." }, { "final.", "vit.layernorm." }, { "head.", "classifier." }, { NULL, NULL },
-};
+#define HF_AROUND(decoder_blocks)                                                                                            \
+	{ "decoder.blocks.", decoder_blocks }, { "decoder.final.", "decoder.decoder_norm." },                                \
+	{ "decoder.embed.", "decoder.decoder_embed." }, { "decoder.pred.", "decoder.decoder_pred." },                        \
+	{ "decoder.pos_embed", "decoder.decoder_pos_embed" },                                                                \
+	{ "cls_token", "vit.embeddings.cls_token" }, { "pos_embed", "vit.embeddings.position_embeddings" },                  \
+	{ "patch_embed.proj.", "vit.embeddings.patch_embeddings.projection." },                                              \
+	{ "patch.in.", "@vit.embeddings.norm_pre." }, { "patch.out.", "vit.embeddings.norm." },                              \
+	{ "patch.pos.", "vit.embeddings.norm." }, { "attn.in.", "layernorm_before." }, { "mlp.in.", "layernorm_after." },    \
+	{ "special.", "cls_norm_layer." }, { "rest.", "tok_norm_layer." },                                                   \
+	{ "final.", "vit.layernorm." }, { "head.", "classifier." }
+#define HF_BLOCK                                                                                                             \
+	{ "attn.qkv.", "attention.attention.query. attention.attention.key. attention.attention.value." },                   \
+	{ "attn.proj.", "attention.output.dense." }, { "mlp.fc1.", "intermediate.dense." }, { "mlp.fc2.", "output.dense." }, \
+	{ "blocks.", "vit.encoder.layer." }
+static const struct nr_rename hf[] = { HF_AROUND("decoder.decoder_layers."), HF_BLOCK, { NULL, NULL } };
 /* As transformers 5 holds them in memory, and writes them from some versions on. */
 static const struct nr_rename hf5[] = {
-	{ "cls_token", "vit.embeddings.cls_token" }, { "pos_embed", "vit.embeddings.position_embeddings" },
-	{ "patch_embed.proj.", "vit.embeddings.patch_embeddings.projection." },
-	{ "patch.in.", "@vit.embeddings.norm_pre." }, { "patch.out.", "vit.embeddings.norm." }, { "patch.pos.", "vit.embeddings.norm." },
-	{ "attn.in.", "layernorm_before." }, { "mlp.in.", "layernorm_after." },
+	HF_AROUND("decoder.decoder_layers."),
 	{ "attn.qkv.", "attention.q_proj. attention.k_proj. attention.v_proj." }, { "attn.proj.", "attention.o_proj." },
-	{ "blocks.", "vit.layers." }, { "final.", "vit.layernorm." }, { "head.", "classifier." }, { NULL, NULL },
+	{ "blocks.", "vit.layers." }, { NULL, NULL },
 };
+/* As transformers 5 saves a MAE that it made itself. */
+static const struct nr_rename hf5_mae[] = { HF_AROUND("decoder.decoder_encoder.layer."), HF_BLOCK, { NULL, NULL } };
 static const struct nr_naming namings[] = {
-	{ .name = "timm", .rules = timm }, { .name = "huggingface", .rules = hf, .eps = 1e-12 },
-	{ .name = "huggingface5", .rules = hf5, .eps = 1e-12 }, { .name = NULL },
+	{ .name = "timm", .rules = timm }, { .name = "mae", .rules = timm }, { .name = "huggingface", .rules = hf, .eps = 1e-12 },
+	{ .name = "huggingface5", .rules = hf5, .eps = 1e-12 }, { .name = "huggingface5_mae", .rules = hf5_mae, .eps = 1e-12 },
+	{ .name = NULL },
 };
 
-/* ---- positions ------------------------------------------------------------------------------------------------------ */
-
-struct table { int64_t side, dim, special; int32_t kind; };
-
-static void fill_sincos(const struct nr_entry *e, const void *conf, real *values)
-{
-	const struct table *t = conf;
-	(void)e;
-	memset(values, 0, (size_t)(t->special * t->dim) * sizeof *values);
-	if (t->kind == POS_SINCOS) nr_sincos_mae(t->side, t->side, t->dim, t->special, values);
-	else nr_sincos_bigvision(t->side, t->side, t->dim, values + t->special * t->dim);
-}
+/* ---- the model ------------------------------------------------------------------------------------------------------ */
 
 /* Does the class token stand in the position table? */
 static bool class_row(const struct vit *c) { return c->class_token && !c->class_at; }
 
 static nr_t *position_table(struct nr_net *n, const struct vit *c)
 {
-	const struct table t = { c->image / c->patch, c->dim, class_row(c), c->pos };
-	nr_t *pos = nr_param(n, "pos_embed", NR_TRUNC_02 | NR_NO_DECAY, 3, (int64_t)1, t.special + t.side * t.side, c->dim);
-	if (!pos || c->pos == POS_LEARNED) return pos;
-	if (c->dim % 4) return nr_net_fail(n, NR_ESHAPE, "pos_embed", "sin-cos positions want a width that 4 divides");
-	pos->entry->frozen = 1;
-	nr_entry_fill(pos->entry, fill_sincos, &t, sizeof t, NULL);
-	return pos;
+	return nr_position_table(n, &(struct nr_position_table){ c->image / c->patch, c->dim, class_row(c), c->pos });
 }
-
-/* ---- the model ------------------------------------------------------------------------------------------------------ */
 
 static nr_t *embed(struct nr_net *n, nr_t *image, const void *conf)
 {
 	const struct vit *c = conf;
 	nr_t *x = nr_norm(n, "patch.in", nr_patches(n, image, c->patch, NR_PATCH_CHANNEL_ROW_COL));
 	x = nr_norm(n, "patch.out", nr_patch_linear(n, "patch_embed.proj", x, c->patch, c->dim));
-	if (c->pos != POS_NONE) x = nr_add_table(n, x, nr_span(n, position_table(n, c), class_row(c), NR_END));
+	if (c->pos != NR_POSITION_NONE) x = nr_add_table(n, x, nr_span(n, position_table(n, c), class_row(c), NR_END));
 	return nr_dropout(n, nr_norm(n, "patch.pos", x), c->dropout);
 }
 
 static nr_t *add_class(struct nr_net *n, nr_t *x, const struct vit *c)
 {
 	nr_t *cls = nr_param(n, "cls_token", NR_TRUNC_02 | NR_NO_DECAY, 3, (int64_t)1, (int64_t)1, c->dim);
-	if (class_row(c) && c->pos != POS_NONE) cls = nr_add(n, cls, nr_span(n, position_table(n, c), 0, 1));
+	if (class_row(c) && c->pos != NR_POSITION_NONE) cls = nr_add(n, cls, nr_span(n, position_table(n, c), 0, 1));
 	return nr_prepend(n, cls, x);
 }
 
@@ -155,7 +144,7 @@ static nr_t *encode(struct nr_net *n, nr_t *x, const void *conf)
 		x = nr_prepend(n, nr_param(n, "register_token", NR_TRUNC_02 | NR_NO_DECAY, 3, (int64_t)1, c->registers, c->dim), x);
 	for (int64_t i = 0; i < c->depth; i++) {
 		if (c->class_token && i == c->class_at) x = add_class(n, x, c);
-		const struct nr_block b = { .heads = c->heads, .hidden = (int64_t)(c->mlp * (double)c->dim), .act = c->act,
+		const struct nr_block b = { .heads = c->heads, .hidden = nr_mlp_width(c->mlp, c->dim), .act = c->act,
 			.no_qkv_bias = !c->qkv_bias, .position_bias = c->position_bias, .dropout = c->dropout,
 			.attention_dropout = c->attention_dropout,
 			.drop_path = c->depth > 1 ? c->drop_path * (double)i / (double)(c->depth - 1) : 0 };

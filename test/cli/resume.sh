@@ -24,17 +24,20 @@ train() { # FOLDER THREADS ARG...
 }
 
 ran="norma train, undisturbed"
+began=$(date +%s%N)
 train whole 2 "${settings[@]}" >"$tmp/out" 2>"$tmp/err" || fail "$(cat "$tmp/err")"
 grep -q '"status":"done"' "$tmp/out" || fail "not done: $(cat "$tmp/out")"
+took=$((($(date +%s%N) - began) / 1000000))            # ms: kills fall anywhere in this time
 cp "$tmp/whole/run/model.safetensors" "$tmp/want"
+caught=0
 
 for ((k = 0; k < kills; k++)); do
 	ran="kill $k" threads=$((k % 2 + 1)) folder=kill$k
 	train "$folder" "$threads" "${settings[@]}" >"$tmp/out" 2>"$tmp/err" &
 	pid=$!
-	sleep "0.$((RANDOM % 9))$((RANDOM % 10))"
+	sleep "$(printf '%d.%03d' $((at = RANDOM * took / 32768, at / 1000)) $((at % 1000)))"
 	pkill -9 -P "$pid" 2>/dev/null || true
-	kill -9 "$pid" 2>/dev/null || true
+	kill -9 "$pid" 2>/dev/null && caught=$((caught + 1))
 	wait "$pid" 2>/dev/null || true
 	if [ -f "$tmp/$folder/run/last.safetensors" ]; then again=(--resume --out run --json)
 	else
@@ -47,6 +50,9 @@ for ((k = 0; k < kills; k++)); do
 	[ "$lines" = 0 ] || fail "a step is recorded more than twice (step and evaluation)"
 	rm -rf "${tmp:?}/$folder"
 done
+
+ran="kills"
+[ "$kills" -lt 6 ] || [ "$caught" -gt 0 ] || fail "every run was over before its kill"
 
 # Ctrl-C saves and says how to go on
 ran="interrupt" code=0

@@ -1,0 +1,197 @@
+/* See model.h. */
+#include "golden/model.h"
+
+#include <string.h>
+
+#include "norma/train.h"
+
+static const json_t *look_up(struct golden_case *c, const char *name, const char *other)
+{
+	const json_t *v = json_object_get(c->config, name);
+	return !v && other ? json_object_get(c->config, other) : v;
+}
+double golden_config(struct golden_case *c, const char *name, const char *other, double otherwise)
+{
+	const json_t *v = look_up(c, name, other);
+	return json_is_true(v) ? 1 : json_is_false(v) ? 0 : json_is_number(v) ? json_number_value(v) : otherwise;
+}
+const char *golden_config_text(struct golden_case *c, const char *name, const char *other, const char *otherwise)
+{
+	const json_t *v = look_up(c, name, other);
+	return json_is_string(v) ? json_string_value(v) : otherwise;
+}
+const char *golden_config_act(struct golden_case *c)
+{
+	const char *act = golden_config_text(c, "act", "hidden_act", "gelu");
+	if (strstr(act, "tanh") || !strcmp(act, "gelu_new")) return "gelu_tanh";
+	return strncmp(act, "gelu", 4) ? act : "gelu";
+}
+
+static void demand(struct golden_case *c, int code, const struct nr_error *err)
+{
+	char line[1024];
+	if (code) golden_stop(c, NULL, "%s", nr_error_text(err, line, sizeof line));
+}
+
+void golden_model_open(struct golden_case *c, struct golden_model *m, const char *text, const char *naming, const char *norms,
+	double eps)
+{
+	struct nr_error err = { 0 };
+	if (!m->prefix) m->prefix = "param";
+	demand(c, nr_model_parse(&m->model, text, c->arena, &err), &err);
+	const struct nr_norm_defaults d = { .norm = m->model.of->norms.norm, .placement = m->model.of->norms.placement, .eps = eps };
+	m->naming = nr_naming_find(m->model.of, naming, &err);
+	demand(c, m->naming ? NR_OK : (int)err.code, &err);
+	demand(c, nr_store_make(&m->store, 0, &err), &err);
+	m->net = nr_net_make(m->store);
+	if (!m->net) golden_stop(c, NULL, "out of memory");
+	nr_net_keep_hidden(m->net, 1);
+	demand(c, nr_norms_use(m->net, norms, &d, &err), &err);
+}
+
+/* ---- values by their public names ---------------------------------------------------------------------------------------- */
+
+enum way { READ, COMPARE };
+
+/* The file's tensors of one entry, in our order: PREFIX.NAME for each of its words. False: the file lacks one to read. */
+static bool theirs(struct golden_case *c, const struct golden_model *m, const struct nr_entry *e, const char *prefix, enum way way,
+	real *values, const char *kind)
+{
+	bool pixels;
+	const char *text = nr_naming_text(m->naming, e->name, &pixels, c->arena);
+	int64_t parts = 1;
+	for (const char *s = text; *s; s++) parts += *s == ' ';
+	const int64_t n = e->count / parts, p = nr_model_int(&m->model, "patch"), channels = nr_model_int(&m->model, "channels");
+	for (int64_t i = 0; i < parts; i++, text += strcspn(text, " ") + 1) {
+		const char *name = nr_arena_printf(c->arena, "%s.%.*s", prefix, (int)strcspn(text, " "), text);
+		const char *resampled = nr_arena_printf(c->arena, "in.%.*s_resampled", (int)strcspn(text, " "), text);
+		real *mine = values + i * n, *moved = golden_reals(c, n);
+		if (way == READ && !golden_has(c, name)) return false;
+		if (way == COMPARE) {
+			for (int64_t k = 0; k < n; k++) moved[pixels ? k % (p * p) * channels + k / (p * p) : k] = mine[k];
+			golden_check(c, kind, moved, n, "%s", name);
+			continue;
+		}
+		struct golden_tensor t = golden_tensor(c, -1, "%s", name);
+		if (golden_has(c, resampled)) t = golden_tensor(c, -1, "%s", resampled);
+		golden_expect(c, t.n == n, name);
+		for (int64_t k = 0; k < n; k++) mine[k] = t.x[pixels ? k % (p * p) * channels + k / (p * p) : k];
+	}
+	return true;
+}
+
+static void read_all(struct golden_case *c, struct golden_model *m)
+{
+	for (int64_t i = 0; i < nr_store_count(m->store); i++) {
+		const struct nr_entry *e = nr_store_at(m->store, i);
+		const char *prefix = e->buffer ? "buffer" : m->prefix;
+		if (!theirs(c, m, e, prefix, READ, nr_value(e), NULL)) golden_fail(c, e->name, "the file lacks it");
+	}
+}
+
+void golden_model_load(struct golden_case *c, struct golden_model *m, nr_t *loss,
+	void (*before)(struct golden_case *, const struct golden_model *))
+{
+	struct nr_error err = { 0 };
+	m->loss = loss;
+	demand(c, nr_norms_done(m->net, &err), &err);
+	demand(c, nr_plan_make(&m->plan, m->net, loss, NR_PLAN_TRAIN, &err), &err);
+	if (before) before(c, m);
+	read_all(c, m);
+}
+
+void golden_model_put(struct golden_case *c, struct golden_model *m, const nr_t *input, const char *name)
+{
+	const struct golden_tensor x = golden_tensor(c, -1, "%s", name);
+	golden_expect(c, x.n == nr_len(input), name);
+	memcpy(nr_plan_data(m->plan, input), x.x, (size_t)x.n * sizeof(real));
+}
+
+/* ---- runs ---------------------------------------------------------------------------------------------------------------- */
+
+void golden_model_run(struct golden_case *c, struct golden_model *m, int64_t step)
+{
+	const char *mode = nr_st_metadata(c->file, "mode");
+	const struct nr_exec ex = { .step = step, .train = mode && !strcmp(mode, "train") };
+	nr_plan_run(m->plan, &ex, NR_RUN_FORWARD | NR_RUN_BACKWARD | NR_RUN_COMMIT);
+}
+
+void golden_model_out(struct golden_case *c, struct golden_model *m, const nr_t *x, const char *kind, const char *name)
+{
+	if (x) golden_check(c, kind, nr_plan_data(m->plan, x), nr_len(x), "out.%s", name);
+}
+
+void golden_model_check(struct golden_case *c, struct golden_model *m)
+{
+	golden_model_out(c, m, m->loss, "loss", "loss");
+	for (int64_t i = 0; i < nr_model_int(&m->model, "depth"); i++) {
+		const char *name = nr_arena_printf(c->arena, "block%lld", (long long)i);
+		golden_model_out(c, m, nr_plan_tap(m->plan, name, NULL), "out", name);
+	}
+	for (int64_t i = 0; i < nr_store_count(m->store); i++) {
+		const struct nr_entry *e = nr_store_at(m->store, i);
+		if (e->buffer) theirs(c, m, e, "outbuffer", COMPARE, nr_value(e), "buf");
+		else if (!e->frozen) theirs(c, m, e, "grad", COMPARE, nr_grad(e), "grad");
+	}
+}
+
+static double number(const json_t *o, const char *key) { return json_number_value(json_object_get(o, key)); }
+
+/* The parameters that train; the names without decay are listed in the file and must be those of our own flags. */
+static int64_t segments(struct golden_case *c, struct golden_model *m, const json_t *spared, struct nr_segment *s)
+{
+	int64_t count = 0;
+	for (int64_t i = 0; i < nr_store_count(m->store); i++) {
+		const struct nr_entry *e = nr_store_at(m->store, i);
+		bool pixels, decay = true;
+		if (e->buffer || e->frozen) continue;
+		const char *name = nr_naming_text(m->naming, e->name, &pixels, c->arena);
+		for (size_t k = 0; k < json_array_size(spared); k++)
+			decay &= strcmp(json_string_value(json_array_get(spared, k)), name) != 0;
+		golden_expect(c, decay == !(e->init & NR_NO_DECAY), nr_arena_printf(c->arena, "weight decay of %s", name));
+		s[count++] = (struct nr_segment){ .value = nr_value(e), .grad = nr_grad(e), .m = golden_reals(c, e->count),
+			.v = golden_reals(c, e->count), .count = e->count, .nd = e->nd, .lr_scale = 1, .decay = decay };
+	}
+	return count;
+}
+
+void golden_model_train(struct golden_case *c, struct golden_model *m)
+{
+	const char *text = nr_st_metadata(c->file, "optim");
+	json_t *optim = text ? json_loads(text, 0, NULL) : NULL;
+	if (!optim) return;
+	const json_t *betas = json_object_get(optim, "betas");
+	const int64_t steps = json_integer_value(json_object_get(optim, "steps"));
+	struct nr_optim o;
+	nr_option_defaults(nr_optim_options, &o);
+	o.kind = NR_OPTIM_ADAMW;
+	o.lr = number(optim, "lr");
+	o.weight_decay = number(optim, "weight_decay");
+	o.eps = number(optim, "eps");
+	o.beta1 = json_number_value(json_array_get(betas, 0));
+	o.beta2 = json_number_value(json_array_get(betas, 1));
+	struct nr_segment *s = golden_alloc(c, nr_store_count(m->store), sizeof *s);
+	const int64_t n = segments(c, m, json_object_get(optim, "no_decay"), s);
+	void *scratch = golden_alloc(c, 1, nr_optim_scratch(s, n));
+	real *losses = golden_reals(c, steps);
+	const struct nr_rates rates = { o.lr, o.weight_decay };
+	read_all(c, m);                                 /* the first pass moved the buffers */
+	for (int64_t t = 1; t <= steps; t++) {
+		golden_model_run(c, m, t);
+		losses[t - 1] = *(const real *)nr_plan_data(m->plan, m->loss);
+		nr_optim_step(&o, &rates, t, s, n, scratch, NULL);
+	}
+	golden_check(c, "out", losses, steps, "out.step_losses");
+	for (int64_t i = 0; i < nr_store_count(m->store); i++) {
+		const struct nr_entry *e = nr_store_at(m->store, i);
+		theirs(c, m, e, e->buffer ? "step3buffer" : "step3", COMPARE, nr_value(e), e->buffer ? "buf" : "step3");
+	}
+	json_decref(optim);
+}
+
+void golden_model_close(struct golden_model *m)
+{
+	nr_plan_free(m->plan);
+	nr_net_free(m->net);
+	nr_store_free(m->store);
+}
