@@ -36,8 +36,8 @@ for ((k = 0; k < kills; k++)); do
 	train "$folder" "$threads" "${settings[@]}" >"$tmp/out" 2>"$tmp/err" &
 	pid=$!
 	sleep "$(printf '%d.%03d' $((at = RANDOM * took / 32768, at / 1000)) $((at % 1000)))"
-	pkill -9 -P "$pid" 2>/dev/null || true
-	kill -9 "$pid" 2>/dev/null && caught=$((caught + 1))
+	! pkill -9 -P "$pid" || caught=$((caught + 1))
+	kill -9 "$pid" 2>/dev/null || true
 	wait "$pid" 2>/dev/null || true
 	if [ -f "$tmp/$folder/run/last.safetensors" ]; then again=(--resume --out run --json)
 	else
