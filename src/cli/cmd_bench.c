@@ -16,7 +16,7 @@ static const struct nr_option options[] = { NR_OPT_BOOL(struct bench_options, js
 	NR_OPT_INT(struct bench_options, rounds, 3, 1, 100, "rounds with --peer: ours, then each peer"),
 	NR_OPT_BOOL(struct bench_options, tiny, "0", "a very small version of the case, one step: for tests"),
 	NR_OPT_BOOL(struct bench_options, profile, "0", "time by kind of instruction instead"),
-	NR_OPT_LIST(struct bench_options, norm, "norms: only this one, as in a norm plan; may be repeated"),
+	NR_OPT_LIST(struct bench_options, norm, "norms: only this one, may be repeated; step: norm plan of the model"),
 	NR_OPT_LIST(struct bench_options, shapes, "norms: samples x tokens x channels, as in 64x196x384; may be repeated"),
 	NR_OPT_END };
 
@@ -94,9 +94,12 @@ static int run(struct cli *c, const void *conf, const struct nr_list *args)
 		return nr_hint(c->err, "norma bench --help");
 	}
 	if (o->tiny && o->peer != BENCH_NONE) return cli_usage(c, "--tiny cases have no peer");
-	if (k != 4 && (o->norm.count || o->shapes.count)) return cli_usage(c, "--norm and --shapes are for bench norms");
+	if (k != 4 && o->shapes.count) return cli_usage(c, "--shapes is for bench norms");
+	if (k != 4 && o->norm.count && (k != 0 || o->norm.count > 1 || o->peer != BENCH_NONE))
+		return cli_usage(c, "--norm is for bench norms, and once for bench step without --peer");
 	struct bench_target t;
 	if (wanted == 2 && bench_target_parse(&t, args->item[1], o->tiny, c->err)) return c->err->code;
+	if (k == 0 && o->norm.count) t.norm = o->norm.item[0];
 	if (k == 0) return step(c, o, &t);
 	if (k == 1) return all(c, o);
 	if (!o->tiny && (k != 4 || o->peer == BENCH_NONE)) cli_bound_spin(c);

@@ -23,6 +23,10 @@ run 0 bench norms --tiny --threads 1; says "with backward"
 run 2 bench norms --tiny --norm lyaer; complains "did you mean 'layer'?"; one_line
 run 2 bench norms --tiny --shapes 3x4; complains "64x196x384"; one_line
 run 2 bench norms --tiny --peer; complains "no peer"; one_line
-run 2 bench step vit_tiny_bs8 --tiny --norm layer; complains "bench norms"; one_line
+run 2 bench loop vit_tiny_bs8 --tiny --norm layer; complains "bench norms"; one_line
 NORMA_PEERS=$tmp/none run 1 bench norms --norm layer --shapes 2x16x16 --seconds 0 --peer; complains "setup-peers"; one_line
+# a whole step with other norms
+run 0 bench step vit_tiny_bs8/train --tiny --norm "sep(bn,ln)" --json; json ms params
+run 2 bench step vit_tiny_bs8 --tiny --norm lm; complains "did you mean 'ln'?"; one_line
+run 2 bench step vit_tiny_bs8 --norm ln --peer eager; complains "without --peer"; one_line
 exit "$failed"
