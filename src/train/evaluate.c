@@ -71,7 +71,7 @@ int nr_evaluate(struct nr_runner *r, const struct nr_evaluation *e, struct nr_sc
 {
 	const struct nr_loader_config config = { .source = e->source, .split = e->split, .augment = &e->augment, .batch = r->batch,
 		.index = e->index, .count = e->count, .threads = e->workers, .drop_last = e->stats == NR_STATS_BATCH };
-	struct nr_loader *loader;
+	struct nr_loader *loader = NULL;
 	struct sums s = { 0 };
 	int32_t *rank = malloc((size_t)r->batch * sizeof *rank);
 	if (!rank) return nr_fail(err, NR_EMEMORY, "cannot evaluate", NULL, "out of memory");
@@ -89,7 +89,7 @@ int nr_evaluate(struct nr_runner *r, const struct nr_evaluation *e, struct nr_sc
 		nr_loader_give_back(loader, b);
 		if (e->watch && e->watch(e->context, q + 1, batches)) break;
 	}
-	if (!code || loader) nr_loader_close(loader);
+	nr_loader_close(loader);
 	free(rank);
 	*out = score_of(&s);
 	return code;

@@ -305,6 +305,16 @@ static int finish(struct nr_trainer *t, const struct nr_train_result *r, struct 
 	return nr_recorder_close(recorder, r->status, m, 4, err);
 }
 
+/* The record says how the run ended; the error itself stays. */
+static int broken(struct nr_trainer *t, const struct nr_error *err)
+{
+	struct nr_recorder *recorder = t->recorder;
+	struct nr_error ignored = { 0 };
+	t->recorder = NULL;
+	nr_recorder_close(recorder, err->code == NR_EDIVERGED ? "diverged" : "failed", NULL, 0, &ignored);
+	return err->code;
+}
+
 int nr_trainer_run(struct nr_trainer *t, const struct nr_train_watch *watch, struct nr_train_result *r, struct nr_error *err)
 {
 	struct pace p = { .began = nr_clock(), .before = t->state.seconds, .first = t->state.step, .step = t->state.step };
@@ -315,14 +325,14 @@ int nr_trainer_run(struct nr_trainer *t, const struct nr_train_watch *watch, str
 	double loss = 0, lr = 0, norm = 0;
 	bool stop = false;
 	*r = (struct nr_train_result){ .status = "done", .steps = t->total };
-	if (!t->state.step && write_last(t, err)) return err->code;     /* from now on it can be resumed */
+	if (!t->state.step && write_last(t, err)) return broken(t, err);        /* from now on it can be resumed */
 	while (t->state.step < t->total && !stop) {
-		if (step(t, &loss, &lr, &norm, err) || record_step(t, &p, loss, lr, norm, err)) return err->code;
+		if (step(t, &loss, &lr, &norm, err) || record_step(t, &p, loss, lr, norm, err)) return broken(t, err);
 		report(t, r, &p);
 		const double rate = (double)((t->state.step - p.first) * t->c.batch * t->c.accumulate) / (nr_clock() - p.began);
 		stop = watch && watch->step && watch->step(watch->context, r, rate, NULL);
 		if (stop) r->status = "interrupted";
-		if (after_step(t, &p, stop, err)) return err->code;
+		if (after_step(t, &p, stop, err)) return broken(t, err);
 		if (t->c.patience && t->state.stale >= t->c.patience && !stop) stop = true, r->status = "stopped early";
 	}
 	report(t, r, &p);

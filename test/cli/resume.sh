@@ -69,6 +69,7 @@ ran="divergence" code=0
 train nan 1 "${settings[@]}" --norm none --optimizer sgd --lr 1e6 --warmup 0 >"$tmp/out" 2>"$tmp/err" || code=$?
 [ "$code" = 3 ] || fail "exit code $code, not 3: $(cat "$tmp/err")"
 grep -q "not finite" "$tmp/err" || fail "$(cat "$tmp/err")"
+grep -q '"status":"diverged"' "$tmp/nan/run/events.jsonl" || fail "the record does not say it: $(tail -1 "$tmp/nan/run/events.jsonl")"
 
 # a full disk: a clear error, and the old checkpoint stays whole
 if mkdir "$tmp/full" && mount -t tmpfs -o size=600k tmpfs "$tmp/full" 2>/dev/null; then
