@@ -9,4 +9,14 @@
 /* Product of the dims (none negative) times the element's width; false on overflow. */
 bool nr_st_shape_bytes(const struct nr_st_tensor *, size_t *);
 
+/* To this library's own numbers. */
+static inline int nr_st_to_real(const struct nr_st_tensor *t, real *out, int64_t n, struct nr_error *err)
+{
+#ifdef NR_DOUBLE
+	return nr_st_to_f64(t, out, n, err);
+#else
+	return nr_st_to_f32(t, out, n, err);
+#endif
+}
+
 #endif

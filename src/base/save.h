@@ -19,4 +19,7 @@ void nr_save_drop(struct nr_save *);
 /* All of it at once. */
 int nr_save_file(const char *path, const void *, size_t, struct nr_error *);
 
+/* A folder and those above it, as mkdir -p. */
+int nr_folder_make(const char *path, struct nr_error *);
+
 #endif

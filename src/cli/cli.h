@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/json.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include "norma/option.h"
@@ -62,6 +63,9 @@ extern const struct cli_exit cli_exits[];       /* ends with a NULL help */
 struct nr_train;
 /* Trains with a bar, a header and a result (cmd_train.c). */
 int cli_training(struct cli *, const struct nr_train *, bool json);
+
+/* One line on stdout; takes the reference. */
+int cli_print_json(json_t *, struct nr_error *);
 
 /* Before heavy work with threads: starts the command again if OpenMP would spin for long (spin.c). */
 void cli_bound_spin(const struct cli *);

@@ -91,11 +91,7 @@ static int print_result(bool as_json, const char *out, const struct nr_train_res
 			r->train_top1, "eval_loss", r->last.loss, "eval_top1", r->last.top1, "eval_top5",
 			r->last.top5, "best_top1", r->best.top1, "best_step", (json_int_t)r->best_step,
 			"eval_samples", (json_int_t)r->last.samples);
-		char *text = j ? json_dumps(j, JSON_COMPACT | JSON_REAL_PRECISION(9)) : NULL;
-		if (text) puts(text);
-		free(text);
-		json_decref(j);
-		return text ? NR_OK : nr_fail(err, NR_EMEMORY, "cannot write the result", NULL, "out of memory");
+		return cli_print_json(j, err);
 	}
 	printf("%s%s%s after %lld of %lld steps, %s\n", cli_bold(), r->status, cli_plain(), (long long)r->step, (long long)r->steps,
 		nr_duration_text(r->seconds, time, sizeof time));

@@ -86,13 +86,3 @@ int cli_model_features(struct cli *c, const struct cli_model *m, struct cli_open
 	nr_progress_release(&o->bar);
 	return code;
 }
-
-int cli_print_json(json_t *j, struct nr_error *err)
-{
-	char *text = j ? json_dumps(j, JSON_COMPACT | JSON_REAL_PRECISION(9)) : NULL;
-	json_decref(j);
-	if (!text) return nr_fail(err, NR_EMEMORY, "cannot write the result", NULL, "out of memory");
-	puts(text);
-	free(text);
-	return NR_OK;
-}

@@ -50,6 +50,5 @@ int cli_model_features(struct cli *, const struct cli_model *, struct cli_opened
 	struct nr_feature_set *test);
 /* The same evaluation for another split, with a bar of its own. */
 struct nr_evaluation cli_model_split(struct cli_opened *, enum nr_split, const char *label);
-int cli_print_json(json_t *, struct nr_error *);                /* one line; takes the reference */
 
 #endif

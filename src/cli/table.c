@@ -103,3 +103,13 @@ void cli_help_text(const struct cli_command *c, struct nr_arena *arena, struct n
 	nr_str_printf(s, "\n%soptions%s\n", cli_bold(), cli_plain());
 	if (table) nr_option_help(table, s);
 }
+
+int cli_print_json(json_t *j, struct nr_error *err)
+{
+	char *text = j ? json_dumps(j, JSON_COMPACT | JSON_REAL_PRECISION(9)) : NULL;
+	json_decref(j);
+	if (!text) return nr_fail(err, NR_EMEMORY, "cannot write the result", NULL, "out of memory");
+	puts(text);
+	free(text);
+	return NR_OK;
+}

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/mem.h"
+#include "base/save.h"
 #include "base/str.h"
 #include "data/checksum.h"
 #include "data/package.h"
@@ -42,24 +43,6 @@ bool nr_dataset_complete(const struct nr_dataset *d, const char *dir, bool optio
 }
 
 /* The folders of a path, as mkdir -p. */
-static int make_folders(struct work *w, const char *path)
-{
-	char *copy = nr_arena_strdup(w->arena, path);
-	if (!copy) return nr_fail(w->err, NR_EMEMORY, "cannot make", path, "out of memory");
-	for (char *s = copy + 1; *s; s++)
-		if (*s == '/') {
-			*s = 0;
-			mkdir(copy, 0777);
-			*s = '/';
-		}
-	if (mkdir(copy, 0777) && errno != EEXIST) return nr_fail(w->err, NR_EIO, "cannot make", path, "%s",
-		strerror(errno));
-	struct stat st;
-	if (stat(copy, &st) || !S_ISDIR(st.st_mode)) return nr_fail(w->err, NR_EIO, "cannot make", path,
-		"a file is in the way");
-	return NR_OK;
-}
-
 static const char *mirror(struct work *w, const char *url)
 {
 	const char *slash = strrchr(url, '/');
@@ -223,11 +206,11 @@ int nr_dataset_get(const struct nr_get *o, const char **dir, bool *did, struct n
 	w.target = *dir = nr_arena_printf(arena, "%s/%s", o->root, o->of->folder);
 	w.out = w.dir ? nr_arena_printf(arena, "%s/out", w.dir) : NULL;
 	if (!w.out || !w.target) return nr_fail(w.err, NR_EMEMORY, "cannot get", o->of->name, "out of memory");
-	if (make_folders(&w, o->root)) return w.err->code;
+	if (nr_folder_make(o->root, w.err)) return w.err->code;
 	const int fd = open(o->root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (fd < 0) return nr_fail(w.err, NR_EIO, "cannot open", o->root, "%s", strerror(errno));
 	while (flock(fd, LOCK_EX) && errno == EINTR) continue;
-	if (!make_folders(&w, w.dir)) get_locked(&w, did);
+	if (!nr_folder_make(w.dir, w.err)) get_locked(&w, did);
 	if (w.err->code) nr_remove_tree(w.out, NULL),
 		rmdir(w.dir);    /* the latter only if no beginning of a file is kept */
 	close(fd);

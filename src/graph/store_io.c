@@ -1,8 +1,8 @@
 /* Parameters and buffers as safetensors. A file must hold exactly the store's tensors: what is missing, left over or of
  * another shape is named, and nothing is changed then. */
+#include "base/safetensors.h"
 #include "base/str.h"
 #include "graph/store.h"
-#include "norma/safetensors.h"
 
 int nr_store_save(const struct nr_store *s, const char *path, struct nr_error *err)
 {
@@ -58,11 +58,7 @@ int nr_store_load(struct nr_store *s, const char *path, struct nr_error *err)
 	rc = check(s, f, path, err);
 	for (int64_t i = 0; !rc && i < s->n_entry; i++) {
 		const struct nr_entry *e = s->entry[i];
-#ifdef NR_DOUBLE
-		rc = nr_st_to_f64(nr_st_find(f, e->name), nr_value(e), e->count, err);
-#else
-		rc = nr_st_to_f32(nr_st_find(f, e->name), nr_value(e), e->count, err);
-#endif
+		rc = nr_st_to_real(nr_st_find(f, e->name), nr_value(e), e->count, err);
 	}
 	nr_st_close(f);
 	return rc;

@@ -1,9 +1,9 @@
 /* Public checkpoints: tensor names of timm and Hugging Face in and out of safetensors. */
 #include "base/mem.h"
+#include "base/safetensors.h"
 #include "base/str.h"
 #include "math/resample.h"
 #include "norma/model.h"
-#include "norma/safetensors.h"
 
 static const struct nr_naming ours = { .name = "norma", .rules = (const struct nr_rename[]){ { NULL, NULL } } };
 
@@ -72,15 +72,6 @@ static void permute_pixels(const struct nr_store *s, int64_t n, const real *from
 		if (out) to[theirs] = from[i];
 		else to[i] = from[theirs];
 	}
-}
-
-static int to_real(const struct nr_st_tensor *t, real *out, int64_t n, struct nr_error *err)
-{
-#ifdef NR_DOUBLE
-	return nr_st_to_f64(t, out, n, err);
-#else
-	return nr_st_to_f32(t, out, n, err);
-#endif
 }
 
 /* ---- in --------------------------------------------------------------------------------------------------------------- */
@@ -205,7 +196,7 @@ static int resample(const struct reading *r, const struct nr_st_tensor *t, const
 	real *tmp = nr_arena_alloc(r->arena, (size_t)(to * from * C) * sizeof *tmp);
 	void *axis = nr_arena_alloc(r->arena, nr_axis_bytes(from, to));
 	if (!old || !tmp || !axis) return nr_fail(err, NR_EMEMORY, "cannot load", r->path, "out of memory");
-	if (to_real(t, old, have * C, err)) return err->code;
+	if (nr_st_to_real(t, old, have * C, err)) return err->code;
 	const struct nr_axis a = nr_axis_init((enum nr_resample)kind, from, to, axis);
 	memcpy(out, old, (size_t)(S * C) * sizeof *out);
 	nr_resample_forward(&a, &a, C, old + special * C, out + S * C, tmp);
@@ -239,7 +230,7 @@ static int read_entry(struct reading *r, const struct nr_entry *e, real *out, bo
 		int code = NR_OK;
 		if (!same_shape(t, e, parts))
 			code = strstr(e->name, "pos_embed") ? resample(r, t, e, to, err) : wrong_shape(r, t, e, parts, err);
-		else if (to) code = to_real(t, to, e->count / parts, err);
+		else if (to) code = nr_st_to_real(t, to, e->count / parts, err);
 		if (code) return code;
 	}
 	if (pixels && out) {

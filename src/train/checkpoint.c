@@ -6,8 +6,8 @@
 #include "base/json.h"
 #include "base/mem.h"
 #include "base/optdoc.h"
+#include "base/safetensors.h"
 #include "base/str.h"
-#include "norma/safetensors.h"
 
 enum { MAX_META = 16 };
 static const char *const prefix[] = { "", "optim.m.", "optim.v.", "ema." };
@@ -148,11 +148,7 @@ static int read_values(const struct nr_st_file *f, const char *path, const char 
 	if (nr_st_elements(t) != e->count)
 		return nr_fail(err, NR_ESHAPE, "cannot resume from", path, "tensor '%s' has %lld values, the model %lld", name,
 			(long long)nr_st_elements(t), (long long)e->count);
-#ifdef NR_DOUBLE
-	return nr_st_to_f64(t, to, e->count, err);
-#else
-	return nr_st_to_f32(t, to, e->count, err);
-#endif
+	return nr_st_to_real(t, to, e->count, err);
 }
 
 int nr_checkpoint_read(struct nr_checkpoint *c, const char *path, struct nr_error *err)

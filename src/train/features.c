@@ -4,6 +4,8 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "train/floats.h"
+
 int nr_features_of(struct nr_feature_set *f, const struct nr_weights *w, const struct nr_evaluation *what,
 	int64_t batch, struct nr_error *err)
 {
@@ -102,8 +104,7 @@ int nr_recalibrate(const struct nr_weights *w, const struct nr_evaluation *train
 		for (; !code && done < batches && done < nr_loader_batches(loader); done++) {
 			struct nr_batch *b;
 			if ((code = nr_loader_next(loader, &b, err))) break;
-			real *to = nr_plan_data(r.plan, r.image);
-			for (int64_t i = 0; i < nr_len(r.image); i++) to[i] = b->image[i];
+			nr_from_floats(nr_plan_data(r.plan, r.image), b->image, nr_len(r.image));
 			nr_loader_give_back(loader, b);
 			one_batch(&r, w, &p);
 		}

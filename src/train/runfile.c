@@ -8,24 +8,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-int nr_folder_make(const char *path, struct nr_error *err)
-{
-	char *copy = strdup(path);
-	if (!copy) return nr_fail(err, NR_EMEMORY, "cannot make", path, "out of memory");
-	for (char *s = copy; *s; s++)
-		if (*s == '/' && s > copy) {
-			*s = 0;
-			mkdir(copy, 0777);
-			*s = '/';
-		}
-	struct stat st;
-	int code = NR_OK;
-	if (mkdir(copy, 0777) && errno != EEXIST) code = nr_fail(err, NR_EIO, "cannot make", path, "%s", strerror(errno));
-	else if (stat(copy, &st) || !S_ISDIR(st.st_mode)) code = nr_fail(err, NR_EIO, "cannot make", path, "a file is in the way");
-	free(copy);
-	return code;
-}
-
 static int refuse(const struct nr_runfile *f, const char *what, int number, struct nr_error *err)
 {
 	nr_fail(err, NR_EIO, what, f->path, "%s", strerror(number));

@@ -14,9 +14,6 @@ struct nr_runfile {
 	char *path;
 };
 
-/* As mkdir -p. */
-int nr_folder_make(const char *path, struct nr_error *);
-
 /* Made if it is not there. Only regular files: a run never writes into a device. */
 int nr_runfile_open(struct nr_runfile *, const char *path, struct nr_error *);
 /* Until the file is closed or the process ends, however that happens. An error if another process holds it. */

@@ -12,6 +12,7 @@
 #include "base/yaml.h"
 #include "math/row.h"
 #include "norma/nn.h"
+#include "train/floats.h"
 #include "train/metrics.h"
 
 /* loss: of one step; train_*: means since the last evaluation. */
@@ -128,20 +129,13 @@ void nr_trainer_close(struct nr_trainer *t)
 
 /* ---- one step --------------------------------------------------------------------------------------------------------------- */
 
-static void copy_in(real *to, const float *from, int64_t n)
-{
-	if (sizeof(real) == sizeof(float)) memcpy(to, from, (size_t)n * sizeof *from);
-	else
-		for (int64_t i = 0; i < n; i++) to[i] = from[i];
-}
-
 static void bind(struct nr_trainer *t, const struct nr_batch *b)
 {
 	const int64_t B = t->c.batch, K = nr_cols(t->logits);
-	copy_in(nr_plan_data(t->plan, t->image), b->image, nr_len(t->image));
+	nr_from_floats(nr_plan_data(t->plan, t->image), b->image, nr_len(t->image));
 	if (t->label) memcpy(nr_plan_data(t->plan, t->label), b->label, (size_t)B * sizeof *b->label);
 	real *target = t->target ? nr_plan_data(t->plan, t->target) : NULL;
-	if (target && b->target) copy_in(target, b->target, B * K);
+	if (target && b->target) nr_from_floats(target, b->target, B * K);
 	else if (target)                                /* nothing is mixed, but the sigmoid loss wants a row per sample */
 		for (int64_t i = 0; i < B * K; i++)
 			target[i] = (real)(t->c.smoothing / (double)K + (i % K == b->label[i / K] ? 1 - t->c.smoothing : 0));

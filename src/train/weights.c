@@ -7,6 +7,7 @@
 #include "norma/nn.h"
 #include "norma/safetensors.h"
 #include "norma/trainer.h"
+#include "train/floats.h"
 
 static int out_of_memory(const char *path, struct nr_error *err)
 {
@@ -139,8 +140,7 @@ int nr_runner_open(struct nr_runner *r, const struct nr_weights *w, int64_t batc
 void nr_runner_run(struct nr_runner *r, const float *image, enum nr_stats stats)
 {
 	const struct nr_exec ex = { .train = stats == NR_STATS_BATCH };
-	real *to = nr_plan_data(r->plan, r->image);
-	for (int64_t i = 0; i < nr_len(r->image); i++) to[i] = image[i];
+	nr_from_floats(nr_plan_data(r->plan, r->image), image, nr_len(r->image));
 	nr_plan_run(r->plan, &ex, NR_RUN_FORWARD);
 }
 

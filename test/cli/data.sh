@@ -4,10 +4,10 @@
 set -euo pipefail
 # shellcheck source=test/cli/check.inc
 . "$(dirname "$0")/check.inc"
-export NORMA_DATA=$tmp/root
+export NORMA_DATA=$tmp/sets
 
 # Made-up CIFAR-10: 3073 bytes a record, labels 0 to 9.
-made=$tmp/root/cifar-10-batches-bin
+made=$tmp/sets/cifar-10-batches-bin
 mkdir -p "$made"
 records() { # labels in octal, as printf and tr take them
 	for label in 0 1 2 3 4 5 6 7 10 11; do
@@ -52,7 +52,7 @@ run 0 data --help; says "--mirror"
 
 # A server on the loopback that nobody listens to, and no packages.
 run 1 data get svhn --mirror http://127.0.0.1:9/x; complains "127.0.0.1"; one_line
-[ -z "$(find "$tmp/root" -name "*svhn*")" ] || fail "something was left behind"
+[ -z "$(find "$tmp/sets" -name "*svhn*")" ] || fail "something was left behind"
 
 # Pictures of one's own.
 mkdir -p "$tmp/own/cat" "$tmp/own/dog"

@@ -27,14 +27,7 @@
 #include "../../bench/vit.c"
 #include "math/gemm.h"
 
-#if defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer) || __has_feature(memory_sanitizer)
-#define SANITIZED 1
-#endif
-#endif
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || !defined(__GLIBC__)
-#define SANITIZED 1
-#endif
+#include "unit/sanitized.h"
 
 #ifndef SANITIZED
 #define SHOWN __attribute__((visibility("default"))) /* so that libgomp and libdnnl use them, too */

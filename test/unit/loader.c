@@ -12,14 +12,7 @@
 #include "data/mix.h"
 #include "unit/pictures.h"
 
-#if defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer) || __has_feature(memory_sanitizer)
-#define SANITIZED 1
-#endif
-#endif
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || !defined(__GLIBC__)
-#define SANITIZED 1
-#endif
+#include "unit/sanitized.h"
 
 /* Every allocation of the process, unless a sanitizer wants them for itself. */
 static atomic_long allocations;
