@@ -1,5 +1,5 @@
 # libnorma, shared and static, from one set of objects; libnorma64 (real = double) for the tests.
-set(layers base math graph nn norms models data tasks train study analysis report serve)
+set(layers base math graph nn norms models data train analysis tasks study report serve)
 set(sources)
 foreach(layer IN LISTS layers)
 	file(GLOB_RECURSE found CONFIGURE_DEPENDS src/${layer}/*.c)

@@ -68,6 +68,8 @@ struct nr_norm_choice { char *norm, *placement, *patch, *residual; };
 	NR_NORM_ROW(S, f, patch, "patch_norm", "V", "Dual PatchNorm: dual, pre, post, post_posemb, rms, ..."),                     \
 	NR_NORM_ROW(S, f, residual, "residual", "R", "plain, layerscale:init=1e-4, rezero, deepnorm")
 NR_API const char *nr_norm_choice_text(const struct nr_norm_choice *, struct nr_arena *);
+/* A plan's text without the rules whose pattern begins with this scope: that of an encoder without its "decoder". */
+NR_API const char *nr_norms_without(const char *text, const char *scope, struct nr_arena *);
 
 struct nr_site { const char *name, *norm, *rule; };        /* "blocks.0.attn.in", "layer" (NULL: none) and who said so */
 NR_API const struct nr_site *nr_sites(const struct nr_net *, int64_t *count);

@@ -1,4 +1,4 @@
-/* Training a classifier: from a data set's, a model's and a norm plan's text to a run directory.
+/* Training: from a data set's, a model's, a norm plan's and an objective's text to a run directory.
  *
  *   struct nr_train c; nr_option_defaults(nr_train_options(), &c); c.data = "fashion-mnist"; ...
  *   struct nr_trainer *t; nr_trainer_open(&t, &c, command, &err); nr_trainer_run(t, &result, &err); nr_trainer_close(t);
@@ -10,11 +10,13 @@
 
 #include "norma/data.h"
 #include "norma/model.h"
+#include "norma/task.h"
 #include "norma/train.h"
 
 struct nr_train {
 	/* what */
-	char *data, *data_root, *model;
+	char *task;                         /* "classify", "mae": nr_tasks */
+	char *data, *data_root, *split, *model;
 	struct nr_norm_choice norms;
 	char *init, *resample;              /* weights to begin with; how their position table is resized */
 	/* how long, how fast */
@@ -23,10 +25,11 @@ struct nr_train {
 	struct nr_optim optim;
 	int32_t schedule;
 	double warmup, min_lr, warmup_lr;   /* warm-up in epochs */
-	/* loss */
+	/* task classify */
 	int32_t loss;                       /* enum nr_train_loss */
 	double smoothing, mixup, cutmix, mix_prob, mix_switch, head_bias;
 	bool zero_head;
+	struct nr_mae mae;                  /* task mae */
 	struct nr_augment augment;
 	/* evaluation */
 	char *eval_split;                   /* "auto": val if there is one, else test */
@@ -41,14 +44,19 @@ struct nr_train {
 	double checkpoint_minutes;
 };
 enum nr_train_loss { NR_LOSS_SOFTMAX, NR_LOSS_SIGMOID };
-NR_API const struct nr_option *nr_train_options(void);
+NR_API const struct nr_option *nr_train_options(void);        /* every row: what a run's config.yaml has */
+/* Those of one task, with its defaults: flags of `norma train` and `norma pretrain`. NULL: no such task. */
+NR_API const struct nr_option *nr_train_options_of(const char *task);
 
 struct nr_score { double loss, top1, top5, ece; int64_t samples; };   /* shares of 1; ece: calibration error, 15 bins */
 struct nr_train_result {
 	int64_t step, steps;
-	double seconds, train_loss, train_top1;
-	struct nr_score last, best;
-	int64_t best_step;
+	double seconds, train_loss;
+	const struct nr_task_metric *of_step, *of_eval;   /* what the task measures */
+	double train[NR_TASK_METRICS], last[NR_TASK_METRICS];   /* means over the last epoch; the last evaluation */
+	int decides;                        /* which of of_eval says what is best */
+	double best;
+	int64_t best_step, eval_samples;    /* best_step 0: no evaluation yet */
 	const char *status;                 /* "done", "interrupted", "stopped early" */
 };
 

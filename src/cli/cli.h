@@ -60,10 +60,6 @@ extern const struct cli_env cli_environment[];  /* variables that it reads; ends
 struct cli_exit { int code; const char *help; };
 extern const struct cli_exit cli_exits[];       /* ends with a NULL help */
 
-struct nr_train;
-/* Trains with a bar, a header and a result (cmd_train.c). */
-int cli_training(struct cli *, const struct nr_train *, bool json);
-
 /* One line on stdout; takes the reference. */
 int cli_print_json(json_t *, struct nr_error *);
 

@@ -2,9 +2,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cli.h"
 #include "norma/safetensors.h"
-#include "norma/trainer.h"
+#include "training.h"
 
 struct settings { struct nr_train train; int64_t image; bool json; };   /* train first: its table has its offsets */
 
@@ -14,7 +13,7 @@ static const struct nr_option own[] = {
 	NR_OPT_END
 };
 
-static const struct nr_option *table(void) { return nr_train_options(); }
+static const struct nr_option *table(void) { return nr_train_options_of("classify"); }
 
 /* A model's text without one of its options. */
 static char *without(struct nr_arena *arena, const char *text, const char *key)
@@ -63,7 +62,7 @@ static int run(struct cli *c, const void *conf, const struct nr_list *args)
 	struct settings s = *(const struct settings *)conf;
 	if (args->count != 1) return cli_usage(c, "finetune needs one checkpoint");
 	if (take_over(c, &s, args->item[0])) return c->err->code;
-	return cli_training(c, &s.train, s.json);
+	return cli_train_with(c, &cli_finetune, &s.train, s.json);
 }
 
 const struct cli_command cli_finetune = {

@@ -13,23 +13,7 @@
 
 #include "base/rng.h"
 #include "norma/model.h"
-
-enum nr_mae_target { NR_UNIFORM_NONE, NR_UNIFORM_CLS, NR_UNIFORM_TOKENS, NR_UNIFORM_BOTH };
-enum nr_mae_power { NR_UNIFORM_SQUARE, NR_UNIFORM_LINEAR };
-
-struct nr_mae {
-	int64_t decoder_dim, decoder_depth, decoder_heads;
-	double decoder_mlp;
-	char *decoder_act;
-	int32_t pos;                        /* enum nr_position, of encoder and decoder */
-	double mask_ratio;
-	bool norm_pix;
-	/* U-MAE: loss = mae + lambda * unif */
-	int32_t uniform, power;             /* enum nr_mae_target, enum nr_mae_power */
-	double lambda;
-	bool self, unit, in_image, extra_norm;
-};
-extern const struct nr_option nr_mae_options[];
+#include "norma/task.h"
 
 enum { NR_MAE_MAX_PATCHES = 4096 };
 

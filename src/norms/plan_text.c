@@ -215,3 +215,24 @@ const char *nr_norm_choice_text(const struct nr_norm_choice *c, struct nr_arena 
 		if (value[i] && *value[i]) text = nr_arena_printf(arena, "%s%s%s", text, key[i] + !*text, value[i]);
 	return text;
 }
+
+const char *nr_norms_without(const char *text, const char *scope, struct nr_arena *arena)
+{
+	const size_t n = strlen(scope);
+	char *out = nr_arena_strdup(arena, text), *to = out;
+	if (!out) return NULL;
+	for (const char *item = text; *item;) {
+		item += strspn(item, " ");
+		const char *end = item;
+		for (int depth = 0; *end && (depth || *end != ' '); end++) depth += (*end == '(') - (*end == ')');
+		const bool theirs = !strncmp(item, scope, n) && (item[n] == '.' || item[n] == '=');
+		if (!theirs && end > item) {
+			if (to > out) *to++ = ' ';
+			memmove(to, item, (size_t)(end - item));
+			to += end - item;
+		}
+		item = end;
+	}
+	*to = 0;
+	return out;
+}

@@ -1,6 +1,7 @@
 /* Checkpoints. Tensors: NAME, optim.m.NAME, optim.v.NAME, ema.NAME; all else is metadata. */
 #include "train/checkpoint.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 #include "base/json.h"
@@ -20,32 +21,32 @@ static real *values_of(const struct nr_checkpoint *c, const struct nr_entry *e, 
 	return !e->buffer && c->slots >= part ? nr_moment(e, part - 1, NULL) : NULL;
 }
 
-static json_t *score_json(const struct nr_score *s)
+static json_t *numbers_json(const double *v)
 {
-	return json_pack("{s:f, s:f, s:f, s:f, s:I}", "loss", s->loss, "top1", s->top1, "top5", s->top5, "ece", s->ece, "samples",
-		(json_int_t)s->samples);
+	json_t *list = json_array();
+	for (int i = 0; i < NR_TASK_METRICS; i++) json_array_append_new(list, isfinite(v[i]) ? json_real(v[i]) : json_null());
+	return list;
 }
 
 /* Numbers are written so that they read back as the same bits. */
 static char *state_text(const struct nr_progress_state *s)
 {
-	json_t *j = json_pack("{s:I, s:I, s:I, s:f, s:f, s:f, s:f, s:f, s:f, s:o, s:o}", "step",
-		(json_int_t)s->step, "best_step", (json_int_t)s->best_step, "stale", (json_int_t)s->stale,
-		"seconds", s->seconds, "loss_sum", s->loss_sum, "right_sum", s->right_sum, "seen", s->seen,
-		"train_loss", s->train_loss, "train_top1", s->train_top1, "last", score_json(&s->last), "best",
-		score_json(&s->best));
+	json_t *j = json_pack("{s:I, s:I, s:I, s:I, s:f, s:f, s:f, s:f, s:f, s:o, s:o, s:o}", "step",
+		(json_int_t)s->step, "best_step", (json_int_t)s->best_step, "stale", (json_int_t)s->stale, "eval_samples",
+		(json_int_t)s->eval_samples, "seconds", s->seconds, "loss_sum", s->loss_sum, "seen", s->seen,
+		"train_loss", s->train_loss, "best", s->best, "sum", numbers_json(s->sum), "train",
+		numbers_json(s->train), "last", numbers_json(s->last));
 	char *text = j ? json_dumps(j, JSON_COMPACT | JSON_REAL_PRECISION(17)) : NULL;
 	json_decref(j);
 	return text;
 }
 
-static void read_score(const json_t *j, struct nr_score *s)
+static void read_numbers(const json_t *list, double *v)
 {
-	s->loss = json_number_value(json_object_get(j, "loss"));
-	s->top1 = json_number_value(json_object_get(j, "top1"));
-	s->top5 = json_number_value(json_object_get(j, "top5"));
-	s->ece = json_number_value(json_object_get(j, "ece"));
-	s->samples = json_integer_value(json_object_get(j, "samples"));
+	for (size_t i = 0; i < NR_TASK_METRICS; i++) {
+		const json_t *x = json_array_get(list, i);
+		v[i] = json_is_null(x) ? NAN : json_number_value(x);
+	}
 }
 
 static int read_state(const char *text, const char *path, struct nr_progress_state *s, struct nr_error *err)
@@ -55,14 +56,15 @@ static int read_state(const char *text, const char *path, struct nr_progress_sta
 	s->step = json_integer_value(json_object_get(j, "step"));
 	s->best_step = json_integer_value(json_object_get(j, "best_step"));
 	s->stale = json_integer_value(json_object_get(j, "stale"));
+	s->eval_samples = json_integer_value(json_object_get(j, "eval_samples"));
 	s->seconds = json_number_value(json_object_get(j, "seconds"));
 	s->loss_sum = json_number_value(json_object_get(j, "loss_sum"));
-	s->right_sum = json_number_value(json_object_get(j, "right_sum"));
 	s->seen = json_number_value(json_object_get(j, "seen"));
 	s->train_loss = json_number_value(json_object_get(j, "train_loss"));
-	s->train_top1 = json_number_value(json_object_get(j, "train_top1"));
-	read_score(json_object_get(j, "last"), &s->last);
-	read_score(json_object_get(j, "best"), &s->best);
+	s->best = json_number_value(json_object_get(j, "best"));
+	read_numbers(json_object_get(j, "sum"), s->sum);
+	read_numbers(json_object_get(j, "train"), s->train);
+	read_numbers(json_object_get(j, "last"), s->last);
 	json_decref(j);
 	return NR_OK;
 }
@@ -101,6 +103,7 @@ static void describe(const struct nr_checkpoint *c, bool full, struct meta *m, s
 		struct nr_str yaml = { 0 };
 		nr_option_yaml(nr_train_options(), c->config, 0, &yaml);
 		add_own(m, "norma.config", nr_str_take(&yaml));
+		add(m, "norma.task", c->config->task);
 		add(m, "norma.data", c->config->data);
 		add(m, "norma.normalize", c->config->augment.normalize ? "1" : "0");
 	}

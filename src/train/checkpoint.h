@@ -7,9 +7,10 @@
 
 struct nr_progress_state {                  /* what a resumed run needs beside the tensors */
 	int64_t step, best_step, stale;
-	double seconds, loss_sum, right_sum, seen;      /* of the epoch so far */
-	double train_loss, train_top1;      /* of the last whole stretch between evaluations */
-	struct nr_score last, best;
+	double seconds, loss_sum, sum[NR_TASK_METRICS], seen;  /* of the epoch so far */
+	double train_loss, train[NR_TASK_METRICS];      /* of the last whole stretch between evaluations */
+	double last[NR_TASK_METRICS], best; /* evaluation */
+	int64_t eval_samples;
 };
 struct nr_checkpoint {
 	const struct nr_store *store;

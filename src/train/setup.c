@@ -16,7 +16,7 @@ static int out_of_memory(struct nr_error *err) { return nr_fail(err, NR_EMEMORY,
  * where files are sorted by class. */
 static int split_samples(struct nr_trainer *t, struct nr_error *err)
 {
-	const int64_t n = t->source->count[NR_TRAIN];
+	const int64_t n = t->source->count[t->split];
 	const int64_t held = (int64_t)(t->c.hold_out * (double)n), most = t->c.limit ? t->c.limit : n;
 	t->train_count = n - held < most ? n - held : most;
 	if (!held && t->train_count == n) return NR_OK;
@@ -36,9 +36,12 @@ static int open_data(struct nr_trainer *t, struct nr_error *err)
 		return nr_hint(err, "--data fashion-mnist; `norma data list` shows what there is");
 	}
 	if (nr_source_open(&t->source, c->data, *c->data_root ? c->data_root : NULL, err)) return err->code;
-	if (!t->source->count[NR_TRAIN]) return nr_fail(err, NR_EVALUE, "cannot train on", c->data, "it has no training split");
+	const int train = nr_split_find(c->split, err);
+	if (train < 0) return err->code;
+	t->split = (enum nr_split)train;
+	if (!t->source->count[train]) return nr_fail(err, NR_EVALUE, "cannot train on", c->data, "it has no split %s", nr_split_name(t->split));
 	if (split_samples(t, err)) return err->code;
-	if (t->eval_index) t->eval_split = NR_TRAIN;
+	if (t->eval_index) t->eval_split = t->split;
 	else if (strcmp(c->eval_split, "auto")) {
 		const int split = nr_split_find(c->eval_split, err);
 		if (split < 0) return err->code;
@@ -50,15 +53,6 @@ static int open_data(struct nr_trainer *t, struct nr_error *err)
 }
 
 /* ---- model and graph ------------------------------------------------------------------------------------------------------ */
-
-static int set_int(struct nr_trainer *t, const char *name, int64_t value, struct nr_error *err)
-{
-	char text[32], key[32];
-	snprintf(text, sizeof text, "%lld", (long long)value);
-	snprintf(key, sizeof key, "%s=", name);
-	if (strstr(t->c.model, key)) return NR_OK;              /* the user's own word counts */
-	return nr_model_set(&t->w.model, name, text, t->arena, err);
-}
 
 /* The model's text with all that was settled, so that a checkpoint alone tells what it is. */
 static const char *full_text(const struct nr_trainer *t)
@@ -76,38 +70,24 @@ static const char *full_text(const struct nr_trainer *t)
 static int parse_model(struct nr_trainer *t, struct nr_error *err)
 {
 	if (nr_model_parse(&t->w.model, t->c.model, t->arena, err)) return err->code;
-	if (set_int(t, "classes", t->source->classes, err) || set_int(t, "channels", t->source->channels, err)) return err->code;
-	t->w.model.text = full_text(t);
 	t->norms = t->w.norms = nr_norm_choice_text(&t->c.norms, t->arena);
-	return t->w.model.text && t->norms ? NR_OK : out_of_memory(err);
-}
-
-static nr_t *loss_of(struct nr_trainer *t)
-{
-	struct nr_net *n = t->net;
-	if (t->c.loss == NR_LOSS_SIGMOID) return nr_sigmoid_cross_entropy(n, t->logits, t->target, NR_BCE_MEAN_ROWS);
-	if (t->target) return nr_soft_cross_entropy(n, t->logits, t->target);
-	return nr_cross_entropy(n, t->logits, t->label, t->c.smoothing, -1);
+	t->run = (struct nr_task_run){ .c = &t->c, .w = &t->w, .source = t->source, .norms = t->norms, .arena = t->arena,
+		.own = nr_arena_alloc(t->arena, t->task->own_size + 1) };
+	if (!t->run.own) return out_of_memory(err);
+	if (t->task->settle(&t->run, err)) return err->code;
+	t->w.model.text = full_text(t);
+	return t->w.model.text && t->norms && t->w.norms ? NR_OK : out_of_memory(err);
 }
 
 static int record(struct nr_trainer *t, struct nr_error *err)
 {
-	const int64_t B = t->c.batch, size = nr_model_int(&t->w.model, "image"), channels = nr_model_int(&t->w.model, "channels");
-	const int64_t classes = nr_model_int(&t->w.model, "classes");
 	if (nr_store_make(&t->w.store, (uint64_t)t->c.seed, err)) return err->code;
-	if (!(t->net = nr_net_make(t->w.store))) return out_of_memory(err);
+	if (!(t->net = t->run.net = nr_net_make(t->w.store))) return out_of_memory(err);
 	if (nr_norms_use(t->net, t->norms, &t->w.model.of->norms, err)) return err->code;
-	t->image = nr_input(t->net, "image", NR_REAL, 4, B, channels, size, size);
-	if (t->c.mixup > 0 || t->c.cutmix > 0 || t->c.loss == NR_LOSS_SIGMOID)
-		t->target = nr_input(t->net, "target", NR_REAL, 2, B, classes);
-	else t->label = nr_input(t->net, "label", NR_I32, 1, B);
-	t->logits = nr_tap(t->net, "logits", nr_model_logits(t->net, &t->w.model, t->image));
-	t->loss = nr_scale(t->net, loss_of(t), 1 / (double)t->c.accumulate);
-	if (nr_norms_done(t->net, err)) return err->code;
-	struct nr_entry *head = nr_store_find(t->w.store, "head.weight"), *bias = nr_store_find(t->w.store, "head.bias");
-	if (head && t->c.zero_head) head->init = NR_ZEROS | (head->init & ~NR_INIT_KIND);
-	if (bias && t->c.head_bias != 0) bias->init = NR_ONES | NR_NO_DECAY, bias->value = t->c.head_bias;
-	return nr_plan_make(&t->plan, t->net, t->loss, NR_PLAN_TRAIN, err);
+	t->loss = nr_scale(t->net, t->task->record(&t->run), 1 / (double)t->c.accumulate);
+	if (nr_norms_done(t->net, err) || nr_plan_make(&t->plan, t->net, t->loss, NR_PLAN_TRAIN, err)) return err->code;
+	t->run.plan = t->plan;
+	return NR_OK;
 }
 
 /* ---- optimizer ------------------------------------------------------------------------------------------------------------- */
@@ -138,8 +118,7 @@ static int make_segments(struct nr_trainer *t, struct nr_error *err)
 			.decay = e->init & NR_NO_DECAY ? 0 : 1 };
 	}
 	t->scratch = malloc(nr_optim_scratch(t->segment, t->segments) + 1);
-	t->rank = malloc((size_t)t->c.batch * sizeof *t->rank);
-	return t->scratch && t->rank ? NR_OK : out_of_memory(err);
+	return t->scratch ? NR_OK : out_of_memory(err);
 }
 
 static int plan_steps(struct nr_trainer *t, struct nr_error *err)
@@ -171,7 +150,7 @@ static int start_weights(struct nr_trainer *t, struct nr_error *err)
 int nr_trainer_setup(struct nr_trainer *t, struct nr_error *err)
 {
 	struct nr_train *c = &t->c;
-	if (open_data(t, err) || parse_model(t, err)) return err->code;
+	if (!(t->task = nr_task_find(c->task, err)) || open_data(t, err) || parse_model(t, err)) return err->code;
 	c->augment.size = nr_model_int(&t->w.model, "image");
 	c->augment.channels = (int32_t)nr_model_int(&t->w.model, "channels");
 	if (plan_steps(t, err) || record(t, err) || make_segments(t, err) || start_weights(t, err)) return err->code;
@@ -184,7 +163,7 @@ int nr_trainer_setup(struct nr_trainer *t, struct nr_error *err)
 		memcpy(t->ema, values, (size_t)n * sizeof *values);
 	}
 	const int64_t batch = c->eval_batch ? c->eval_batch : c->batch;
-	return nr_runner_open(&t->eval, &t->w, batch < t->eval_count ? batch : t->eval_count > 0 ? t->eval_count : 1, err);
+	return t->task->ready(&t->run, batch < t->eval_count ? batch : t->eval_count > 0 ? t->eval_count : 1, err);
 }
 
 /* ---- the header -------------------------------------------------------------------------------------------------------------- */
@@ -219,6 +198,8 @@ char *nr_trainer_describe(const struct nr_trainer *t)
 	nr_str_printf(&s, "data              %s: %lld to train on, %lld to evaluate on (%s), %d classes\n",
 		t->c.data, (long long)t->train_count, (long long)t->eval_count,
 		t->eval_index ? "held out" : nr_split_name(t->eval_split), t->source->classes);
+	nr_str_printf(&s, "task              %s\n", t->task->title);
+	if (t->task->describe) t->task->describe(&t->run, &s);
 	nr_str_printf(&s, "model             %s: %lld parameters, %.3g GFLOP forward a sample\n", t->c.model, (long long)p.param_count,
 		p.forward_flops * 1e-9 / (double)t->c.batch);
 	int64_t count, with = 0;

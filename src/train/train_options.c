@@ -9,9 +9,11 @@ static const char *const losses[] = { "softmax", "sigmoid", NULL };
 static const char *const schedules[] = { "constant", "cosine", "linear", "rsqrt", NULL };
 
 #define S struct nr_train
-static const struct nr_option own[] = {
+static const struct nr_option common[] = {
+	NR_OPT_STRING(S, task, "classify", "objective: classify, mae"),
 	NR_OPT_STRING(S, data, "", "data set: NAME or NAME:key=value (norma data list)"),
 	NR_OPT_STRING(S, data_root, "", "folder of the data sets; default $NORMA_DATA, else ~/.cache/norma/data"),
+	NR_OPT_STRING(S, split, "train", "split to train on: train, extra (unlabelled or further pictures), val, test"),
 	NR_OPT_STRING(S, model, "vit_micro", "model: a preset or a family, with options: ti/16:image=32,patch=4"),
 	NR_OPT_NORMS(S, norms),
 	NR_OPT_STRING(S, init, "", "weights to begin with (ours, timm's or Hugging Face's names)"),
@@ -24,14 +26,6 @@ static const struct nr_option own[] = {
 	NR_OPT_FLOAT(S, warmup, 1, 0, 1e6, "epochs of linear warm-up"),
 	NR_OPT_FLOAT(S, warmup_lr, 0, 0, 1e6, "learning rate at step 0"),
 	NR_OPT_FLOAT(S, min_lr, 0, 0, 1e6, "learning rate at the end"),
-	NR_OPT_ENUM(S, loss, "softmax", losses, "cross entropy; sigmoid: summed over classes, as big_vision"),
-	NR_OPT_FLOAT(S, smoothing, 0, 0, 1, "label smoothing"),
-	NR_OPT_FLOAT(S, mixup, 0, 0, 100, "alpha of Mixup; 0: none"),
-	NR_OPT_FLOAT(S, cutmix, 0, 0, 100, "alpha of CutMix; 0: none"),
-	NR_OPT_FLOAT(S, mix_prob, 1, 0, 1, "share of batches that are mixed"),
-	NR_OPT_FLOAT(S, mix_switch, 0.5, 0, 1, "share of mixed batches that CutMix gets, if both are on"),
-	NR_OPT_FLOAT(S, head_bias, 0, -100, 100, "first bias of the head (AugReg: -6.9)"),
-	NR_OPT_BOOL(S, zero_head, "0", "the head's weights start at zero"),
 	NR_OPT_STRING(S, eval_split, "auto", "split to evaluate on: val, test, ...; auto: val if there is one, else test"),
 	NR_OPT_FLOAT(S, hold_out, 0, 0, 0.9, "share of the training split kept apart to evaluate on"),
 	NR_OPT_FLOAT(S, eval_every, 1, 0, 1e6, "epochs between evaluations"),
@@ -50,6 +44,17 @@ static const struct nr_option own[] = {
 	NR_OPT_FLOAT(S, checkpoint_minutes, 2, 0, 1e6, "minutes between checkpoints"),
 	NR_OPT_END
 };
+static const struct nr_option classify[] = {
+	NR_OPT_ENUM(S, loss, "softmax", losses, "cross entropy; sigmoid: summed over classes, as big_vision"),
+	NR_OPT_FLOAT(S, smoothing, 0, 0, 1, "label smoothing"),
+	NR_OPT_FLOAT(S, mixup, 0, 0, 100, "alpha of Mixup; 0: none"),
+	NR_OPT_FLOAT(S, cutmix, 0, 0, 100, "alpha of CutMix; 0: none"),
+	NR_OPT_FLOAT(S, mix_prob, 1, 0, 1, "share of batches that are mixed"),
+	NR_OPT_FLOAT(S, mix_switch, 0.5, 0, 1, "share of mixed batches that CutMix gets, if both are on"),
+	NR_OPT_FLOAT(S, head_bias, 0, -100, 100, "first bias of the head (AugReg: -6.9)"),
+	NR_OPT_BOOL(S, zero_head, "0", "the head's weights start at zero"),
+	NR_OPT_END
+};
 
 /* Rows of a table for a part of the settings, with our names where they differ. */
 struct rename { const char *theirs, *ours; };
@@ -58,31 +63,51 @@ static const struct rename augment_names[] = { { "size", NULL }, { "channels", N
 	{ NULL, NULL } };                               /* the model's, and our own */
 
 enum { MAX_ROWS = 128 };
-static struct nr_option table[MAX_ROWS];
-static pthread_once_t once = PTHREAD_ONCE_INIT;
+struct table { struct nr_option row[MAX_ROWS]; size_t n; };
 
-static size_t append(size_t n, const struct nr_option *rows, size_t offset, const struct rename *names)
+static void append(struct table *t, const struct nr_option *rows, size_t offset, const struct rename *names)
 {
-	for (; rows->name && n + 1 < MAX_ROWS; rows++) {
+	for (; rows->name && t->n + 1 < MAX_ROWS; rows++) {
 		struct nr_option row = *rows;
 		bool skip = false;
 		for (const struct rename *r = names; r && r->theirs; r++)
 			if (!strcmp(r->theirs, rows->name)) row.name = r->ours, skip = !r->ours;
 		row.offset += offset;
-		if (!skip) table[n++] = row;
+		if (!skip) t->row[t->n++] = row;
 	}
-	return n;
 }
+
+/* Defaults that a task has of its own. */
+struct value { const char *name, *text; };
+static const struct value mae_values[] = { { "task", "mae" }, { "beta2", "0.95" }, { "epochs", "20" }, { "warmup", "2" },
+	{ "decoder_dim", "64" }, { "decoder_depth", "2" }, { "decoder_heads", "4" }, { NULL, NULL } };
+
+static struct table all, of_classify, of_mae;
+static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 static void build(void)
 {
-	size_t n = append(0, own, 0, NULL);
-	n = append(n, nr_optim_options, offsetof(struct nr_train, optim), optim_names);
-	append(n, nr_augment_options, offsetof(struct nr_train, augment), augment_names);
+	struct table *const to[] = { &all, &of_classify, &of_mae };
+	for (size_t i = 0; i < sizeof to / sizeof *to; i++) {
+		append(to[i], common, 0, NULL);
+		if (to[i] != &of_mae) append(to[i], classify, 0, NULL);
+		if (to[i] != &of_classify) append(to[i], nr_mae_options, offsetof(struct nr_train, mae), NULL);
+		append(to[i], nr_optim_options, offsetof(struct nr_train, optim), optim_names);
+		append(to[i], nr_augment_options, offsetof(struct nr_train, augment), augment_names);
+	}
+	for (const struct value *v = mae_values; v->name; v++)
+		for (struct nr_option *o = of_mae.row; o->name; o++)
+			if (!strcmp(o->name, v->name)) o->text = v->text;
 }
 
 const struct nr_option *nr_train_options(void)
 {
 	pthread_once(&once, build);
-	return table;
+	return all.row;
+}
+
+const struct nr_option *nr_train_options_of(const char *task)
+{
+	pthread_once(&once, build);
+	return !strcmp(task, "classify") ? of_classify.row : !strcmp(task, "mae") ? of_mae.row : NULL;
 }

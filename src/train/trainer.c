@@ -9,15 +9,12 @@
 
 #include "base/clock.h"
 #include "base/optdoc.h"
+#include "base/save.h"
 #include "base/yaml.h"
 #include "math/row.h"
 #include "norma/nn.h"
 #include "train/floats.h"
 #include "train/metrics.h"
-
-/* loss: of one step; train_*: means since the last evaluation. */
-static const char *const columns[] = { "loss", "lr", "grad_norm", "images_per_s", "train_loss", "train_top1", "eval_loss", "eval_top1",
-	"eval_top5", "eval_ece", NULL };
 
 /* ---- opening ---------------------------------------------------------------------------------------------------------------- */
 
@@ -50,27 +47,45 @@ static int read_config(struct nr_trainer *t, struct nr_error *err)
 static struct nr_checkpoint checkpoint_of(struct nr_trainer *t)
 {
 	return (struct nr_checkpoint){ .store = t->w.store, .slots = nr_optim_slots(&t->c.optim), .ema = t->ema, .source = t->source,
-		.config = &t->c, .model = t->w.model.text, .norms = t->norms, .state = t->state };
+		.config = &t->c, .model = t->w.model.text, .norms = t->w.norms, .state = t->state };
 }
 
 static int open_loader(struct nr_trainer *t, struct nr_error *err)
 {
-	const struct nr_loader_config config = { .source = t->source, .split = NR_TRAIN, .augment = &t->c.augment, .batch = t->c.batch,
+	const struct nr_loader_config config = { .source = t->source, .split = t->split, .augment = &t->c.augment, .batch = t->c.batch,
 		.index = t->train_index, .count = t->train_count, .shuffle = true, .drop_last = true, .seed = (uint64_t)t->c.seed,
 		.start = t->state.step * t->c.accumulate, .threads = (int)t->c.workers, .mixup = t->c.mixup, .cutmix = t->c.cutmix,
 		.mix_prob = t->c.mix_prob, .mix_switch = t->c.mix_switch, .smoothing = t->c.smoothing };
 	return nr_loader_open(&t->loader, &config, err);
 }
 
+enum { OF_LOOP = 5 };                               /* loss: of one step; train_*: means since the last evaluation */
+static const char *const of_loop[OF_LOOP] = { "loss", "lr", "grad_norm", "images_per_s", "train_loss" };
+
+/* Names of metrics, one after the other: those of the loop, then train_* and eval_* of the task. */
+static const char **columns_of(struct nr_trainer *t)
+{
+	const char **name = nr_arena_alloc(t->arena, (OF_LOOP + 2 * NR_TASK_METRICS + 1) * sizeof *name);
+	int n = 0;
+	if (!name) return NULL;
+	for (; n < OF_LOOP; n++) name[n] = of_loop[n];
+	for (const struct nr_task_metric *m = t->task->of_step; m->name; m++) name[n++] = nr_arena_printf(t->arena, "train_%s", m->name);
+	for (const struct nr_task_metric *m = t->task->of_eval; m->name; m++) name[n++] = nr_arena_printf(t->arena, "eval_%s", m->name);
+	return name;
+}
+
 static int open_recorder(struct nr_trainer *t, struct nr_error *err)
 {
 	struct nr_str yaml = { 0 };
-	nr_option_yaml(nr_train_options(), &t->c, 0, &yaml);
+	const struct nr_option *rows = nr_train_options_of(t->c.task);
+	if (!(t->column = columns_of(t))) return nr_fail(err, NR_EMEMORY, "cannot start the training", NULL, "out of memory");
+	nr_option_yaml(rows ? rows : nr_train_options(), &t->c, 0, &yaml);
 	json_t *env = json_pack("{s:s, s:s, s:s, s:I, s:I, s:I, s:s}", "data", t->c.data, "model",
 		t->w.model.text, "norms", t->norms, "seed", (json_int_t)t->c.seed, "train_samples",
 		(json_int_t)t->train_count, "eval_samples", (json_int_t)t->eval_count, "run", t->header);
-	const struct nr_run_info info = { .command = t->command, .kind = *t->c.init ? "finetune" : "train", .config = nr_str_text(&yaml),
-		.env = env, .columns = columns };
+	const struct nr_run_info info = { .command = t->command, .kind = strcmp(t->c.task, "classify") ? "pretrain" : *t->c.init ? "finetune" : "train",
+		.config = nr_str_text(&yaml),
+		.env = env, .columns = t->column };
 	const int code = nr_recorder_open(&t->recorder, t->c.out, *t->c.store ? t->c.store : NULL, &info, t->c.resume, t->state.step, err);
 	json_decref(env);
 	nr_str_release(&yaml);
@@ -114,13 +129,12 @@ void nr_trainer_close(struct nr_trainer *t)
 	if (!t) return;
 	nr_loader_close(t->loader);
 	nr_recorder_close(t->recorder, "failed", NULL, 0, NULL);
-	nr_runner_close(&t->eval);
+	if (t->task && t->run.own) t->task->close(&t->run);
 	nr_plan_free(t->plan);
 	nr_net_free(t->net);
 	nr_store_free(t->w.store);
 	nr_source_close(t->source);
 	free(t->scratch);
-	free(t->rank);
 	free(t->ema);
 	free(t->spare);
 	free(t->header);
@@ -128,18 +142,6 @@ void nr_trainer_close(struct nr_trainer *t)
 }
 
 /* ---- one step --------------------------------------------------------------------------------------------------------------- */
-
-static void bind(struct nr_trainer *t, const struct nr_batch *b)
-{
-	const int64_t B = t->c.batch, K = nr_cols(t->logits);
-	nr_from_floats(nr_plan_data(t->plan, t->image), b->image, nr_len(t->image));
-	if (t->label) memcpy(nr_plan_data(t->plan, t->label), b->label, (size_t)B * sizeof *b->label);
-	real *target = t->target ? nr_plan_data(t->plan, t->target) : NULL;
-	if (target && b->target) nr_from_floats(target, b->target, B * K);
-	else if (target)                                /* nothing is mixed, but the sigmoid loss wants a row per sample */
-		for (int64_t i = 0; i < B * K; i++)
-			target[i] = (real)(t->c.smoothing / (double)K + (i % K == b->label[i / K] ? 1 - t->c.smoothing : 0));
-}
 
 static int not_finite(struct nr_trainer *t, const struct nr_exec *ex, const char *what, struct nr_error *err)
 {
@@ -157,9 +159,9 @@ static int gradients(struct nr_trainer *t, double *loss, struct nr_error *err)
 	for (int64_t a = 0; a < t->c.accumulate; a++) {
 		struct nr_batch *b;
 		if (nr_loader_next(t->loader, &b, err)) return err->code;
-		bind(t, b);
-		const struct nr_exec ex = { .train = 1, .accumulate = a > 0, .step = t->state.step * t->c.accumulate + a,
-			.seed = (uint64_t)t->c.seed };
+		const int64_t number = t->state.step * t->c.accumulate + a;
+		t->task->bind(&t->run, b, number);
+		const struct nr_exec ex = { .train = 1, .accumulate = a > 0, .step = number, .seed = (uint64_t)t->c.seed };
 		nr_plan_run(t->plan, &ex, NR_RUN_FORWARD | NR_RUN_BACKWARD);
 		const double part = (double)*(const real *)nr_plan_data(t->plan, t->loss);
 		if (!isfinite(part)) {
@@ -167,8 +169,7 @@ static int gradients(struct nr_trainer *t, double *loss, struct nr_error *err)
 			return not_finite(t, &ex, "loss", err);
 		}
 		nr_plan_run(t->plan, &ex, NR_RUN_COMMIT);
-		nr_metric_rank(t->c.batch, nr_cols(t->logits), nr_plan_data(t->plan, t->logits), b->label, t->rank);
-		for (int64_t i = 0; i < t->c.batch; i++) t->state.right_sum += t->rank[i] < 1;
+		t->task->measure(&t->run, b, t->state.sum);
 		nr_loader_give_back(t->loader, b);
 		*loss += part;
 		t->state.seen += (double)t->c.batch;
@@ -206,14 +207,14 @@ static int evaluate(struct nr_trainer *t, struct nr_error *err)
 	int64_t n;
 	real *values = nr_store_values(t->w.store, &n);
 	const struct nr_evaluation e = { .source = t->source, .split = t->eval_split, .index = t->eval_index, .count = t->eval_count,
-		.augment = nr_augment_for_eval(&t->c.augment, t->eval.size, (int32_t)t->eval.channels, t->c.crop_share),
+		.augment = nr_augment_for_eval(&t->c.augment, t->c.augment.size, t->c.augment.channels, t->c.crop_share),
 		.workers = (int)t->c.workers };
 	if (!t->eval_count) return NR_OK;
 	if (t->ema) {
 		memcpy(t->spare, values, (size_t)n * sizeof *values);
 		memcpy(values, t->ema, (size_t)n * sizeof *values);
 	}
-	const int code = nr_evaluate(&t->eval, &e, &t->state.last, err);
+	const int code = t->task->evaluate(&t->run, &e, t->state.last, &t->state.eval_samples, err);
 	if (t->ema) memcpy(values, t->spare, (size_t)n * sizeof *values);
 	return code;
 }
@@ -233,20 +234,40 @@ static int write_model(struct nr_trainer *t, const char *name, struct nr_error *
 
 static double epoch_of(const struct nr_trainer *t) { return (double)t->state.step / (double)t->per_epoch; }
 
+/* A picture of the evaluation: every one is kept, the last under a plain name. */
+static int draw(struct nr_trainer *t, struct nr_error *err)
+{
+	if (!t->task->draw || !t->eval_count) return NR_OK;
+	char name[64];
+	snprintf(name, sizeof name, "pictures/%s-%07lld.png", t->task->name, (long long)t->state.step);
+	if (nr_folder_make(nr_trainer_path(t, "pictures"), err) || t->task->draw(&t->run, nr_trainer_path(t, name), err)) return err->code;
+	if (t->state.step == t->total && t->task->draw(&t->run, nr_trainer_path(t, "reconstruction.png"), err)) return err->code;
+	return nr_recorder_event(t->recorder, "picture", t->state.step, json_pack("{s:s}", "file", name), err);
+}
+
+/* The means since the last evaluation and its own values; what was not measured (no class token) is left out. */
+static int write_metrics(struct nr_trainer *t, struct nr_error *err)
+{
+	struct nr_metric m[1 + 2 * NR_TASK_METRICS] = { { "train_loss", t->state.train_loss } };
+	int n = 1, column = OF_LOOP;
+	for (int i = 0; t->task->of_step[i].name; i++, column++)
+		if (isfinite(t->state.train[i])) m[n++] = (struct nr_metric){ t->column[column], t->state.train[i] };
+	for (int i = 0; t->eval_count && t->task->of_eval[i].name; i++, column++)
+		if (isfinite(t->state.last[i])) m[n++] = (struct nr_metric){ t->column[column], t->state.last[i] };
+	return nr_recorder_metrics(t->recorder, t->state.step, epoch_of(t), m, n, err);
+}
+
 static int record_eval(struct nr_trainer *t, struct nr_error *err)
 {
-	const struct nr_score *s = &t->state.last;
-	const double seen = t->state.seen > 0 ? t->state.seen : 1;
+	const double seen = t->state.seen > 0 ? t->state.seen : 1, value = t->state.last[t->task->decides];
 	t->state.train_loss = t->state.loss_sum / seen;
-	t->state.train_top1 = t->state.right_sum / seen;
-	const struct nr_metric m[] = { { "train_loss", t->state.train_loss }, { "train_top1", t->state.train_top1 },
-		{ "eval_loss", s->loss }, { "eval_top1", s->top1 }, { "eval_top5", s->top5 }, { "eval_ece", s->ece } };
-	if (nr_recorder_metrics(t->recorder, t->state.step, epoch_of(t), m, t->eval_count ? 6 : 2, err)) return err->code;
-	t->state.loss_sum = t->state.right_sum = t->state.seen = 0;
-	const bool better = t->state.best_step == 0 || s->top1 > t->state.best.top1;
+	t->state.loss_sum = t->state.seen = 0;
+	for (int i = 0; i < NR_TASK_METRICS; i++) t->state.train[i] = t->state.sum[i] / seen, t->state.sum[i] = 0;
+	if (write_metrics(t, err) || draw(t, err)) return err->code;
+	const bool better = t->state.best_step == 0 || (t->task->lower ? value < t->state.best : value > t->state.best);
 	t->state.stale = better ? 0 : t->state.stale + 1;
 	if (!better) return NR_OK;
-	t->state.best = *s;
+	t->state.best = value;
 	t->state.best_step = t->state.step;
 	return write_model(t, "best.safetensors", err);
 }
@@ -265,11 +286,14 @@ static int record_step(struct nr_trainer *t, struct pace *p, double loss, double
 
 static void report(const struct nr_trainer *t, struct nr_train_result *r, const struct pace *p)
 {
-	const bool now = t->state.seen > 0;
-	*r = (struct nr_train_result){ .step = t->state.step, .steps = t->total, .seconds = p->before + nr_clock() - p->began,
-		.train_loss = now ? t->state.loss_sum / t->state.seen : t->state.train_loss,
-		.train_top1 = now ? t->state.right_sum / t->state.seen : t->state.train_top1, .last = t->state.last,
-		.best = t->state.best, .best_step = t->state.best_step, .status = r->status };
+	const struct nr_progress_state *now = &t->state;
+	const char *status = r->status;
+	*r = (struct nr_train_result){ .step = now->step, .steps = t->total, .seconds = p->before + nr_clock() - p->began,
+		.train_loss = now->seen > 0 ? now->loss_sum / now->seen : now->train_loss, .of_step = t->task->of_step,
+		.of_eval = t->task->of_eval, .decides = t->task->decides, .best = now->best, .best_step = now->best_step,
+		.eval_samples = now->eval_samples, .status = status };
+	for (int i = 0; i < NR_TASK_METRICS; i++) r->train[i] = now->seen > 0 ? now->sum[i] / now->seen : now->train[i];
+	memcpy(r->last, now->last, sizeof r->last);
 }
 
 static bool checkpoint_due(const struct nr_trainer *t, const struct pace *p, bool evaluated)
@@ -291,12 +315,16 @@ static int after_step(struct nr_trainer *t, struct pace *p, bool stop, struct nr
 
 static int finish(struct nr_trainer *t, const struct nr_train_result *r, struct nr_error *err)
 {
-	const struct nr_metric m[] = { { "eval_top1", r->last.top1 }, { "eval_loss", r->last.loss }, { "best_top1", r->best.top1 },
-		{ "train_loss", r->train_loss } };
+	struct nr_metric m[NR_TASK_METRICS + 2] = { { "train_loss", r->train_loss } };
+	int n = 1;
+	const int first = OF_LOOP + nr_task_metrics(t->task->of_step);
+	for (int i = 0; r->best_step && t->task->of_eval[i].name; i++)
+		if (isfinite(r->last[i])) m[n++] = (struct nr_metric){ t->column[first + i], r->last[i] };
+	if (r->best_step) m[n++] = (struct nr_metric){ nr_arena_printf(t->arena, "best_%s", t->task->of_eval[r->decides].name), r->best };
 	if (t->state.step == t->total && write_model(t, "model.safetensors", err)) return err->code;
 	struct nr_recorder *recorder = t->recorder;
 	t->recorder = NULL;
-	return nr_recorder_close(recorder, r->status, m, 4, err);
+	return nr_recorder_close(recorder, r->status, m, n, err);
 }
 
 /* The record says how the run ended; the error itself stays. */

@@ -7,6 +7,7 @@
 #include "train/checkpoint.h"
 #include "train/evaluate.h"
 #include "train/recorder.h"
+#include "train/task.h"
 
 struct nr_trainer {
 	struct nr_arena *arena;
@@ -14,26 +15,27 @@ struct nr_trainer {
 	const char *command, *norms;        /* norm plan as one text */
 	char *header;
 	struct nr_source *source;
-	enum nr_split eval_split;
+	enum nr_split split, eval_split;
 	int32_t *order;                     /* of the training split: first what is trained on, then what is held out; or NULL */
 	int64_t train_count, eval_count;
 	const int32_t *train_index, *eval_index;
 	struct nr_weights w;                /* store and model */
 	/* the training step */
+	const struct nr_task *task;
+	struct nr_task_run run;
 	struct nr_net *net;
 	struct nr_plan *plan;
-	nr_t *image, *label, *target, *logits, *loss;
+	nr_t *loss;
+	const char **column;                /* names of metrics */
 	struct nr_segment *segment;
 	int64_t segments;
 	void *scratch;
 	struct nr_schedule schedule;
 	int64_t per_epoch, total;           /* steps */
 	real *ema, *spare;                  /* like the store's values */
-	struct nr_runner eval;
 	struct nr_loader *loader;
 	struct nr_recorder *recorder;
 	struct nr_progress_state state;
-	int32_t *rank;
 };
 
 /* Opens data, model, plans (setup.c). */

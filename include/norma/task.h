@@ -1,0 +1,39 @@
+/* Objectives of training: their settings, and the names of what they measure. How one is written: src/train/task.h. */
+#ifndef NORMA_TASK_H
+#define NORMA_TASK_H
+
+#include <stdbool.h>
+
+#include "norma/option.h"
+
+struct nr_task;
+struct nr_task_metric {                     /* lists end with a NULL name */
+	const char *name;                   /* in records with train_ or eval_ before it */
+	const char *label;                  /* in the progress line; NULL: not shown there */
+	bool percent;
+};
+enum { NR_TASK_METRICS = 8 };               /* at most, of a step and of an evaluation */
+
+NR_API const struct nr_task *const *nr_tasks(void);                      /* ends with NULL */
+NR_API const struct nr_task *nr_task_find(const char *name, struct nr_error *);  /* unknown ones come with the nearest */
+
+/* ---- masked autoencoders: MAE and U-MAE ---- */
+
+enum nr_mae_target { NR_UNIFORM_NONE, NR_UNIFORM_CLS, NR_UNIFORM_TOKENS, NR_UNIFORM_BOTH };
+enum nr_mae_power { NR_UNIFORM_SQUARE, NR_UNIFORM_LINEAR };
+
+struct nr_mae {
+	int64_t decoder_dim, decoder_depth, decoder_heads;
+	double decoder_mlp;
+	char *decoder_act;
+	int32_t pos;                        /* enum nr_position, of encoder and decoder */
+	double mask_ratio;
+	bool norm_pix;
+	/* U-MAE: loss = mae + lambda * unif */
+	int32_t uniform, power;             /* enum nr_mae_target, enum nr_mae_power */
+	double lambda;
+	bool self, unit, in_image, extra_norm;
+};
+extern NR_DATA const struct nr_option nr_mae_options[];
+
+#endif

@@ -1,0 +1,202 @@
+/* Training from the command line: settings from flags, a recipe, or both; a bar, a header and a result. */
+#include "training.h"
+
+#include <math.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/args.h"
+#include "base/clock.h"
+#include "base/progress.h"
+#include "base/yaml.h"
+
+static volatile sig_atomic_t asked;                     /* to stop */
+static void on_signal(int number)
+{
+	(void)number;
+	if (asked++) _exit(130);                        /* the second time at once */
+}
+
+const struct nr_option cli_training_options[] = {
+	NR_OPT_BOOL(struct cli_training, resume, "0", "go on with the run in --out (or the directory given), with its own settings"),
+	NR_OPT_BOOL(struct cli_training, json, "0", "one line of JSON at the end"),
+	NR_OPT_END
+};
+
+/* ---- settings ------------------------------------------------------------------------------------------------------------- */
+
+/* What the command's table does not know keeps its default. */
+static void complete(struct nr_train *to, const struct nr_train *from, const struct nr_option *rows)
+{
+	nr_option_defaults(nr_train_options(), to);
+	for (; rows->name; rows++)
+		memcpy((char *)to + rows->offset, (const char *)from + rows->offset, rows->size);
+}
+
+/* A recipe for another command is told from one with wrong keys. */
+static bool for_another(struct cli *c, const struct cli_command *command, const char *path)
+{
+	struct nr_train all;
+	struct nr_error ignored = { 0 };
+	struct nr_yaml_errors errors = { 0 };
+	const struct nr_yaml_section sections[] = { { NULL, nr_train_options(), &all }, { 0 } };
+	nr_option_defaults(nr_train_options(), &all);
+	if (nr_yaml_read(path, sections, c->arena, &errors, &ignored)) return false;
+	const struct nr_option *rows = nr_train_options_of(all.task);
+	if (!rows || rows == command->table()) return false;
+	cli_usage(c, "the recipe '%s' has the task %s, which is not for `norma %s`", path, all.task, command->name);
+	nr_hint(c->err, "norma %s %s", strcmp(all.task, "classify") ? "pretrain" : "train", path);
+	return true;
+}
+
+/* The recipe below the flags: defaults, then the file, then the command line once more. */
+static int read_recipe(struct cli *c, const struct cli_command *command, const char *path, struct cli_training *s)
+{
+	struct nr_option *rows = cli_options(command, c->arena);
+	char *conf = nr_arena_alloc(c->arena, sizeof(struct cli_common) + sizeof *s);
+	if (!rows || !conf) return nr_fail(c->err, NR_EMEMORY, "cannot read", path, "out of memory");
+	nr_option_defaults(rows, conf);
+	struct cli_training *own = (struct cli_training *)(void *)(conf + sizeof(struct cli_common));
+	const struct nr_yaml_section sections[] = { { NULL, command->table(), &own->train }, { 0 } };
+	struct nr_yaml_errors errors = { 0 };
+	if (for_another(c, command, path)) return c->err->code;
+	if (nr_yaml_read(path, sections, c->arena, &errors, c->err)) {
+		struct nr_str text = { 0 };
+		nr_yaml_errors_text(&errors, &text);
+		fputs(nr_str_text(&text), stderr);
+		nr_str_release(&text);
+		return c->err->code;
+	}
+	char **argv = c->argv;
+	while (*argv && strcmp(*argv, command->name)) argv++;
+	int argc = 0;
+	while (*argv && argv[argc + 1]) argc++;
+	struct nr_list rest = { NULL, 0 };
+	if (nr_args_parse(rows, conf, argc, argv + 1, &rest, c->arena, c->err)) return c->err->code;
+	*s = *own;
+	return NR_OK;
+}
+
+int cli_training_run(struct cli *c, const struct cli_command *command, const void *conf, const struct nr_list *args)
+{
+	struct cli_training s = *(const struct cli_training *)conf;
+	if (args->count > 1) return cli_usage(c, "%s takes one recipe at most", command->name);
+	if (args->count && !s.resume && read_recipe(c, command, args->item[0], &s)) return c->err->code;
+	if (s.resume && args->count) s.train.out = args->item[0];
+	if (s.resume && !*s.train.out) return cli_usage(c, "--resume wants --out DIRECTORY");
+	s.train.resume = s.resume;
+	return cli_train_with(c, command, &s.train, s.json);
+}
+
+/* ---- the run --------------------------------------------------------------------------------------------------------------- */
+
+static const char *command_line(struct cli *c)
+{
+	struct nr_str s = { 0 };
+	for (char **a = c->argv; *a; a++) nr_str_printf(&s, strpbrk(*a, " ()*[]'") ? "%s\"%s\"" : "%s%s", a == c->argv ? "" : " ", *a);
+	const char *text = nr_arena_strdup(c->arena, nr_str_text(&s));
+	nr_str_release(&s);
+	return text ? text : "norma train";
+}
+
+static void add_shown(struct nr_str *line, const struct nr_task_metric *m, const double *value)
+{
+	for (; m->name; m++, value++)
+		if (m->label && isfinite(*value))
+			nr_str_printf(line, m->percent ? "  %s %.2f %%" : "  %s %.3g", m->label, m->percent ? 100 * *value : *value);
+}
+
+static int watch(void *context, const struct nr_train_result *r, double images_per_second, const char *note)
+{
+	struct nr_progress *bar = context;
+	struct nr_str line = { 0 };
+	(void)note;
+	nr_str_printf(&line, "%.0f img/s  loss %.3f", images_per_second, r->train_loss);
+	add_shown(&line, r->of_step, r->train);
+	if (r->best_step) add_shown(&line, r->of_eval, r->last);
+	nr_progress_update(bar, r->step, "%s", nr_str_text(&line));
+	nr_str_release(&line);
+	return asked != 0;
+}
+
+static void add_metrics(json_t *j, const char *when, const struct nr_task_metric *m, const double *value)
+{
+	char key[64];
+	for (; m->name; m++, value++) {
+		snprintf(key, sizeof key, "%s_%s", when, m->name);
+		if (isfinite(*value)) json_object_set_new(j, key, json_real(*value));
+	}
+}
+
+static int result_json(const char *out, const struct nr_train_result *r, struct nr_error *err)
+{
+	json_t *j = json_pack("{s:s, s:s, s:I, s:I, s:f, s:f, s:I, s:I}", "out", out, "status", r->status, "step", (json_int_t)r->step,
+		"steps", (json_int_t)r->steps, "seconds", r->seconds, "train_loss", r->train_loss, "best_step",
+		(json_int_t)r->best_step, "eval_samples", (json_int_t)r->eval_samples);
+	char key[64];
+	add_metrics(j, "train", r->of_step, r->train);
+	if (r->best_step) add_metrics(j, "eval", r->of_eval, r->last);
+	snprintf(key, sizeof key, "best_%s", r->of_eval[r->decides].name);
+	if (r->best_step) json_object_set_new(j, key, json_real(r->best));
+	return cli_print_json(j, err);
+}
+
+static void print_number(const struct nr_task_metric *m, double value)
+{
+	printf(m->percent ? "%.2f %%" : "%.4g", m->percent ? 100 * value : value);
+}
+
+static void print_result(const char *command, const char *out, const struct nr_train_result *r)
+{
+	char time[64];
+	printf("%s%s%s after %lld of %lld steps, %s\n", cli_bold(), r->status, cli_plain(), (long long)r->step, (long long)r->steps,
+		nr_duration_text(r->seconds, time, sizeof time));
+	for (int i = 0; r->best_step && r->of_eval[i].name; i++) {
+		if (!isfinite(r->last[i])) continue;
+		printf("%s%s ", i ? ", " : "evaluation        ", r->of_eval[i].name);
+		print_number(&r->of_eval[i], r->last[i]);
+	}
+	if (r->best_step) {
+		printf(" on %lld samples; best %s ", (long long)r->eval_samples, r->of_eval[r->decides].name);
+		print_number(&r->of_eval[r->decides], r->best);
+		printf(" at step %lld\n", (long long)r->best_step);
+	}
+	printf("run               %s (model.safetensors, best.safetensors, metrics.csv; `norma runs`)\n", out);
+	if (r->step < r->steps && strcmp(r->status, "stopped early"))
+		printf("go on with        norma %s --resume --out %s\n", command, out);
+}
+
+int cli_train_with(struct cli *c, const struct cli_command *command, const struct nr_train *settings, bool json)
+{
+	cli_bound_spin(c);
+	struct nr_trainer *t;
+	struct nr_train all;
+	complete(&all, settings, command->table());
+	all.resume = settings->resume;
+	if (!all.resume && !nr_task_find(all.task, c->err)) return c->err->code;
+	if (!all.resume && nr_train_options_of(all.task) != command->table()) {
+		cli_usage(c, "the task %s is not for `norma %s`", all.task, command->name);
+		return nr_hint(c->err, "it is for `norma %s`", strcmp(all.task, "classify") ? "pretrain" : "train");
+	}
+	if (nr_trainer_open(&t, &all, command_line(c), c->err)) return c->err->code;
+	if (!json) fputs(nr_trainer_header(t), stdout);
+	fflush(stdout);
+	struct nr_train_result r;
+	struct nr_progress bar;
+	int64_t step, steps;
+	nr_trainer_progress(t, &step, &steps);
+	nr_progress_init(&bar, stderr, command->name, steps, step);
+	signal(SIGINT, on_signal);
+	signal(SIGTERM, on_signal);
+	const struct nr_train_watch w = { watch, &bar };
+	int code = nr_trainer_run(t, &w, &r, c->err);
+	nr_progress_release(&bar);
+	if (!code && json) code = result_json(nr_trainer_out(t), &r, c->err);
+	else if (!code) print_result(command->name, nr_trainer_out(t), &r);
+	nr_trainer_close(t);
+	if (!code && asked) exit(130);
+	return code;
+}

@@ -1,0 +1,199 @@
+/* mae: pre-training by masked autoencoding, MAE (arXiv:2111.06377) and U-MAE (arXiv:2210.08344); the graph is models/mae.c.
+ *
+ * An evaluation measures two things: the reconstruction of pictures that were not trained on, each with a mask of its own that
+ * never changes; and how far the embeddings have collapsed: uniformity (SepNorm, Eq. 4) and effective rank of [CLS] and of patch
+ * tokens, of whole pictures, with running statistics, which is what a probe will see. */
+#include <math.h>
+#include <stdlib.h>
+
+#include "analysis/uniformity.h"
+#include "graph/streams.h"
+#include "models/mae.h"
+#include "norma/nn.h"
+#include "tasks/reconstruction.h"
+#include "tasks/tasks.h"
+#include "train/floats.h"
+
+enum { METER = 2048, PICTURES = 8 };            /* embeddings that the collapse meter looks at; pictures that are drawn */
+enum { LOSS, UNIFORMITY_CLS, UNIFORMITY_TOKENS, RANK_CLS, RANK_TOKENS, OF_EVAL };
+
+struct mae {
+	struct nr_mae_graph g, held;            /* of a step; of held-out pictures */
+	struct nr_mae_mask mask, held_mask;
+	struct nr_net *held_net, *whole_net;
+	struct nr_plan *held_plan, *whole_plan; /* whole: the encoder alone, on all patches */
+	nr_t *pred;                             /* of held, as plain rows */
+	nr_t *image, *tokens;                   /* of whole */
+	int64_t batch;                          /* of an evaluation */
+	real *cls, *token;                      /* (METER,C) */
+	struct nr_reconstruction drawn;
+};
+
+static int settle(struct nr_task_run *r, struct nr_error *err)
+{
+	if (r->source->classes > 0 && nr_task_set(r, "classes", r->source->classes, err)) return err->code;
+	if (nr_task_set(r, "channels", r->source->channels, err)) return err->code;
+	r->w->norms = nr_norms_without(r->norms, "decoder", r->arena);  /* a checkpoint is to be read as an encoder */
+	return nr_mae_encoder(&r->w->model, &r->c->mae, r->arena, err);
+}
+
+static nr_t *record(struct nr_task_run *r)
+{
+	struct mae *s = r->own;
+	return nr_mae_record(r->net, &r->w->model, &r->c->mae, r->c->batch, &s->g);
+}
+
+/* A graph of the same parameters. */
+static struct nr_net *begin(struct nr_task_run *r, const char *norms, struct nr_error *err)
+{
+	struct nr_net *n = nr_net_make(r->w->store);
+	if (!n) nr_fail(err, NR_EMEMORY, "cannot start the training", NULL, "out of memory");
+	else if (nr_norms_use(n, norms, &r->w->model.of->norms, err)) {
+		nr_net_free(n);
+		return NULL;
+	}
+	return n;
+}
+
+static int ready(struct nr_task_run *r, int64_t batch, struct nr_error *err)
+{
+	struct mae *s = r->own;
+	const struct nr_model_spec *m = &r->w->model;
+	const int64_t C = nr_model_int(m, "dim"), size = nr_model_int(m, "image");
+	s->batch = batch;
+	s->mask = nr_mae_mask(&s->g, r->plan);
+	s->cls = malloc((size_t)(METER * C) * sizeof *s->cls);
+	s->token = malloc((size_t)(METER * C) * sizeof *s->token);
+	if (!s->cls || !s->token) return nr_fail(err, NR_EMEMORY, "cannot start the training", NULL, "out of memory");
+	if (!(s->held_net = begin(r, r->norms, err)) || !(s->whole_net = begin(r, r->w->norms, err))) return err->code;
+
+	nr_t *loss = nr_mae_record(s->held_net, m, &r->c->mae, batch, &s->held);
+	s->pred = nr_tap(s->held_net, "pred", s->held.pred);
+	if (nr_plan_make(&s->held_plan, s->held_net, loss, 0, err)) return err->code;
+	s->held_mask = nr_mae_mask(&s->held, s->held_plan);
+
+	s->image = nr_input(s->whole_net, "image", NR_REAL, 4, batch, nr_model_int(m, "channels"), size, size);
+	s->tokens = m->of->encode(s->whole_net, m->of->embed(s->whole_net, s->image, m->conf), m->conf);
+	if (nr_plan_make(&s->whole_plan, s->whole_net, s->tokens, 0, err)) return err->code;
+	return nr_reconstruction_open(&s->drawn, r, batch < PICTURES ? batch : PICTURES, err);
+}
+
+static void bind(struct nr_task_run *r, const struct nr_batch *b, int64_t number)
+{
+	struct mae *s = r->own;
+	nr_from_floats(nr_plan_data(r->plan, s->g.image), b->image, nr_len(s->g.image));
+	nr_mae_mask_draw(&s->mask, nr_rng_make((uint64_t)r->c->seed, NR_STREAM_MASK, (uint32_t)number), 0);
+}
+
+static void measure(struct nr_task_run *r, const struct nr_batch *b, double *sum)
+{
+	const struct mae *s = r->own;
+	(void)b;
+	sum[0] += (double)r->c->batch * (double)*(const real *)nr_plan_data(r->plan, s->g.mae);
+	sum[1] += s->g.unif ? (double)r->c->batch * (double)*(const real *)nr_plan_data(r->plan, s->g.unif) : NAN;
+}
+
+/* ---- evaluation ----------------------------------------------------------------------------------------------------------- */
+
+/* [CLS] and one patch token of each picture of the batch, another place for each. */
+static int64_t keep(struct mae *s, int64_t have)
+{
+	const struct nr_exec ex = { .train = 0 };
+	const int64_t T = s->tokens->d[1], C = s->tokens->d[2], S = s->tokens->tok->special;
+	const real *x = nr_plan_data(s->whole_plan, s->tokens);
+	nr_plan_run(s->whole_plan, &ex, NR_RUN_FORWARD);
+	for (int64_t i = 0; i < s->batch && have < METER; i++, have++) {
+		if (S) memcpy(s->cls + have * C, x + i * T * C, (size_t)C * sizeof *x);
+		memcpy(s->token + have * C, x + (i * T + S + have % (T - S)) * C, (size_t)C * sizeof *x);
+	}
+	return have;
+}
+
+static int meter(int64_t n, int64_t C, const real *x, double *uniformity, double *rank, struct nr_error *err)
+{
+	struct nr_pairs pairs;
+	double *s = malloc((size_t)(n < C ? n : C) * sizeof *s);
+	int code = s ? nr_uniformity(n, C, x, 2, &pairs, err) : nr_fail(err, NR_EMEMORY, "cannot measure", "uniformity", "out of memory");
+	if (!code) code = nr_spectrum(n, C, x, 1, s, err);
+	if (!code) {
+		*uniformity = pairs.uniformity;
+		*rank = nr_effective_rank(n < C ? n : C, s);
+	}
+	free(s);
+	return code;
+}
+
+static int evaluate(struct nr_task_run *r, const struct nr_evaluation *e, double *value, int64_t *samples, struct nr_error *err)
+{
+	struct mae *s = r->own;
+	const struct nr_exec ex = { .train = 0 };
+	const struct nr_loader_config config = { .source = e->source, .split = e->split, .augment = &e->augment, .batch = s->batch,
+		.index = e->index, .count = e->count, .threads = e->workers, .drop_last = true };
+	struct nr_loader *loader;
+	if (nr_loader_open(&loader, &config, err)) return err->code;
+	const int64_t batches = nr_loader_batches(loader), C = s->tokens->d[2];
+	int64_t have = 0;
+	double sum = 0;
+	for (int64_t q = 0; q < batches && !err->code; q++) {
+		struct nr_batch *b;
+		if (nr_loader_next(loader, &b, err)) break;
+		nr_from_floats(nr_plan_data(s->held_plan, s->held.image), b->image, nr_len(s->held.image));
+		nr_mae_mask_draw(&s->held_mask, nr_rng_make(0, NR_STREAM_MASK + 1, 0), q * s->batch);
+		nr_plan_run(s->held_plan, &ex, NR_RUN_FORWARD);
+		sum += (double)*(const real *)nr_plan_data(s->held_plan, s->held.mae);
+		if (!q) nr_reconstruction_keep(&s->drawn, b->image, nr_plan_data(s->held_plan, s->pred), s->held_mask.weight);
+		if (have < METER) {
+			nr_from_floats(nr_plan_data(s->whole_plan, s->image), b->image, nr_len(s->image));
+			have = keep(s, have);
+		}
+		nr_loader_give_back(loader, b);
+	}
+	nr_loader_close(loader);
+	if (err->code) return err->code;
+	for (int i = 0; i < OF_EVAL; i++) value[i] = NAN;
+	value[LOSS] = sum / (double)(batches ? batches : 1);
+	*samples = batches * s->batch;
+	if (have < 2) return NR_OK;
+	if (s->tokens->tok->special && meter(have, C, s->cls, &value[UNIFORMITY_CLS], &value[RANK_CLS], err)) return err->code;
+	return meter(have, C, s->token, &value[UNIFORMITY_TOKENS], &value[RANK_TOKENS], err);
+}
+
+static int draw(struct nr_task_run *r, const char *path, struct nr_error *err)
+{
+	return nr_reconstruction_draw(&((struct mae *)r->own)->drawn, path, err);
+}
+
+static void describe(const struct nr_task_run *r, struct nr_str *text)
+{
+	const struct mae *s = r->own;
+	const struct nr_mae *o = &r->c->mae;
+	nr_str_printf(text, "masking           %lld of %lld patches are seen; decoder of %lld blocks, %lld wide; %s\n",
+		(long long)s->mask.visible, (long long)s->mask.patches, (long long)o->decoder_depth, (long long)o->decoder_dim,
+		o->norm_pix ? "pixels standardised per patch" : "plain pixels");
+	static const char *const on[] = { "none", "[CLS]", "visible tokens", "[CLS] and visible tokens" };
+	if (o->uniform == NR_UNIFORM_NONE) return;
+	nr_str_printf(text, "uniformity        %s, lambda %g, pairs of %lld samples%s\n", on[o->uniform], o->lambda, (long long)r->c->batch,
+		o->in_image && o->uniform != NR_UNIFORM_CLS ? ", tokens within their picture" : "");
+}
+
+static void close(struct nr_task_run *r)
+{
+	struct mae *s = r->own;
+	nr_plan_free(s->held_plan);
+	nr_plan_free(s->whole_plan);
+	nr_net_free(s->held_net);
+	nr_net_free(s->whole_net);
+	nr_reconstruction_close(&s->drawn);
+	free(s->cls);
+	free(s->token);
+}
+
+static const struct nr_task_metric of_step[] = { { "mae", NULL, false }, { "unif", NULL, false }, { NULL, NULL, false } };
+static const struct nr_task_metric of_eval[] = { { "loss", "held-out", false }, { "uniformity_cls", "uniformity", false },
+	{ "uniformity_tokens", NULL, false }, { "rank_cls", "rank", false }, { "rank_tokens", NULL, false }, { NULL, NULL, false } };
+
+const struct nr_task nr_task_mae = {
+	.name = "mae", .title = "masked autoencoding", .cite = "arXiv:2111.06377", .own_size = sizeof(struct mae), .of_step = of_step,
+	.of_eval = of_eval, .decides = LOSS, .lower = true, .settle = settle, .record = record, .ready = ready, .bind = bind,
+	.measure = measure, .evaluate = evaluate, .draw = draw, .describe = describe, .close = close,
+};

@@ -1,0 +1,44 @@
+/* An objective: the graph that a trainer steps, and what is measured on the way. One file in src/tasks, one line in tasks.def. */
+#ifndef NR_TASK_H
+#define NR_TASK_H
+
+#include "base/str.h"
+#include "train/evaluate.h"
+
+struct nr_task_run {                        /* a task at work in a trainer, which owns all but `own` */
+	const struct nr_train *c;
+	struct nr_weights *w;
+	const struct nr_source *source;
+	const char *norms;                  /* plan of the whole graph; that of the model alone is w->norms */
+	struct nr_arena *arena;
+	struct nr_net *net;
+	struct nr_plan *plan;               /* NULL while recording */
+	void *own;                          /* own_size bytes, zero at first */
+};
+
+struct nr_task {
+	const char *name, *title, *cite;
+	size_t own_size;
+	const struct nr_task_metric *of_step, *of_eval;
+	int decides;                        /* which of of_eval says what is best */
+	bool lower;                         /* it is the lower one */
+	int (*settle)(struct nr_task_run *, struct nr_error *);    /* options of the model that the task or the data decide */
+	nr_t *(*record)(struct nr_task_run *);                     /* inputs, model, loss */
+	int (*ready)(struct nr_task_run *, int64_t eval_batch, struct nr_error *);     /* the plan is made: those of the evaluation */
+	/* number: of the batch since the beginning, so that draws are pure functions of it */
+	void (*bind)(struct nr_task_run *, const struct nr_batch *, int64_t number);
+	void (*measure)(struct nr_task_run *, const struct nr_batch *, double *sum);   /* after a pass: of_step, summed over samples */
+	int (*evaluate)(struct nr_task_run *, const struct nr_evaluation *, double *value, int64_t *samples, struct nr_error *);
+	int (*draw)(struct nr_task_run *, const char *path, struct nr_error *);        /* a PNG of the last evaluation; or NULL */
+	void (*describe)(const struct nr_task_run *, struct nr_str *);                 /* lines of the run's header; or NULL */
+	void (*close)(struct nr_task_run *);                                           /* also after a failure */
+};
+
+static inline int nr_task_metrics(const struct nr_task_metric *m)        /* how many */
+{
+	int n = 0;
+	while (m[n].name) n++;
+	return n;
+}
+
+#endif
