@@ -9,7 +9,7 @@ export NINJA_STATUS = [%f/%t] # quiet: one line, progress only
 
 .DEFAULT_GOAL := all
 .NOTPARALLEL:
-.PHONY: all setup test test-all lint format bench install clean help
+.PHONY: all setup demo test test-all lint format bench install clean help
 
 all: setup $(BUILD)/build.ninja ## release build: build/bin/norma, build/bin/norma-golden, both libraries
 	@$(NINJA) $(JOBS) -- --quiet
@@ -20,6 +20,9 @@ setup: ## install the Debian packages that are missing (does nothing when all is
 $(BUILD)/build.ninja: CMakePresets.json
 	@out=$$(cmake --preset release) || { echo "$$out"; exit 1; }
 	@touch $@
+
+demo: all ## pre-train under three normalizations on real pictures, probe, compare: a table and runs/demo/report.html
+	@scripts/demo $(BUILD)/bin/norma
 
 test: setup ## build without any warning, run the cheap checks and every test
 	@scripts/run-tests release -DNORMA_WERROR=ON

@@ -55,6 +55,7 @@ struct nr_import {
 	const char *resample;               /* of a position table of another size: timm, mae, dino, bigvision; NULL: refuse it */
 	bool partial;                       /* entries that the file lacks, and a head for other classes, keep their values; tensors */
 					    /* left over are ignored */
+	bool decoder;                       /* of a masked autoencoder: keep its decoder, if the file has one (nr_weights_import) */
 	int64_t special;                    /* leading rows of a position table that are not on the grid */
 	int64_t taken, kept, ignored;       /* out */
 	const char *used;                   /* out: the naming */

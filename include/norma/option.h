@@ -60,5 +60,7 @@ NR_API int nr_option_set(const struct nr_option *, void *conf, const char *name,
 NR_API int nr_option_parse(const struct nr_option *, void *conf, const char *text, struct nr_arena *, struct nr_error *);
 /* The value as text that nr_option_set would read back; buf is returned. */
 NR_API const char *nr_option_text(const struct nr_option *, const void *conf, char *buf, size_t size);
+/* All of them as nr_option_parse reads them: "eps=1e-05,affine=true". NULL when out of memory. */
+NR_API const char *nr_options_text(const struct nr_option *, const void *conf, struct nr_arena *);
 
 #endif

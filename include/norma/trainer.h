@@ -89,6 +89,8 @@ struct nr_weights {                         /* a model with its values: from one
 	double mean[3], std[3];             /* of its input; std 0: not known */
 	bool normalize;                     /* by mean and std; else to [-1,1] */
 	int64_t step, kept;                 /* kept: entries that the file did not have */
+	const struct nr_mae *mae;           /* the store has the decoder of a masked autoencoder too; NULL: the model alone */
+	const char *whole_norms;            /* then: the plan of both */
 };
 /* model, norms: NULL takes what the file says (a public file says nothing: then the model must be given). partial: entries
  * may be missing, e.g. the head for another number of classes. */

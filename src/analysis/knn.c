@@ -5,27 +5,19 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct neighbour { float cosine; int32_t label; };
+#include "math/row.h"
 
-static void unit_rows(int64_t N, int64_t C, const float *x, float *out)
+struct neighbour { real cosine; int32_t label; };
+
+static void unit_rows(int64_t N, int64_t C, const float *x, real *out)
 {
 #pragma omp parallel for schedule(static) if (N * C > 16384)
 	for (int64_t i = 0; i < N; i++) {
 		double length = 0;
 		for (int64_t c = 0; c < C; c++) length += (double)x[i * C + c] * x[i * C + c];
-		const float scale = length > 0 ? (float)(1 / sqrt(length)) : 0;
-		for (int64_t c = 0; c < C; c++) out[i * C + c] = x[i * C + c] * scale;
+		const double scale = length > 0 ? 1 / sqrt(length) : 0;
+		for (int64_t c = 0; c < C; c++) out[i * C + c] = (real)(x[i * C + c] * scale);
 	}
-}
-
-static float dot(int64_t C, const float *a, const float *b)
-{
-	float part[8] = { 0 };
-	int64_t c = 0;
-	for (; c + 8 <= C; c += 8)
-		for (int j = 0; j < 8; j++) part[j] += a[c + j] * b[c + j];
-	for (; c < C; c++) part[0] += a[c] * b[c];
-	return ((part[0] + part[1]) + (part[2] + part[3])) + ((part[4] + part[5]) + (part[6] + part[7]));
 }
 
 /* The k best so far, falling; a new one of equal cosine comes after. */
@@ -55,7 +47,7 @@ int nr_knn(int64_t N, int64_t C, const float *train, const int32_t *train_label,
 	int32_t classes, int64_t k, double temperature, double *top1, double *top5, struct nr_error *err)
 {
 	if (k > N) k = N;
-	float *a = malloc((size_t)(N * C + 1) * sizeof *a), *b = malloc((size_t)(M * C + 1) * sizeof *b);
+	real *a = malloc((size_t)(N * C + 1) * sizeof *a), *b = malloc((size_t)(M * C + 1) * sizeof *b);
 	int32_t *rank = malloc((size_t)(M + 1) * sizeof *rank);
 	struct neighbour *best = malloc((size_t)(M * k + 1) * sizeof *best);
 	double *vote = malloc((size_t)(M * classes + 1) * sizeof *vote);
@@ -69,7 +61,7 @@ int nr_knn(int64_t N, int64_t C, const float *train, const int32_t *train_label,
 		for (int64_t i = 0; i < M; i++) {
 			int64_t have = 0;
 			for (int64_t j = 0; j < N; j++)
-				keep(best + i * k, &have, k, (struct neighbour){ dot(C, b + i * C, a + j * C), train_label[j] });
+				keep(best + i * k, &have, k, (struct neighbour){ nr_dot(C, b + i * C, a + j * C), train_label[j] });
 			rank[i] = rank_of(best + i * k, have, classes, label[i], temperature, vote + i * classes);
 		}
 		*top1 = *top5 = 0;

@@ -259,3 +259,13 @@ const char *nr_option_text(const struct nr_option *o, const void *conf, char *bu
 	}
 	return buf;
 }
+
+const char *nr_options_text(const struct nr_option *table, const void *conf, struct nr_arena *arena)
+{
+	const char *text = "";
+	for (const struct nr_option *o = table; o->name && text; o++) {
+		char value[256];
+		text = nr_arena_printf(arena, "%s%s%s=%s", text, *text ? "," : "", o->name, nr_option_text(o, conf, value, sizeof value));
+	}
+	return text;
+}

@@ -45,6 +45,38 @@ const char *nr_yaml_peek(const char *text, size_t size, const char *section, con
 /* The file's text, in the arena, ended by a zero byte not counted in *size; NULL and err on failure. */
 char *nr_yaml_load(const char *path, size_t *size, struct nr_arena *, struct nr_error *err);
 
+/* A document as a tree, for files whose form no option table can say (lists of mappings). What an alias names is shared, and
+ * may contain itself: walk it as deep as the form goes, not further. */
+enum nr_yaml_kind { NR_YAML_NULL, NR_YAML_VALUE, NR_YAML_LIST, NR_YAML_MAP };
+
+struct nr_yaml_node {
+	enum nr_yaml_kind kind;
+	int64_t line, column;
+	const char *text;                         /* of a value; else "" */
+	const struct nr_yaml_node *const *key;    /* of a mapping: values, each key once */
+	const struct nr_yaml_node *const *item;   /* of a list; a mapping's values */
+	int64_t count;
+};
+
+struct nr_yaml_tree {
+	const struct nr_yaml_node *root;          /* NULL: an empty file */
+	const char *text;                         /* the caller's, for the source lines of errors */
+	size_t size;
+	struct nr_arena *arena;
+	struct nr_yaml_errors *errors;
+};
+
+/* NR_OK, or err and errors as nr_yaml_parse gives them. */
+int nr_yaml_tree(struct nr_yaml_tree *, const char *text, size_t size, const char *name, struct nr_arena *,
+		 struct nr_yaml_errors *, struct nr_error *err);
+/* The value below a mapping's key, or NULL. */
+const struct nr_yaml_node *nr_yaml_value(const struct nr_yaml_node *map, const char *key);
+/* One more error, at this node; hint may be NULL. */
+void nr_yaml_tree_complain(struct nr_yaml_tree *, const struct nr_yaml_node *, const char *hint, const char *fmt, ...)
+	__attribute__((format(printf, 4, 5)));
+/* NR_OK if there are no errors; else err gets the first and the number of the others. */
+int nr_yaml_tree_done(const struct nr_yaml_tree *, struct nr_error *err);
+
 /* As a compiler would print them:
  *   recipe.yaml:3:3: unknown key 'dpeth' in 'model' (did you mean 'depth'?)
  *       3 |   dpeth: 12

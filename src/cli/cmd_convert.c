@@ -11,16 +11,18 @@
 #include "cli.h"
 #include "weights_meta.h"
 
-struct convert { char *to, *model, *norm, *from, *resample; int64_t image, classes; bool partial, force, json; };
+struct convert { char *to, *model, *norm, *from, *resample; int64_t image, classes; bool decoder, partial, force, json; };
 
 static const struct nr_option options[] = {
-	CLI_TEXT(struct convert, to, NULL, "NAMES", "names to write: timm, huggingface (its hub), huggingface5 (its version 5), norma"),
+	CLI_TEXT(struct convert, to, NULL, "NAMES",
+		"names to write: timm, mae (its released code), huggingface (its hub), huggingface5 (its version 5), norma"),
 	CLI_TEXT(struct convert, model, "", "MODEL", "model, for files that do not say it themselves (norma inspect)"),
 	CLI_TEXT(struct convert, norm, "", "PLAN", "norm plan, likewise"),
 	CLI_TEXT(struct convert, from, "auto", "NAMES", "names that the file has; auto: those that fit best"),
 	NR_OPT_INT(struct convert, image, 0, 0, 4096, "side of the picture that the new file is for; 0: as it was"),
 	CLI_TEXT(struct convert, resample, "", "KIND", "how positions are resized: timm (default with --image), mae, dino, bigvision"),
 	NR_OPT_INT(struct convert, classes, 0, 0, 1000000, "a new head for so many classes; 0: the old one"),
+	NR_OPT_BOOL(struct convert, decoder, "1", "keep the decoder of a masked autoencoder"),
 	NR_OPT_BOOL(struct convert, partial, "0", "allow tensors without a place and entries without a tensor"),
 	NR_OPT_BOOL(struct convert, force, "0", "overwrite files that are there"),
 	NR_OPT_BOOL(struct convert, json, "0", "one line of JSON"),
@@ -93,6 +95,18 @@ static json_int_t hidden(const struct nr_weights *w)
 	return (json_int_t)(strtod(text_of(w, "mlp", text, sizeof text), NULL) * (double)of(w, "dim"));
 }
 
+/* What ViTMAEForPreTraining wants beside a ViT's. */
+static json_t *mae_config(json_t *j, const struct nr_mae *o)
+{
+	json_t *more = json_pack("{s:[s], s:s, s:I, s:I, s:I, s:I, s:f, s:b}", "architectures", "ViTMAEForPreTraining", "model_type",
+		"vit_mae", "decoder_hidden_size", (json_int_t)o->decoder_dim, "decoder_num_hidden_layers", (json_int_t)o->decoder_depth,
+		"decoder_num_attention_heads", (json_int_t)o->decoder_heads, "decoder_intermediate_size",
+		(json_int_t)(o->decoder_mlp * (double)o->decoder_dim + .5), "mask_ratio", o->mask_ratio, "norm_pix_loss", (int)o->norm_pix);
+	json_object_update(j, more);
+	json_decref(more);
+	return j;
+}
+
 static json_t *hf_config(const struct nr_weights *w)
 {
 	char act[64];
@@ -102,6 +116,7 @@ static json_t *hf_config(const struct nr_weights *w)
 		"num_hidden_layers", of(w, "depth"), "num_attention_heads", of(w, "heads"), "intermediate_size", hidden(w),
 		"image_size", of(w, "image"), "patch_size", of(w, "patch"), "num_channels", of(w, "channels"),
 		"qkv_bias", (int)of(w, "qkv_bias"), "hidden_act", tanh_form ? "gelu_pytorch_tanh" : act, "layer_norm_eps", eps_of(w));
+	if (w->mae) return mae_config(j, w->mae);
 	json_t *name = json_object(), *number = json_object();
 	bool more = true;
 	for (json_int_t i = 0; i < of(w, "classes"); i++) {
@@ -166,8 +181,8 @@ static const char *with(struct cli *c, const char *text, const char *key, int64_
 }
 
 /* What the file says of its training goes along. */
-static const char *const kept_keys[] = { "norma.config", "norma.step" };
-enum { KEPT_KEYS = 2 };
+static const char *const kept_keys[] = { "norma.config", "norma.step", "norma.task", "norma.mae", "norma.mae.norms" };
+enum { KEPT_KEYS = 5 };
 
 /* The model's text, the file's own if none was given, with what the flags change. */
 static const char *model_text(struct cli *c, const struct convert *o, const char *path, const char **kept)
@@ -214,7 +229,7 @@ static int write_out(struct cli *c, const struct convert *o, const struct nr_wei
 	struct nr_st_meta meta[CLI_META + KEPT_KEYS];
 	int64_t n = cli_weights_meta(w, meta, c->arena);
 	for (int i = 0; i < KEPT_KEYS; i++)
-		if (kept[i]) meta[n++] = (struct nr_st_meta){ kept_keys[i], kept[i] };
+		if (kept[i] && (w->mae || strncmp(kept_keys[i], "norma.mae", 9))) meta[n++] = (struct nr_st_meta){ kept_keys[i], kept[i] };
 	if (config && strcmp(o->to, "norma") && write_config(c, o, w, config)) return c->err->code;
 	return nr_model_export(w->store, w->model.of, weights, o->to, meta, n, c->err);
 }
@@ -235,7 +250,7 @@ static int run(struct cli *c, const void *conf, const struct nr_list *args)
 	struct report report = { 0 };
 	struct nr_weights *w = NULL;
 	struct nr_import how = { .naming = o->from, .resample = *o->resample ? o->resample : o->image ? "timm" : NULL,
-		.partial = o->partial || o->classes, .tell = note, .context = &report };
+		.partial = o->partial || o->classes, .decoder = o->decoder && !o->image, .tell = note, .context = &report };
 	int code = nr_weights_import(&w, args->item[0], *model ? model : NULL, *o->norm ? o->norm : NULL, &how, c->err);
 	if (!code && o->classes) w->class_name = NULL;
 	if (!code) code = write_out(c, o, w, kept, weights, config);
@@ -251,8 +266,8 @@ const struct cli_command cli_convert = {
 	.title = "weights under timm's, Hugging Face's or our names",
 	.usage = "IN OUT --to NAMES",
 	.about = "Reads a safetensors file (whose names are recognised), and writes it under other names and in the layout\n"
-		 "that goes with them. --image resizes the position table for pictures of another size, --classes puts a\n"
-		 "new head in place. If OUT is a folder (or ends with /), it gets model.safetensors and the config.json that\n"
+		 "that goes with them; a masked autoencoder keeps its decoder. --image resizes the position table for pictures of\n"
+		 "another size (without the decoder), --classes puts a new head in place. If OUT is a folder (or ends with /), it gets model.safetensors and the config.json that\n"
 		 "from_pretrained of transformers, or timm.create_model(\"local-dir:OUT\"), reads.\n\n"
 		 "The file keeps saying what model it is, so that norma itself needs no --model for it. Weights in Hugging\n"
 		 "Face's names have norms with an eps of 1e-12, timm's of 1e-6: it is kept in the norm plan and config.json.",

@@ -4,6 +4,9 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/str.h"
+#include "data/checksum.h"
+
 /* Sums of values and squares of one channel. 2^40 pixels still fit. */
 struct sums { uint64_t n, one, two; };
 
@@ -67,4 +70,27 @@ int64_t nr_source_histogram(const struct nr_source *s, enum nr_split split, int6
 		else none++;
 	}
 	return none;
+}
+
+int nr_source_digest(const struct nr_source *s, enum nr_split split, char *hex, struct nr_error *err)
+{
+	const int64_t n = s->count[split], step = n > 64 ? n / 64 : 1;
+	struct nr_str all = { 0 };
+	struct nr_picture picture = { 0 };
+	int code = NR_OK;
+	nr_str_printf(&all, "%s %s %lld %d\n", s->of->name, nr_split_name(split), (long long)n, s->classes);
+	for (int64_t i = 0; i < n; i++) {
+		const int32_t label = nr_source_label(s, split, i);
+		nr_str_add_n(&all, (const char *)&label, sizeof label);
+	}
+	for (int64_t i = 0; !code && i < n; i += step) {
+		code = nr_source_get(s, split, i, &picture, NULL, err);
+		const size_t bytes = code ? 0 : (size_t)picture.h * (size_t)picture.w * (size_t)picture.channels;
+		nr_str_add_n(&all, (const char *)picture.pixels, bytes);
+	}
+	if (!code && all.failed) code = nr_fail(err, NR_EMEMORY, "cannot read", s->of->name, "out of memory");
+	if (!code) nr_checksum_bytes(nr_str_text(&all), all.len, NR_SHA256, hex);
+	nr_picture_release(&picture);
+	nr_str_release(&all);
+	return code;
 }

@@ -69,5 +69,6 @@ static void grad_apply(int64_t rows, int64_t C, const real *x, int64_t ldx, cons
 }
 
 const struct nr_column_kernels nr_column_plain = {
-	.moments = moments, .sum_sq = sum_sq, .normalize = normalize, .grad_sums = grad_sums, .grad_apply = grad_apply,
+	.moments = moments, .sum_sq = sum_sq, .normalize = normalize, .normalize_stream = normalize, .grad_sums = grad_sums,
+	.grad_apply = grad_apply, .grad_apply_stream = grad_apply,
 };

@@ -9,21 +9,25 @@
 #include "math/chunk.h"
 #include "math/isa.h"
 
+/* y = (x - mean) scale + bias; mean, bias may be NULL, y may be x. */
+typedef void nr_column_normalize(int64_t rows, int64_t C, const real *x, int64_t ldx, const real *mean, const real *scale,
+	const real *bias, real *y, int64_t ldy);
+/* dx = a dy + b (x - mean) + c, or adds that; mean may be NULL, dx may be dy. The product a dy is rounded before c is added,
+ * so that c = -a dy leaves nothing. */
+typedef void nr_column_grad(int64_t rows, int64_t C, const real *x, int64_t ldx, const real *dy, int64_t lddy, const real *mean,
+	const real *a, const real *b, const real *c, real *dx, int64_t lddx, int add);
+
 struct nr_column_kernels {
 	/* mean and m2 = sum (x - mean)^2 of these rows, overwritten (0 without rows); an offset costs no digits. */
 	void (*moments)(int64_t rows, int64_t C, const real *x, int64_t ldx, real *mean, real *m2);
 	/* out += the sums of x^2 */
 	void (*sum_sq)(int64_t rows, int64_t C, const real *x, int64_t ldx, real *out);
-	/* y = (x - mean) scale + bias; mean, bias may be NULL, y may be x. */
-	void (*normalize)(int64_t rows, int64_t C, const real *x, int64_t ldx, const real *mean, const real *scale,
-		const real *bias, real *y, int64_t ldy);
+	/* stream: stores go past the caches (see stream.h), for which y or dx should begin a cache line in every row */
+	nr_column_normalize *normalize, *normalize_stream;
 	/* sum += the sums of dy, dot += those of dy (x - mean); mean may be NULL. */
 	void (*grad_sums)(int64_t rows, int64_t C, const real *x, int64_t ldx, const real *dy, int64_t lddy,
 		const real *mean, real *sum, real *dot);
-	/* dx = a dy + b (x - mean) + c, or adds that; mean may be NULL, dx may be dy. The product a dy is rounded
-	 * before c is added, so that c = -a dy leaves nothing. */
-	void (*grad_apply)(int64_t rows, int64_t C, const real *x, int64_t ldx, const real *dy, int64_t lddy,
-		const real *mean, const real *a, const real *b, const real *c, real *dx, int64_t lddx, int add);
+	nr_column_grad *grad_apply, *grad_apply_stream;
 };
 NR_FAMILY_DECLARE(column);
 

@@ -83,11 +83,11 @@ static void block(int64_t m, int64_t n, int64_t k, const real *a, int64_t rs, in
 		const real *b = pb + j * k;
 		for (int64_t i = 0; i < m; i++) {
 			const real *x = a + i * rs;
-			real acc[NR] = { 0 };
+			double acc[NR] = { 0 };          /* the reference: exact where it costs nobody */
 			for (int64_t p = 0; p < k; p++)
-				for (int q = 0; q < NR; q++) acc[q] += x[p * cs] * b[p * NR + q];
+				for (int q = 0; q < NR; q++) acc[q] += (double)x[p * cs] * (double)b[p * NR + q];
 			for (int64_t q = 0; q < nr_min64(NR, n - j); q++)
-				c[i * ldc + j + q] = acc[q] + (base ? base[i * ldbase + j + q] : 0) + (bias ? bias[j + q] : 0);
+				c[i * ldc + j + q] = (real)acc[q] + (base ? base[i * ldbase + j + q] : 0) + (bias ? bias[j + q] : 0);
 		}
 	}
 }

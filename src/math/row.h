@@ -27,6 +27,7 @@ struct nr_norm_forward {                /* y = (x + b - mean) rstd gain + bias *
 	int64_t lds, ldy;
 	const real *gain, *bias;        /* (C), or NULL: 1, 0; bias: layer only, and not without gain */
 	real eps, *mean, *rstd;         /* (rows), or NULL: not wanted; mean: layer only */
+	int stream;                     /* y may go past the caches, see stream.h; not with b */
 };
 struct nr_norm_backward {
 	enum nr_norm_kind kind;
@@ -38,6 +39,7 @@ struct nr_norm_backward {
 	real *dx;                       /* may be dy */
 	int64_t lddx;
 	int add;                        /* dx is added to */
+	int stream;                     /* dx may go past the caches */
 	real *dgain, *dbias;            /* (C), these rows' part is added; NULL: not wanted; dbias: layer only */
 };
 

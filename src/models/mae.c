@@ -13,6 +13,7 @@
 #include "models/block.h"
 #include "models/position.h"
 #include "norma/nn.h"
+#include "norma/safetensors.h"
 
 static const char *const targets[] = { "none", "cls", "tokens", "both", NULL };
 static const char *const powers[] = { "square", "linear", NULL };
@@ -136,6 +137,45 @@ nr_t *nr_mae_record(struct nr_net *n, const struct nr_model_spec *m, const struc
 	g->unif = nr_tap(n, "loss.unif", uniformity(n, o, g->latent));
 	g->loss = nr_add(n, nr_tap(n, "loss.mae", g->mae), nr_scale(n, g->unif, o->lambda));
 	return nr_tap(n, "loss", g->loss);
+}
+
+/* ---- files --------------------------------------------------------------------------------------------------------------- */
+
+static const struct nr_st_tensor *find(const struct nr_st_file *f, const struct nr_naming *n, const char *entry, struct nr_arena *arena)
+{
+	bool pixels;
+	const char *name = n ? nr_naming_text(n, entry, &pixels, arena) : entry;
+	return name ? nr_st_find(f, name) : NULL;
+}
+
+static bool read_sizes(struct nr_mae *o, const struct nr_st_file *f, const struct nr_naming *n, struct nr_arena *arena)
+{
+	const struct nr_st_tensor *embed = find(f, n, "decoder.embed.weight", arena), *fc1 = NULL, *next;
+	char entry[64];
+	if (!embed || embed->nd != 2 || embed->shape[0] < 1) return false;
+	for (o->decoder_depth = 0;; o->decoder_depth++, fc1 = next) {
+		snprintf(entry, sizeof entry, "decoder.blocks.%lld.mlp.fc1.weight", (long long)o->decoder_depth);
+		next = find(f, n, entry, arena);
+		if (!next || next->nd != 2) break;
+	}
+	o->decoder_dim = embed->shape[0];
+	o->decoder_heads = o->decoder_dim % 32 ? 1 : o->decoder_dim / 32;
+	if (fc1) o->decoder_mlp = (double)fc1->shape[0] / (double)o->decoder_dim;
+	return true;
+}
+
+bool nr_mae_guess(struct nr_mae *o, const struct nr_model *m, const struct nr_st_file *f, struct nr_arena *arena)
+{
+	struct nr_mae other;
+	nr_option_defaults(nr_mae_options, o);
+	bool found = read_sizes(o, f, NULL, arena);
+	for (const struct nr_naming *n = m->namings; n->name; n++) {    /* some differ in the names of blocks alone */
+		nr_option_defaults(nr_mae_options, &other);
+		if (!read_sizes(&other, f, n, arena) || (found && other.decoder_depth <= o->decoder_depth)) continue;
+		*o = other;
+		found = true;
+	}
+	return found;
 }
 
 /* ---- masks ------------------------------------------------------------------------------------------------------------- */

@@ -36,6 +36,11 @@ int nr_mae_encoder(struct nr_model_spec *, const struct nr_mae *, struct nr_aren
  * and if the net keeps hidden ones: latent, pred, blockN, decoder.blockN. NULL after an error, which sticks in the net. */
 nr_t *nr_mae_record(struct nr_net *, const struct nr_model_spec *, const struct nr_mae *, int64_t batch, struct nr_mae_graph *);
 
+/* The decoder's sizes from the shapes of a file's tensors, under any of the model's namings; false: it has none. Heads cannot be
+ * seen: a width of 32 is assumed, as in the published models. */
+struct nr_st_file;
+bool nr_mae_guess(struct nr_mae *, const struct nr_model *, const struct nr_st_file *, struct nr_arena *);
+
 /* ---- masks ------------------------------------------------------------------------------------------------------------- */
 
 struct nr_mae_mask {

@@ -245,6 +245,12 @@ static int read_entry(struct reading *r, const struct nr_entry *e, real *out, bo
 /* What a checkpoint of ours holds for going on with the training, beside the model. */
 static bool of_training(const char *name) { return !strncmp(name, "optim.", 6) || !strncmp(name, "ema.", 4); }
 
+/* The half of a masked autoencoder that is thrown away after pre-training, in our names, those of MAE and Hugging Face's. */
+static bool of_decoder(const char *name)
+{
+	return !strncmp(name, "decoder.", 8) || !strncmp(name, "decoder_", 8) || !strcmp(name, "mask_token");
+}
+
 static int left_over(const struct reading *r, struct nr_error *err)
 {
 	const bool own = nr_st_metadata(r->file, "norma") != NULL;
@@ -253,7 +259,7 @@ static int left_over(const struct reading *r, struct nr_error *err)
 		if (r->seen[i]) continue;
 		r->how->ignored++;
 		tell(r, NR_IGNORED, name);
-		if (r->how->partial || (own && of_training(name))) continue;
+		if (r->how->partial || (of_decoder(name) && !r->how->decoder) || (own && of_training(name))) continue;
 		nr_fail(err, NR_EFORMAT, "cannot load", r->path, "the model has no place for tensor '%s'", name);
 		return nr_hint(err, "its names were taken to be those of %s; --partial ignores what is left over", r->naming->name);
 	}

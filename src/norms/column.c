@@ -12,6 +12,7 @@
 
 #include "math/column.h"
 #include "math/row.h"
+#include "math/stream.h"
 
 enum { TILE = 128, MANY = 8 };          /* columns merged at a time; samples that are left to one thread each */
 
@@ -23,6 +24,7 @@ struct walk {                           /* over runs of rows that lie evenly in 
 	const int32_t *valid;           /* (runs) or NULL */
 	const real *weight, *bias;      /* (C) or NULL */
 	real *mean, *rstd;              /* (domains,C), kept */
+	int stream;                     /* what is written goes past the caches */
 };
 
 /* About 64 chunks, but no smaller than NR_CHUNK rows: what a chunk leaves behind must be little beside it. */
@@ -42,7 +44,8 @@ static struct walk walk_of(const struct nr_call *k, int even)
 	const struct nr_column_attr *at = k->node->attr;
 	const int64_t C = k->x[0].c, rows = k->x[0].rows, T = tokens_of(k->node->in[0]);
 	const int one = at->batch && even && !at->valid;
-	struct walk w = { .at = at, .C = C, .runs = one ? 1 : rows / T, .rows = one ? rows : T, .mean = k->stash };
+	struct walk w = { .at = at, .C = C, .runs = one ? 1 : rows / T, .rows = one ? rows : T, .mean = k->stash,
+		.stream = nr_streams(rows * C) };
 	split(&w);
 	w.domains = at->batch ? 1 : w.runs;
 	w.in_domain = at->batch ? w.chunks : w.per;
@@ -180,7 +183,8 @@ static void chunk_write(const struct walk *w, const struct nr_view *x, int64_t q
 {
 	const struct piece p = piece_of(w, q);
 	const int64_t at = p.domain * w->C;
-	nr_column_active->normalize(p.rows, w->C, nr_row(x, p.row), ld_of(x), w->mean + at, scale + at, w->bias,
+	nr_column_normalize *put = w->stream ? nr_column_active->normalize_stream : nr_column_active->normalize;
+	put(p.rows, w->C, nr_row(x, p.row), ld_of(x), w->mean + at, scale + at, w->bias,
 		nr_row(y, p.row), ld_of(y));
 }
 
@@ -288,9 +292,10 @@ static void chunk_apply(const struct walk *w, const struct grad *g, int64_t q)
 	const int64_t C = w->C, at = p.domain * C, ldx = ld_of(g->x), lddy = ld_of(g->dy), lddx = ld_of(g->dx);
 	const real *x = nr_row(g->x, p.row), *dy = nr_row(g->dy, p.row), *mean = w->mean + at, *a = g->a + at;
 	real *dx = nr_row(g->dx, p.row);
-	nr_column_active->grad_apply(p.real_rows, C, x, ldx, dy, lddy, mean, a, g->b + at, g->c + at, dx, lddx, g->add);
+	nr_column_grad *put = w->stream ? nr_column_active->grad_apply_stream : nr_column_active->grad_apply;
+	put(p.real_rows, C, x, ldx, dy, lddy, mean, a, g->b + at, g->c + at, dx, lddx, g->add);
 	x += p.real_rows * ldx, dy += p.real_rows * lddy, dx += p.real_rows * lddx;
-	nr_column_active->grad_apply(p.rows - p.real_rows, C, x, ldx, dy, lddy, mean, a, g->zero, g->zero, dx, lddx, g->add);
+	put(p.rows - p.real_rows, C, x, ldx, dy, lddy, mean, a, g->zero, g->zero, dx, lddx, g->add);
 }
 
 void nr_column_backward(const struct nr_call *k)

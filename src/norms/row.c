@@ -3,6 +3,7 @@
 #include "norms/row.h"
 
 #include "graph/blocks.h"
+#include "math/stream.h"
 
 static const struct nr_row_norm *fused(const struct nr_node *k)
 {
@@ -47,6 +48,7 @@ static void forward(const struct nr_call *k, const struct nr_row_norm *norm, con
 	const struct nr_view *sum, const struct nr_view *y, int first)
 {
 	const int64_t C = x->c;
+	const int stream = nr_streams(x->rows * C);
 	const int packed = nr_packed(x) && nr_packed(y) && (!b || (nr_packed(b) && nr_packed(sum)));
 	const struct nr_blocks n = nr_blocks_of(x, packed);
 	const struct stats s = stats_of(k, norm->kind, x->rows);
@@ -57,7 +59,7 @@ static void forward(const struct nr_call *k, const struct nr_row_norm *norm, con
 		nr_row_active->norm_forward(&(struct nr_norm_forward){ .kind = norm->kind, .rows = rows, .C = C,
 			.x = nr_row(x, r), .ldx = C, .b = b ? nr_row(b, r) : NULL, .ldb = C, .sum = b ? nr_row(sum, r) : NULL,
 			.lds = C, .y = nr_row(y, r), .ldy = C, .gain = gain, .bias = bias, .eps = norm->eps,
-			.mean = s.mean ? s.mean + r : NULL, .rstd = s.rstd + r });
+			.mean = s.mean ? s.mean + r : NULL, .rstd = s.rstd + r, .stream = stream });
 	}
 }
 
@@ -78,6 +80,7 @@ static void backward(const struct nr_call *k, const struct nr_row_norm *norm, co
 	const struct nr_view *dy, const struct nr_view *dx, int add, int first)
 {
 	const int64_t C = x->c;
+	const int stream = nr_streams(x->rows * C);
 	const struct nr_blocks n = nr_blocks_of(x, nr_packed(x) && nr_packed(dy) && nr_packed(dx));
 	const struct stats s = stats_of(k, norm->kind, x->rows);
 	const real *gain = gain_of(k, first, C);
@@ -92,7 +95,7 @@ static void backward(const struct nr_call *k, const struct nr_row_norm *norm, co
 		nr_row_active->norm_backward(&(struct nr_norm_backward){ .kind = norm->kind, .rows = rows, .C = C,
 			.x = nr_row(x, r), .ldx = C, .dy = nr_row(dy, r), .lddy = C, .gain = gain,
 			.mean = s.mean ? s.mean + r : NULL, .rstd = s.rstd + r, .eps = norm->eps, .dx = nr_row(dx, r),
-			.lddx = C, .add = add, .dgain = dg_q, .dbias = db_q });
+			.lddx = C, .add = add, .stream = stream, .dgain = dg_q, .dbias = db_q });
 	}
 	if (dg) fold(k, n.count, C, dg, first, room);
 	if (db) fold(k, n.count, C, db, first + 1, room);

@@ -104,6 +104,10 @@ static void describe(const struct nr_checkpoint *c, bool full, struct meta *m, s
 		nr_option_yaml(nr_train_options(), c->config, 0, &yaml);
 		add_own(m, "norma.config", nr_str_take(&yaml));
 		add(m, "norma.task", c->config->task);
+		if (!strcmp(c->config->task, "mae")) {
+			add(m, "norma.mae", nr_options_text(nr_mae_options, &c->config->mae, arena));
+			add(m, "norma.mae.norms", c->whole_norms ? c->whole_norms : c->norms);
+		}
 		add(m, "norma.data", c->config->data);
 		add(m, "norma.normalize", c->config->augment.normalize ? "1" : "0");
 	}

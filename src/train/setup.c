@@ -39,7 +39,8 @@ static int open_data(struct nr_trainer *t, struct nr_error *err)
 	const int train = nr_split_find(c->split, err);
 	if (train < 0) return err->code;
 	t->split = (enum nr_split)train;
-	if (!t->source->count[train]) return nr_fail(err, NR_EVALUE, "cannot train on", c->data, "it has no split %s", nr_split_name(t->split));
+	if (!t->source->count[train])
+		return nr_fail(err, NR_EVALUE, "cannot train on", c->data, "it has no split %s", nr_split_name(t->split));
 	if (split_samples(t, err)) return err->code;
 	if (t->eval_index) t->eval_split = t->split;
 	else if (strcmp(c->eval_split, "auto")) {
@@ -54,19 +55,6 @@ static int open_data(struct nr_trainer *t, struct nr_error *err)
 
 /* ---- model and graph ------------------------------------------------------------------------------------------------------ */
 
-/* The model's text with all that was settled, so that a checkpoint alone tells what it is. */
-static const char *full_text(const struct nr_trainer *t)
-{
-	const char *text = t->w.model.of->name;
-	char sep = ':';
-	for (const struct nr_option *o = t->w.model.of->options; o->name && text; o++) {
-		char value[256];
-		text = nr_arena_printf(t->arena, "%s%c%s=%s", text, sep, o->name, nr_option_text(o, t->w.model.conf, value, sizeof value));
-		sep = ',';
-	}
-	return text;
-}
-
 static int parse_model(struct nr_trainer *t, struct nr_error *err)
 {
 	if (nr_model_parse(&t->w.model, t->c.model, t->arena, err)) return err->code;
@@ -75,7 +63,9 @@ static int parse_model(struct nr_trainer *t, struct nr_error *err)
 		.own = nr_arena_alloc(t->arena, t->task->own_size + 1) };
 	if (!t->run.own) return out_of_memory(err);
 	if (t->task->settle(&t->run, err)) return err->code;
-	t->w.model.text = full_text(t);
+	/* with all that was settled, so that a checkpoint alone tells what it is */
+	const char *options = nr_options_text(t->w.model.of->options, t->w.model.conf, t->arena);
+	t->w.model.text = options ? nr_arena_printf(t->arena, "%s:%s", t->w.model.of->name, options) : NULL;
 	return t->w.model.text && t->norms && t->w.norms ? NR_OK : out_of_memory(err);
 }
 

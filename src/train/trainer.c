@@ -11,6 +11,7 @@
 #include "base/optdoc.h"
 #include "base/save.h"
 #include "base/yaml.h"
+#include "data/measure.h"
 #include "math/row.h"
 #include "norma/nn.h"
 #include "train/floats.h"
@@ -47,7 +48,7 @@ static int read_config(struct nr_trainer *t, struct nr_error *err)
 static struct nr_checkpoint checkpoint_of(struct nr_trainer *t)
 {
 	return (struct nr_checkpoint){ .store = t->w.store, .slots = nr_optim_slots(&t->c.optim), .ema = t->ema, .source = t->source,
-		.config = &t->c, .model = t->w.model.text, .norms = t->w.norms, .state = t->state };
+		.config = &t->c, .model = t->w.model.text, .norms = t->w.norms, .whole_norms = t->norms, .state = t->state };
 }
 
 static int open_loader(struct nr_trainer *t, struct nr_error *err)
@@ -80,11 +81,16 @@ static int open_recorder(struct nr_trainer *t, struct nr_error *err)
 	const struct nr_option *rows = nr_train_options_of(t->c.task);
 	if (!(t->column = columns_of(t))) return nr_fail(err, NR_EMEMORY, "cannot start the training", NULL, "out of memory");
 	nr_option_yaml(rows ? rows : nr_train_options(), &t->c, 0, &yaml);
-	json_t *env = json_pack("{s:s, s:s, s:s, s:I, s:I, s:I, s:s}", "data", t->c.data, "model",
+	char digest[65];
+	if (nr_source_digest(t->source, t->split, digest, err)) {
+		nr_str_release(&yaml);
+		return err->code;
+	}
+	json_t *env = json_pack("{s:s, s:s, s:s, s:s, s:I, s:I, s:I, s:s}", "data", t->c.data, "data_sha256", digest, "model",
 		t->w.model.text, "norms", t->norms, "seed", (json_int_t)t->c.seed, "train_samples",
 		(json_int_t)t->train_count, "eval_samples", (json_int_t)t->eval_count, "run", t->header);
-	const struct nr_run_info info = { .command = t->command, .kind = strcmp(t->c.task, "classify") ? "pretrain" : *t->c.init ? "finetune" : "train",
-		.config = nr_str_text(&yaml),
+	const char *kind = strcmp(t->c.task, "classify") ? "pretrain" : *t->c.init ? "finetune" : "train";
+	const struct nr_run_info info = { .command = t->command, .kind = kind, .config = nr_str_text(&yaml),
 		.env = env, .columns = t->column };
 	const int code = nr_recorder_open(&t->recorder, t->c.out, *t->c.store ? t->c.store : NULL, &info, t->c.resume, t->state.step, err);
 	json_decref(env);

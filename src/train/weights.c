@@ -4,9 +4,11 @@
 
 #include "base/json.h"
 #include "base/mem.h"
+#include "models/mae.h"
 #include "norma/nn.h"
 #include "norma/safetensors.h"
 #include "norma/trainer.h"
+#include "train/features.h"
 #include "train/floats.h"
 
 static int out_of_memory(const char *path, struct nr_error *err)
@@ -53,15 +55,53 @@ static int read_meta(struct nr_weights *w, const char *path, const char **model,
 	return code;
 }
 
+static bool has_head(const char *path, const struct nr_model *m, struct nr_arena *arena, struct nr_error *err)
+{
+	struct nr_st_file *f;
+	bool pixels, found = false;
+	if (nr_st_open(&f, path, err)) return false;
+	found = nr_st_find(f, "head.weight") || nr_st_find(f, "head.bias");
+	for (const struct nr_naming *n = m->namings; n->name; n++) {
+		const char *weight = nr_naming_text(n, "head.weight", &pixels, arena);
+		found = found || (weight && nr_st_find(f, weight));
+	}
+	nr_st_close(f);
+	return found;
+}
+
+/* The decoder of a masked autoencoder, as the file describes it: our own in words, public ones by their shapes. */
+static int read_decoder(struct nr_weights *w, const char *path, struct nr_error *err)
+{
+	struct nr_st_file *f;
+	struct nr_mae *o = nr_arena_alloc(w->arena, sizeof *o);
+	if (!o) return out_of_memory(path, err);
+	if (nr_st_open(&f, path, err)) return err->code;
+	const char *text = nr_st_metadata(f, "norma.mae"), *plan = nr_st_metadata(f, "norma.mae.norms");
+	int code = NR_OK;
+	if (nr_mae_guess(o, w->model.of, f, w->arena)) {
+		if (text) code = nr_option_parse(nr_mae_options, o, text, w->arena, err);
+		else code = nr_mae_encoder(&w->model, o, w->arena, err);
+		w->mae = o;
+		w->whole_norms = plan ? nr_arena_strdup(w->arena, plan) : w->norms;
+	}
+	nr_st_close(f);
+	return code;
+}
+
 /* Records the model once, so that the store knows its entries; they get no memory before the file is known to have them. */
-static int name_entries(struct nr_weights *w, const char *path, struct nr_error *err)
+static int name_entries(struct nr_weights *w, const char *path, bool head, struct nr_error *err)
 {
 	struct nr_net *n = nr_net_make(w->store);
 	const int64_t size = nr_model_int(&w->model, "image"), channels = nr_model_int(&w->model, "channels");
 	if (!n) return out_of_memory(path, err);
-	int code = nr_norms_use(n, w->norms, &w->model.of->norms, err);
+	int code = nr_norms_use(n, w->mae ? w->whole_norms : w->norms, &w->model.of->norms, err);
 	if (!code) {
-		nr_model_logits(n, &w->model, nr_input(n, "image", NR_REAL, 4, (int64_t)1, channels, size, size));
+		const struct nr_model *m = w->model.of;
+		struct nr_mae_graph g;
+		nr_t *image = w->mae ? NULL : nr_input(n, "image", NR_REAL, 4, (int64_t)1, channels, size, size);
+		if (w->mae) nr_mae_record(n, &w->model, w->mae, 1, &g);
+		else if (head) nr_model_logits(n, &w->model, image);
+		else m->pool(n, m->encode(n, m->embed(n, image, w->model.conf), w->model.conf), w->model.conf);
 		if (nr_net_error(n)->code) code = (int)(*err = *nr_net_error(n)).code;
 		else code = nr_norms_done(n, err);
 	}
@@ -83,8 +123,10 @@ int nr_weights_import(struct nr_weights **out, const char *path, const char *mod
 	int code = read_meta(w, path, &model, &norms, err);
 	if (!code) code = nr_model_parse(&w->model, model, arena, err);
 	w->norms = norms ? nr_arena_strdup(arena, norms) : "";
+	if (!code && how->decoder) code = read_decoder(w, path, err);
 	if (!code) code = nr_store_make(&w->store, 0, err);
-	if (!code) code = name_entries(w, path, err);
+	/* A pre-trained encoder has no head; whoever takes what does not fit (partial) gets one with first values. */
+	if (!code) code = name_entries(w, path, how->partial || has_head(path, w->model.of, arena, err), err);
 	if (!code) {
 		how->special = nr_model_int(&w->model, "class_token") > 0 && nr_model_int(&w->model, "class_at") <= 0;
 		code = nr_model_import(w->store, w->model.of, path, how, err);
@@ -117,7 +159,7 @@ void nr_weights_close(struct nr_weights *w)
 
 /* ---- running --------------------------------------------------------------------------------------------------------------- */
 
-int nr_runner_open(struct nr_runner *r, const struct nr_weights *w, int64_t batch, struct nr_error *err)
+static int record(struct nr_runner *r, const struct nr_weights *w, int64_t batch, bool head, struct nr_error *err)
 {
 	*r = (struct nr_runner){ .net = nr_net_make(w->store), .batch = batch, .channels = nr_model_int(&w->model, "channels"),
 		.size = nr_model_int(&w->model, "image"), .classes = nr_model_int(&w->model, "classes") };
@@ -128,13 +170,26 @@ int nr_runner_open(struct nr_runner *r, const struct nr_weights *w, int64_t batc
 		r->image = nr_input(r->net, "image", NR_REAL, 4, batch, r->channels, r->size, r->size);
 		r->tokens = nr_tap(r->net, "tokens", m->encode(r->net, m->embed(r->net, r->image, w->model.conf), w->model.conf));
 		r->pooled = nr_tap(r->net, "pooled", m->pool(r->net, r->tokens, w->model.conf));
-		r->logits = nr_linear(r->net, "head", r->pooled, r->classes);
+		if (head) r->logits = nr_linear(r->net, "head", r->pooled, r->classes);
 		code = nr_norms_done(r->net, err);
 	}
-	if (!code) code = nr_plan_make(&r->plan, r->net, r->logits, 0, err);
+	if (!code) code = nr_plan_make(&r->plan, r->net, head ? r->logits : r->pooled, 0, err);
 	if (code) nr_runner_close(r);
 	else r->width = nr_cols(r->pooled);
 	return code;
+}
+
+int nr_runner_open(struct nr_runner *r, const struct nr_weights *w, int64_t batch, struct nr_error *err)
+{
+	*r = (struct nr_runner){ 0 };
+	if (nr_store_find(w->store, "head.weight")) return record(r, w, batch, true, err);
+	nr_fail(err, NR_EVALUE, "cannot run the model", w->model.of->name, "it was pre-trained and has no head");
+	return nr_hint(err, "`norma probe` and `norma knn` measure its features, `norma finetune` gives it a head");
+}
+
+int nr_runner_open_encoder(struct nr_runner *r, const struct nr_weights *w, int64_t batch, struct nr_error *err)
+{
+	return record(r, w, batch, false, err);
 }
 
 void nr_runner_run(struct nr_runner *r, const float *image, enum nr_stats stats)

@@ -36,9 +36,11 @@ run 0 finetune "$tmp/ln/best.safetensors" --data mnist --image 42 --crop resize 
 run 0 train --data mnist --model "$model" --batch 32 --epochs 40 --lr 3e-3 --patience 2 --hold-out 0.2 --out "$tmp/early" --json; says "stopped early"
 
 # every recipe is read and its model recorded: without its data it gets as far as looking for them
-for recipe in recipes/*/*.yaml; do
-	run 1 train "$recipe" --data mnist --data-root "$tmp/none" --out "$tmp/none/run"; complains "mnist"
-done
+while read -r recipe; do
+	if grep -q '^stages:' "$recipe"; then run 0 study "$recipe" --dry-run --out "$tmp/none/study"
+	else run 1 train "$recipe" --data mnist --data-root "$tmp/none" --out "$tmp/none/run"; complains "mnist"
+	fi
+done < <(find recipes -name '*.yaml')
 
 run 2 train; complains "no data set was named"; one_line
 run 2 train --data mnits; complains "did you mean 'mnist'?"; one_line

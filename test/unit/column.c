@@ -173,6 +173,30 @@ static void what_is_taken_off_leaves_nothing(void **state)
 	}
 }
 
+/* Stores past the caches change no bit, whether the rows are whole cache lines or not. */
+static void streamed_passes_give_the_same_bits(void **state)
+{
+	static const int64_t at[][3] = { { 0, 5, 32 }, { 0, 3, 48 }, { 1, 4, 32 }, { 0, 2, 21 }, { 0, 0, 16 } }; /* shift, rows, C */
+	(void)state;
+	for (int s = isa_next(-1); s >= 0; s = isa_next(s)) {
+		for (size_t k = 0; k < sizeof at / sizeof *at; k++) {
+			const int64_t rows = at[k][1], C = at[k][2], n = rows * C;
+			real *x = values(n), *dy = values(n), *v = values(4 * C), *y = values(n), *dx = values(n);
+			real *lines = aligned_alloc(64, 512 * sizeof(real)), *to = lines + at[k][0];
+			nr_column_active->normalize(rows, C, x, C, v, v + C, v + 2 * C, y, C);
+			nr_column_active->normalize_stream(rows, C, x, C, v, v + C, v + 2 * C, to, C);
+			assert_same_bits(to, y, n);
+			nr_column_active->grad_apply(rows, C, x, C, dy, C, v, v + C, v + 2 * C, v + 3 * C, dx, C, 0);
+			nr_column_active->grad_apply_stream(rows, C, x, C, dy, C, v, v + C, v + 2 * C, v + 3 * C, to, C, 0);
+			assert_same_bits(to, dx, n);
+			nr_column_active->grad_apply(rows, C, x, C, dy, C, v, v + C, v + 2 * C, v + 3 * C, dx, C, 1);
+			nr_column_active->grad_apply_stream(rows, C, x, C, dy, C, v, v + C, v + 2 * C, v + 3 * C, to, C, 1);
+			assert_same_bits(to, dx, n);
+			free(x), free(dy), free(v), free(y), free(dx), free(lines);
+		}
+	}
+}
+
 /* ---- the norms ---------------------------------------------------------------------------------------------------- */
 
 struct graph { struct nr_store *store; struct nr_net *net; nr_t *x, *valid, *y; struct nr_plan *plan; };
@@ -288,6 +312,7 @@ int main(void)
 		cmocka_unit_test(merged_chunks_are_the_whole),
 		cmocka_unit_test(passes_agree_with_double_and_stay_inside),
 		cmocka_unit_test(what_is_taken_off_leaves_nothing),
+		cmocka_unit_test(streamed_passes_give_the_same_bits),
 		cmocka_unit_test(batch_norm_ignores_padding_and_runs_on),
 		cmocka_unit_test(one_token_gives_the_bias),
 		cmocka_unit_test(samples_without_a_real_token_stay_finite),

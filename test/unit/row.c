@@ -205,6 +205,36 @@ static void norms_work_in_place(void **state)
 	}
 }
 
+/* Stores past the caches change no bit, whether the rows are whole cache lines or not. */
+static void streamed_norms_give_the_same_bits(void **state)
+{
+	static const int64_t widths[] = { 16, 48, 21 };
+	(void)state;
+	for (int s = isa_next(-1); s >= 0; s = isa_next(s)) {
+		for (int k = 0; k < 9; k++) {
+			const int64_t rows = 5, C = widths[k / 3], n = rows * C;
+			struct norm t = norm_make(rows, C);
+			real *lines = aligned_alloc(64, 512 * sizeof(real)), *sums = blank(2 * C);
+			struct nr_norm_forward f = { .kind = (enum nr_norm_kind)(k % 3), .rows = rows, .C = C, .x = t.x, .ldx = C,
+				.y = t.y, .ldy = C, .gain = t.gain, .bias = k % 3 ? NULL : t.bias, .eps = (real)1e-5,
+				.mean = k % 3 ? NULL : t.mean, .rstd = t.rstd };
+			nr_row_active->norm_forward(&f);
+			f.y = lines, f.stream = 1;
+			nr_row_active->norm_forward(&f);
+			assert_same_bits(lines, t.y, n);
+			struct nr_norm_backward b = { .kind = f.kind, .rows = rows, .C = C, .x = t.x, .ldx = C, .dy = t.dy,
+				.lddy = C, .gain = t.gain, .mean = t.mean, .rstd = t.rstd, .eps = f.eps, .dx = t.dx, .lddx = C,
+				.dgain = sums, .dbias = k % 3 ? NULL : sums + C };
+			nr_row_active->norm_backward(&b);
+			b.dx = lines, b.stream = 1;
+			nr_row_active->norm_backward(&b);
+			assert_same_bits(lines, t.dx, n);
+			norm_free(&t);
+			free(lines), free(sums);
+		}
+	}
+}
+
 static void column_sums_and_folds_agree_with_double(void **state)
 {
 	(void)state;
@@ -283,6 +313,7 @@ int main(void)
 		cmocka_unit_test(layer_keeps_its_digits_when_the_mean_is_large),
 		cmocka_unit_test(a_constant_row_becomes_the_bias),
 		cmocka_unit_test(norms_work_in_place),
+		cmocka_unit_test(streamed_norms_give_the_same_bits),
 		cmocka_unit_test(column_sums_and_folds_agree_with_double),
 		cmocka_unit_test(any_number_of_threads_gives_the_same_bits),
 	};

@@ -3,9 +3,11 @@
  * Kernels that only read take four rows at a time, so that a vector of sums is loaded and stored once for them; kernels
  * that write go row by row, as four streams of stores cost more than the statistics they would save to load. The
  * processor foresees neither well, so each asks for what it will read and write: that halves the time of the former and
- * saves a third of the latter's where memory is the limit. */
+ * saves a third of the latter's where memory is the limit. Stores past the caches need no line read first, so nothing is asked
+ * for there. */
 #include "math/column.h"
 
+#include "math/fast/stream.h"
 #include "math/fast/vec.h"
 
 /* n values, VL of them when n is the constant VL: one source for the body and the tail of a loop. */
@@ -120,32 +122,49 @@ static void sum_sq(int64_t rows, int64_t C, const float *x, int64_t ldx, float *
 
 /* ---- the normalization ------------------------------------------------------------------------------------------ */
 
-INL void norm_step(int64_t n, const float *x, const float *mean, const float *scale, const float *bias, float *y,
+INL void norm_step(int stream, int64_t n, const float *x, const float *mean, const float *scale, const float *bias, float *y,
 	int64_t i)
 {
 	vf v = get(x + i, n);
 	if (mean) v -= get(mean + i, n);
 	v = bias ? v * get(scale + i, n) + get(bias + i, n) : v * get(scale + i, n);
-	set(y + i, v, n);
+	st_by(stream, y + i, v, n);
 }
 
-INL void norm_rows(int64_t rows, int64_t C, const float *x, int64_t ldx, const float *mean, const float *scale,
+INL void norm_rows(int stream, int64_t rows, int64_t C, const float *x, int64_t ldx, const float *mean, const float *scale,
 	const float *bias, float *y, int64_t ldy)
 {
-#define STEP(R, n, i) norm_step(n, x, mean, scale, bias, y, i)
-#define BEFORE(i) ahead(x + (i), 4 * VL), ahead(y + (i), 4 * VL)
+#define STEP(R, n, i) norm_step(stream, n, x, mean, scale, bias, y, i)
+#define BEFORE(i) ahead(x + (i), 4 * VL), ahead(y + (i), stream ? 0 : 4 * VL)
 	for (int64_t r = 0; r < rows; r++, x += ldx, y += ldy) COLUMNS(1, BEFORE, STEP);
 #undef STEP
 #undef BEFORE
 }
 
+INL void norm_as(int stream, int64_t rows, int64_t C, const float *x, int64_t ldx, const float *mean, const float *scale,
+	const float *bias, float *y, int64_t ldy)
+{
+	if (mean && bias) norm_rows(stream, rows, C, x, ldx, mean, scale, bias, y, ldy);
+	else if (mean) norm_rows(stream, rows, C, x, ldx, mean, scale, 0, y, ldy);
+	else if (bias) norm_rows(stream, rows, C, x, ldx, 0, scale, bias, y, ldy);
+	else norm_rows(stream, rows, C, x, ldx, 0, scale, 0, y, ldy);
+}
+
 static void normalize(int64_t rows, int64_t C, const float *x, int64_t ldx, const float *mean, const float *scale,
 	const float *bias, float *y, int64_t ldy)
 {
-	if (mean && bias) norm_rows(rows, C, x, ldx, mean, scale, bias, y, ldy);
-	else if (mean) norm_rows(rows, C, x, ldx, mean, scale, 0, y, ldy);
-	else if (bias) norm_rows(rows, C, x, ldx, 0, scale, bias, y, ldy);
-	else norm_rows(rows, C, x, ldx, 0, scale, 0, y, ldy);
+	norm_as(0, rows, C, x, ldx, mean, scale, bias, y, ldy);
+}
+
+static void normalize_stream(int64_t rows, int64_t C, const float *x, int64_t ldx, const float *mean, const float *scale,
+	const float *bias, float *y, int64_t ldy)
+{
+	if (!stream_fits(C, y, ldy)) {
+		normalize(rows, C, x, ldx, mean, scale, bias, y, ldy);
+		return;
+	}
+	norm_as(1, rows, C, x, ldx, mean, scale, bias, y, ldy);
+	stream_end();
 }
 
 /* ---- its gradient ----------------------------------------------------------------------------------------------- */
@@ -183,21 +202,21 @@ static void grad_sums(int64_t rows, int64_t C, const float *x, int64_t ldx, cons
 	else sums_rows(rows, C, x, ldx, dy, lddy, 0, sum, dot);
 }
 
-INL void apply_step(int64_t n, int add, const float *x, const float *dy, const float *mean, const float *a,
+INL void apply_step(int stream, int64_t n, int add, const float *x, const float *dy, const float *mean, const float *a,
 	const float *b, const float *c, float *dx, int64_t i)
 {
 	vf g = get(dy + i, n) * get(a + i, n), v = get(x + i, n);
 	__asm__("" : "+v"(g)); /* keeps the compiler from contracting the product and the sum */
 	if (mean) v -= get(mean + i, n);
 	v = v * get(b + i, n) + (g + get(c + i, n));
-	set(dx + i, add ? get(dx + i, n) + v : v, n);
+	st_by(stream, dx + i, add ? get(dx + i, n) + v : v, n);
 }
 
-INL void apply_rows(int64_t rows, int64_t C, int add, const float *x, int64_t ldx, const float *dy, int64_t lddy,
+INL void apply_rows(int stream, int64_t rows, int64_t C, int add, const float *x, int64_t ldx, const float *dy, int64_t lddy,
 	const float *mean, const float *a, const float *b, const float *c, float *dx, int64_t lddx)
 {
-#define STEP(R, n, i) apply_step(n, add, x, dy, mean, a, b, c, dx, i)
-#define BEFORE(i) ahead(x + (i), 4 * VL), ahead(dy + (i), 4 * VL), ahead(dx + (i), 4 * VL)
+#define STEP(R, n, i) apply_step(stream, n, add, x, dy, mean, a, b, c, dx, i)
+#define BEFORE(i) ahead(x + (i), 4 * VL), ahead(dy + (i), 4 * VL), ahead(dx + (i), stream ? 0 : 4 * VL)
 	for (int64_t r = 0; r < rows; r++, x += ldx, dy += lddy, dx += lddx) COLUMNS(1, BEFORE, STEP);
 #undef STEP
 #undef BEFORE
@@ -206,12 +225,25 @@ INL void apply_rows(int64_t rows, int64_t C, int add, const float *x, int64_t ld
 static void grad_apply(int64_t rows, int64_t C, const float *x, int64_t ldx, const float *dy, int64_t lddy,
 	const float *mean, const float *a, const float *b, const float *c, float *dx, int64_t lddx, int add)
 {
-	if (mean && add) apply_rows(rows, C, 1, x, ldx, dy, lddy, mean, a, b, c, dx, lddx);
-	else if (mean) apply_rows(rows, C, 0, x, ldx, dy, lddy, mean, a, b, c, dx, lddx);
-	else if (add) apply_rows(rows, C, 1, x, ldx, dy, lddy, 0, a, b, c, dx, lddx);
-	else apply_rows(rows, C, 0, x, ldx, dy, lddy, 0, a, b, c, dx, lddx);
+	if (mean && add) apply_rows(0, rows, C, 1, x, ldx, dy, lddy, mean, a, b, c, dx, lddx);
+	else if (mean) apply_rows(0, rows, C, 0, x, ldx, dy, lddy, mean, a, b, c, dx, lddx);
+	else if (add) apply_rows(0, rows, C, 1, x, ldx, dy, lddy, 0, a, b, c, dx, lddx);
+	else apply_rows(0, rows, C, 0, x, ldx, dy, lddy, 0, a, b, c, dx, lddx);
+}
+
+/* Not where dx was read before: it is in the cache already. Nor without a mean, which no norm of such size asks for. */
+static void grad_apply_stream(int64_t rows, int64_t C, const float *x, int64_t ldx, const float *dy, int64_t lddy,
+	const float *mean, const float *a, const float *b, const float *c, float *dx, int64_t lddx, int add)
+{
+	if (add || !mean || dx == dy || !stream_fits(C, dx, lddx)) {
+		grad_apply(rows, C, x, ldx, dy, lddy, mean, a, b, c, dx, lddx, add);
+		return;
+	}
+	apply_rows(1, rows, C, 0, x, ldx, dy, lddy, mean, a, b, c, dx, lddx);
+	stream_end();
 }
 
 const struct nr_column_kernels NR_FAST(column) = {
-	.moments = moments, .sum_sq = sum_sq, .normalize = normalize, .grad_sums = grad_sums, .grad_apply = grad_apply,
+	.moments = moments, .sum_sq = sum_sq, .normalize = normalize, .normalize_stream = normalize_stream, .grad_sums = grad_sums,
+	.grad_apply = grad_apply, .grad_apply_stream = grad_apply_stream,
 };

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "math/bf16.h"
+#include "math/fast/stream.h"
 #include "math/fast/vec.h"
 
 /* n values, VL of them when n is the constant VL: one source for the body and the tail of a loop. */

@@ -6,7 +6,10 @@
  *
  * Layer's sums of x and x^2 are taken in one pass as they are. Where the square of the mean exceeds the variance (or nothing
  * of it is a number) the row is done again about a pivot p, its mean, and written as (x - p) - d with d what p misses: at most
- * one bit cancels, and mean >> std keeps its digits. */
+ * one bit cancels, and mean >> std keeps its digits.
+ *
+ * stream: what is written goes past the caches (math/stream.h); only where a norm stands alone, as the sum of a residual is
+ * read again at once. */
 
 struct moments { float pivot, d, rstd; };        /* mean = pivot + d */
 struct sums { vf s[4], q[4]; };                  /* of x - pivot and of its square, in four chains */
@@ -47,24 +50,25 @@ INL struct sums sums_of(int center, int pivot, const struct nr_norm_forward *f, 
 INL float total(const vf *v) { return hsum((v[0] + v[1]) + (v[2] + v[3])); }
 
 /* n values of y = (x - p) k + o, then the gain and the bias. */
-INL void apply_step(int center, int pivot, const struct nr_norm_forward *f, int64_t r, vf p, vf k, vf o, int64_t i, int64_t n)
+INL void apply_step(int stream, int center, int pivot, const struct nr_norm_forward *f, int64_t r, vf p, vf k, vf o, int64_t i,
+	int64_t n)
 {
 	vf v = get(row_again(f, r) + i, n);
 	if (pivot) v -= p;
 	v = center ? v * k + o : v * k;
 	if (f->bias) v = v * get(f->gain + i, n) + get(f->bias + i, n);
 	else if (f->gain) v *= get(f->gain + i, n);
-	set(f->y + r * f->ldy + i, v, n);
+	st_by(stream, f->y + r * f->ldy + i, v, n);
 }
 
-INL void write_row(int center, int pivot, const struct nr_norm_forward *f, int64_t r, struct moments m)
+INL void write_row(int stream, int center, int pivot, const struct nr_norm_forward *f, int64_t r, struct moments m)
 {
 	const vf p = bc(m.pivot), k = bc(m.rstd), o = bc(-m.d * m.rstd);
 	int64_t i = 0;
 	for (; i + 4 * VL <= f->C; i += 4 * VL)
-		for (int j = 0; j < 4; j++) apply_step(center, pivot, f, r, p, k, o, i + j * VL, VL);
-	for (; i + VL <= f->C; i += VL) apply_step(center, pivot, f, r, p, k, o, i, VL);
-	if (i < f->C) apply_step(center, pivot, f, r, p, k, o, i, f->C - i);
+		for (int j = 0; j < 4; j++) apply_step(stream, center, pivot, f, r, p, k, o, i + j * VL, VL);
+	for (; i + VL <= f->C; i += VL) apply_step(stream, center, pivot, f, r, p, k, o, i, VL);
+	if (i < f->C) apply_step(stream, center, pivot, f, r, p, k, o, i, f->C - i);
 }
 
 static __attribute__((noinline)) struct moments moments_about(int64_t C, const float *x, float pivot, float eps)
@@ -95,7 +99,7 @@ INL struct moments moments_of(enum nr_norm_kind kind, const struct nr_norm_forwa
 		else if (!(pointer)) __builtin_unreachable();                                                          \
 	} while (0)
 
-INL void forward_all(enum nr_norm_kind kind, int adds, int gain, int bias, const struct nr_norm_forward *all)
+INL void forward_all(enum nr_norm_kind kind, int stream, int adds, int gain, int bias, const struct nr_norm_forward *all)
 {
 	struct nr_norm_forward copy = *all, *f = &copy; /* which no store through a pointer can change */
 	struct moments m = { 0 }, next = { 0 };
@@ -107,16 +111,26 @@ INL void forward_all(enum nr_norm_kind kind, int adds, int gain, int bias, const
 		if (r + 1 < f->rows) next = moments_of(kind, f, r + 1);
 		if (f->mean) f->mean[r] = m.pivot + m.d;
 		if (f->rstd) f->rstd[r] = m.rstd;
-		if (kind == NR_NORM_LAYER && m.pivot != 0) write_row(1, 1, f, r, m);
-		else write_row(kind == NR_NORM_LAYER, 0, f, r, m);
+		if (kind == NR_NORM_LAYER && m.pivot != 0) write_row(stream, 1, 1, f, r, m);
+		else write_row(stream, kind == NR_NORM_LAYER, 0, f, r, m);
 	}
+}
+
+INL void forward_by(enum nr_norm_kind kind, int stream, int adds, const struct nr_norm_forward *f)
+{
+	if (f->gain && f->bias && kind == NR_NORM_LAYER) forward_all(kind, stream, adds, 1, 1, f);
+	else if (f->gain) forward_all(kind, stream, adds, 1, 0, f);
+	else forward_all(kind, stream, adds, 0, 0, f);
 }
 
 INL void forward_as(enum nr_norm_kind kind, int adds, const struct nr_norm_forward *f)
 {
-	if (f->gain && f->bias && kind == NR_NORM_LAYER) forward_all(kind, adds, 1, 1, f);
-	else if (f->gain) forward_all(kind, adds, 1, 0, f);
-	else forward_all(kind, adds, 0, 0, f);
+	if (adds || !f->stream || !stream_fits(f->C, f->y, f->ldy)) {
+		forward_by(kind, 0, adds, f);
+		return;
+	}
+	forward_by(kind, 1, 0, f);
+	stream_end();
 }
 
 static void norm_forward(const struct nr_norm_forward *f)
@@ -168,8 +182,8 @@ INL struct means row_means(enum nr_norm_kind kind, const struct nr_norm_backward
 
 /* n values of dx = k (g - a - h b) = (g - a) k - (x - m) k k b. g is rounded before a is taken off, as it was in the sum
  * that gave a: where all g are equal (one channel) nothing must be left, and k may be large. */
-INL void dx_step(int center, int add_to, const struct nr_norm_backward *f, int64_t r, vf m, vf k, vf a, vf kkb, int64_t i,
-	int64_t n)
+INL void dx_step(int stream, int center, int add_to, const struct nr_norm_backward *f, int64_t r, vf m, vf k, vf a, vf kkb,
+	int64_t i, int64_t n)
 {
 	const vf v = get(f->x + r * f->ldx + i, n), t = get(f->dy + r * f->lddy + i, n);
 	float *dx = f->dx + r * f->lddx + i;
@@ -177,23 +191,23 @@ INL void dx_step(int center, int add_to, const struct nr_norm_backward *f, int64
 	if (center) __asm__("" : "+v"(g)); /* keeps the compiler from contracting the product and the difference */
 	vf d = center ? (g - a) * k - (v - m) * kkb : g * k - v * kkb;
 	if (add_to) d += get(dx, n);
-	set(dx, d, n);
+	st_by(stream, dx, d, n);
 }
 
-INL void dx_row(int center, int add_to, const struct nr_norm_backward *f, int64_t r, struct means t)
+INL void dx_row(int stream, int center, int add_to, const struct nr_norm_backward *f, int64_t r, struct means t)
 {
 	const int64_t C = f->C;
 	const float rstd = f->rstd[r];
 	const vf m = bc(center ? f->mean[r] : 0), k = bc(rstd), a = bc(t.a), kkb = bc(rstd * rstd * t.b);
 	int64_t i = 0;
 	for (; i + 4 * VL <= C; i += 4 * VL)
-		for (int j = 0; j < 4; j++) dx_step(center, add_to, f, r, m, k, a, kkb, i + j * VL, VL);
-	for (; i + VL <= C; i += VL) dx_step(center, add_to, f, r, m, k, a, kkb, i, VL);
-	if (i < C) dx_step(center, add_to, f, r, m, k, a, kkb, i, C - i);
+		for (int j = 0; j < 4; j++) dx_step(stream, center, add_to, f, r, m, k, a, kkb, i + j * VL, VL);
+	for (; i + VL <= C; i += VL) dx_step(stream, center, add_to, f, r, m, k, a, kkb, i, VL);
+	if (i < C) dx_step(stream, center, add_to, f, r, m, k, a, kkb, i, C - i);
 }
 
 /* whole: gain and the gradients are all there. */
-INL void backward_all(enum nr_norm_kind kind, int whole, int add_to, const struct nr_norm_backward *all)
+INL void backward_all(enum nr_norm_kind kind, int stream, int whole, int add_to, const struct nr_norm_backward *all)
 {
 	struct nr_norm_backward copy = *all, *f = &copy;
 	const int center = kind == NR_NORM_LAYER;
@@ -202,16 +216,24 @@ INL void backward_all(enum nr_norm_kind kind, int whole, int add_to, const struc
 		KNOWN(copy.dgain, 1);
 		KNOWN(copy.dbias, center);
 	}
-	for (int64_t r = 0; r < f->rows; r++) dx_row(center, add_to, f, r, row_means(kind, f, r));
+	for (int64_t r = 0; r < f->rows; r++) dx_row(stream, center, add_to, f, r, row_means(kind, f, r));
 }
 
 INL void backward_as(enum nr_norm_kind kind, const struct nr_norm_backward *f)
 {
 	const int whole = f->gain && f->dgain && (f->dbias || kind != NR_NORM_LAYER);
-	if (whole && f->add) backward_all(kind, 1, 1, f);
-	else if (whole) backward_all(kind, 1, 0, f);
-	else if (f->add) backward_all(kind, 0, 1, f);
-	else backward_all(kind, 0, 0, f);
+	if (whole && !f->add && f->stream && f->dx != f->dy && stream_fits(f->C, f->dx, f->lddx)) {
+		backward_all(kind, 1, 1, 0, f);
+		stream_end();
+	} else if (whole && f->add) {
+		backward_all(kind, 0, 1, 1, f);
+	} else if (whole) {
+		backward_all(kind, 0, 1, 0, f);
+	} else if (f->add) {
+		backward_all(kind, 0, 0, 1, f);
+	} else {
+		backward_all(kind, 0, 0, 0, f);
+	}
 }
 
 static void norm_backward(const struct nr_norm_backward *f)

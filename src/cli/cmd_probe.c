@@ -1,0 +1,402 @@
+/* norma probe CKPT: linear probing of frozen features, with what the features look like (uniformity, rank, singular values). */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "analysis/probe.h"
+#include "analysis/probe_features.h"
+#include "analysis/uniformity.h"
+#include "base/clock.h"
+#include "base/save.h"
+#include "base/table.h"
+#include "data/checksum.h"
+#include "model_flags.h"
+
+enum { AUTO, CLS, MEAN, BOTH, SPECTRUM_ROWS = 10000 };
+
+struct probe {
+	struct cli_model m;
+	int32_t features, solver;
+	char *weight_decay, *base_lr, *cache, *out;
+	double hold_out, tolerance, epochs, warmup;
+	int64_t iterations, head_batch, seed, train_limit;
+	bool keep;
+};
+
+static const char *const feature_choices[] = { "auto", "cls", "mean", "both", NULL };
+static const char *const solvers[] = { "exact", "lars", NULL };
+static const struct nr_option options[] = {
+	CLI_MODEL_OPTIONS(struct probe, m),
+	NR_OPT_ENUM(struct probe, features, "auto", feature_choices,
+		"what the probe reads: the class token, the mean of the patch tokens, or both; auto: both if there is a class token"),
+	NR_OPT_ENUM(struct probe, solver, "exact", solvers,
+		"exact: logistic regression (L-BFGS) on standardised features; lars: MAE's batch norm, linear layer and LARS"),
+	CLI_TEXT(struct probe, weight_decay, "auto", "LIST",
+		"weight decays to try, such as 1e-5,1e-3; auto: 1e-6 to 1 by tens for exact, 0 for lars"),
+	NR_OPT_FLOAT(struct probe, hold_out, 0.1, 0.001, 0.9, "share of each training class that chooses among several settings"),
+	NR_OPT_FLOAT(struct probe, tolerance, 1e-5, 0, 1, "exact: done when no component of the gradient of the mean loss is larger"),
+	NR_OPT_INT(struct probe, iterations, 1000, 1, 1000000, "exact: steps at most for each weight decay"),
+	CLI_TEXT(struct probe, base_lr, "0.1", "LIST", "lars: learning rates to try, for a batch of 256"),
+	NR_OPT_FLOAT(struct probe, epochs, 90, 0.001, 1e6, "lars: passes over the training features"),
+	NR_OPT_FLOAT(struct probe, warmup, 10, 0, 1e6, "lars: epochs of linear warm-up before the cosine"),
+	NR_OPT_INT(struct probe, head_batch, 512, 2, 1000000, "lars: features of one step"),
+	NR_OPT_INT(struct probe, seed, 0, 0, 1e15, "of what is held out, and of lars"),
+	NR_OPT_INT(struct probe, train_limit, 0, 0, 1e15, "only the first so many training samples; 0: all"),
+	CLI_TEXT(struct probe, cache, "", "DIR", "where features are kept; default: beside the checkpoint"),
+	NR_OPT_BOOL(struct probe, keep, "1", "keep the features, and use those that were kept"),
+	CLI_TEXT(struct probe, out, "", "DIR",
+		"writes probe.json and spectrum.csv; default: the checkpoint's folder if it is that of a run"),
+	NR_OPT_END
+};
+
+struct seen {                               /* of one kind of features */
+	bool there;
+	struct nr_probe_result probe;
+	double low, high, uniformity, rank; /* low, high: 95 % interval of top-1 */
+	double *singular;                   /* (singulars), falling */
+	int64_t singulars;
+};
+struct job {
+	struct cli *c;
+	const struct probe *v;
+	struct cli_opened *o;
+	const char *path, *data, *dir, *out;  /* data: its text; dir: of the checkpoint; out: NULL: none */
+	unsigned want;
+	struct nr_probe conf;
+	struct nr_feature_cache cache;
+	struct nr_token_features train, test;
+	struct nr_feature_origin train_from, test_from;
+	struct seen kind[NR_FEATURE_KINDS];
+	double seconds;                     /* of the probes alone */
+};
+
+/* ---- settings ------------------------------------------------------------------------------------------------------------- */
+
+static int read_list(struct cli *c, const char *flag, const char *text, double *out, int64_t *count)
+{
+	*count = 0;
+	for (const char *s = text; *s;) {
+		char word[64];
+		const size_t n = strcspn(s, ", ");
+		snprintf(word, sizeof word, "%.*s", (int)(n < sizeof word ? n : sizeof word - 1), s);
+		if (n && *count == NR_PROBE_MAX) return cli_usage(c, "--%s: more than %d values", flag, NR_PROBE_MAX);
+		if (n && (!nr_parse_double(word, &out[*count]) || !(out[*count] >= 0 && out[*count] < 1e30)))
+			return cli_usage(c, "--%s: '%s' is no number from 0 on", flag, word);
+		*count += n > 0;
+		s += n + (s[n] != 0);
+	}
+	return *count ? NR_OK : cli_usage(c, "--%s: no value", flag);
+}
+
+static int show_steps(void *context, int64_t done, int64_t of)
+{
+	struct nr_progress *bar = context;
+	bar->total = of;
+	nr_progress_update(bar, done, NULL);
+	return 0;
+}
+
+static int settle(struct job *j)
+{
+	const struct probe *v = j->v;
+	const bool lars = v->solver == NR_PROBE_LARS;
+	const char *decays = strcmp(v->weight_decay, "auto") ? v->weight_decay : lars ? "0" : "1e-6,1e-5,1e-4,1e-3,1e-2,1e-1,1";
+	j->conf = (struct nr_probe){ .solver = (enum nr_probe_solver)v->solver, .classes = j->o->source->classes, .hold_out = v->hold_out,
+		.seed = (uint64_t)v->seed, .tolerance = v->tolerance, .iterations = v->iterations, .epochs = v->epochs, .warmup = v->warmup,
+		.batch = v->head_batch, .watch = show_steps, .context = &j->o->bar };
+	if (read_list(j->c, "weight-decay", decays, j->conf.weight_decay, &j->conf.weight_decays) ||
+		read_list(j->c, "base-lr", v->base_lr, j->conf.base_lr, &j->conf.base_lrs))
+		return j->c->err->code;
+	if (lars && j->conf.weight_decays * j->conf.base_lrs > NR_PROBE_MAX)
+		return cli_usage(j->c, "%lld weight decays times %lld learning rates: %d heads are the most",
+			(long long)j->conf.weight_decays, (long long)j->conf.base_lrs, NR_PROBE_MAX);
+	const bool cls = nr_has_class_token(j->o->w);
+	if (v->features == CLS || v->features == BOTH || (v->features == AUTO && cls)) j->want |= 1u << NR_FEATURE_CLS;
+	if (v->features != CLS) j->want |= 1u << NR_FEATURE_MEAN;
+	if (j->want & 1u << NR_FEATURE_CLS && !cls) {
+		cli_usage(j->c, "--features %s: the model has no class token", feature_choices[v->features]);
+		return nr_hint(j->c->err, "the mean of the patch tokens is there: --features mean");
+	}
+	return NR_OK;
+}
+
+/* Before the encoder is run over all of it. */
+static int check_data(struct job *j)
+{
+	const struct nr_source *s = j->o->source;
+	const enum nr_split splits[2] = { NR_TRAIN, j->o->e.split };
+	if (s->classes < 2) return nr_fail(j->c->err, NR_EVALUE, "cannot probe", j->data, "the data have no classes");
+	for (int k = 0; k < 2; k++) {
+		if (!s->count[splits[k]])
+			return nr_fail(j->c->err, NR_EVALUE, "cannot probe", j->data, "it has no split '%s'", nr_split_name(splits[k]));
+		for (int64_t i = 0; i < s->count[splits[k]]; i++) {
+			const int32_t label = nr_source_label(s, splits[k], i);
+			if (label >= 0 && label < s->classes) continue;
+			return nr_fail(j->c->err, NR_EVALUE, "cannot probe", j->data, "sample %lld of '%s' has %s", (long long)i,
+				nr_split_name(splits[k]), label < 0 ? "no label" : "a label beyond the classes");
+		}
+	}
+	if (splits[1] == NR_TRAIN) return cli_usage(j->c, "--split train is what the probe is fitted to");
+	return NR_OK;
+}
+
+static void find_folders(struct job *j)
+{
+	struct nr_arena *a = j->c->arena;
+	const char *slash = strrchr(j->path, '/');
+	j->dir = slash ? nr_arena_printf(a, "%.*s", slash == j->path ? 1 : (int)(slash - j->path), j->path) : ".";
+	const char *events = nr_arena_printf(a, "%s/events.jsonl", j->dir), *config = nr_arena_printf(a, "%s/config.yaml", j->dir);
+	const bool of_run = events && config && !access(events, R_OK) && !access(config, R_OK);
+	j->out = *j->v->out ? j->v->out : of_run ? j->dir : NULL;
+	j->cache.dir = !j->v->keep ? NULL : *j->v->cache ? j->v->cache : j->dir;
+	j->cache.resample = j->v->m.resample;
+}
+
+/* ---- measuring ------------------------------------------------------------------------------------------------------------ */
+
+static int take_split(struct job *j, enum nr_split split, int64_t limit, const char *label, struct nr_token_features *f,
+	struct nr_feature_origin *from)
+{
+	struct nr_evaluation e = cli_model_split(j->o, split, label);
+	e.count = limit && limit < j->o->source->count[split] ? limit : 0;
+	const int code = nr_probe_features(f, from, &j->cache, j->o->w, &e, j->data, j->v->m.batch, j->want, j->c->err);
+	nr_progress_release(&j->o->bar);
+	if (code || !j->cache.dir) return code;
+	if (from->cached) fprintf(stderr, "norma: features of %s taken from '%s'\n", nr_split_name(split), from->path);
+	else if (!*from->path)
+		fprintf(stderr, "norma: warning: cannot keep the features in '%s'; --cache names another folder\n", j->cache.dir);
+	return NR_OK;
+}
+
+/* Uniformity and centred singular values of the first test rows, as they come from the encoder. */
+static int look_at(struct job *j, const float *x, struct seen *s)
+{
+	const int64_t C = j->test.width, n = j->test.count < SPECTRUM_ROWS ? j->test.count : SPECTRUM_ROWS;
+	struct nr_pairs pairs = { 0 };
+	real *rows = malloc((size_t)(n * C) * sizeof *rows);
+	s->singulars = n < C ? n : C;
+	s->singular = nr_arena_alloc(j->c->arena, (size_t)s->singulars * sizeof *s->singular);
+	int code = rows && s->singular ? NR_OK : nr_fail(j->c->err, NR_EMEMORY, "cannot measure", j->path, "out of memory");
+	for (int64_t i = 0; !code && i < n * C; i++) rows[i] = (real)x[i];
+	if (!code && n > 1) code = nr_uniformity(n, C, rows, 2, &pairs, j->c->err);
+	if (!code) code = nr_spectrum(n, C, rows, 1, s->singular, j->c->err);
+	s->uniformity = pairs.uniformity;
+	s->rank = code ? 0 : nr_effective_rank(s->singulars, s->singular);
+	free(rows);
+	return code;
+}
+
+static int probe_kind(struct job *j, int kind)
+{
+	static const char *const labels[] = { "probe cls", "probe mean" };
+	struct seen *s = &j->kind[kind];
+	const struct nr_probe_data train = { j->train.count, j->train.width, j->train.x[kind], j->train.label };
+	const struct nr_probe_data test = { j->test.count, j->test.width, j->test.x[kind], j->test.label };
+	const double start = nr_clock();
+	nr_progress_init(&j->o->bar, stderr, labels[kind], 1, 0);
+	int code = nr_probe_run(&j->conf, &train, &test, &s->probe, j->c->err);
+	nr_progress_release(&j->o->bar);
+	j->seconds += nr_clock() - start;
+	if (!code) code = look_at(j, test.x, s);
+	if (!code) nr_wilson(s->probe.best.top1, test.count, 1.96, &s->low, &s->high);
+	s->there = !code;
+	return code;
+}
+
+/* ---- what is told --------------------------------------------------------------------------------------------------------- */
+
+static json_t *try_json(const struct nr_probe_try *t, bool lars)
+{
+	json_t *j = json_pack("{s:f, s:f, s:f, s:f, s:I}", "weight_decay", t->weight_decay, "top1", t->top1, "top5", t->top5, "loss",
+		t->loss, lars ? "steps" : "iterations", (json_int_t)t->iterations);
+	if (t->held_top1 >= 0) json_object_set_new(j, "held_top1", json_real(t->held_top1));
+	if (lars) json_object_set_new(j, "base_lr", json_real(t->base_lr));
+	else json_object_set_new(j, "gradient", json_real(t->gradient)), json_object_set_new(j, "converged", json_boolean(t->converged));
+	return j;
+}
+
+static json_t *kind_json(const struct seen *s, bool lars)
+{
+	json_t *j = try_json(&s->probe.best, lars), *all = json_array(), *interval = json_pack("[f, f]", s->low, s->high);
+	for (int64_t i = 0; i < s->probe.tries; i++) json_array_append_new(all, try_json(&s->probe.each[i], lars));
+	json_object_set_new(j, "top1_interval", interval);
+	json_object_set_new(j, "uniformity", json_real(s->uniformity));
+	json_object_set_new(j, "effective_rank", json_real(s->rank));
+	json_object_set_new(j, "tried", all);
+	return j;
+}
+
+static json_t *settings_json(const struct probe *v)
+{
+	json_t *j = json_object();
+	for (const struct nr_option *o = options; o->name; o++) {
+		char text[512];
+		json_object_set_new(j, o->name, json_string(nr_option_text(o, v, text, sizeof text)));
+	}
+	return j;
+}
+
+static json_t *report(const struct job *j)
+{
+	struct nr_str command = { 0 };
+	for (char **a = j->c->argv; *a; a++) nr_str_printf(&command, "%s%s", a == j->c->argv ? "" : " ", *a);
+	json_t *kinds = json_object();
+	int64_t held = 0;
+	for (int k = 0; k < NR_FEATURE_KINDS; k++) {
+		if (!j->kind[k].there) continue;
+		held = j->kind[k].probe.held;
+		json_object_set_new(kinds, nr_feature_names[k], kind_json(&j->kind[k], j->v->solver == NR_PROBE_LARS));
+	}
+	json_t *all = json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:I, s:I, s:I, s:I, s:f, s:b, s:o, s:o}",
+		"command", nr_str_text(&command), "file", j->path, "sha256", j->cache.checkpoint,
+		"model", j->o->w->model.text, "norms", j->o->w->norms, "data", j->data, "split", nr_split_name(j->o->e.split),
+		"solver", solvers[j->v->solver], "train", (json_int_t)j->train.count, "held_out", (json_int_t)held,
+		"samples", (json_int_t)j->test.count, "width", (json_int_t)j->test.width, "seconds", j->seconds,
+		"cached", j->train_from.cached && j->test_from.cached, "features", kinds, "settings", settings_json(j->v));
+	nr_str_release(&command);
+	return all;
+}
+
+static int write_files(const struct job *j, json_t *all)
+{
+	struct nr_str csv = { 0 };
+	nr_str_add(&csv, "index");
+	for (int k = 0; k < NR_FEATURE_KINDS; k++)
+		if (j->kind[k].there) nr_str_printf(&csv, ",%s", nr_feature_names[k]);
+	const int64_t n = j->kind[j->kind[NR_FEATURE_CLS].there ? NR_FEATURE_CLS : NR_FEATURE_MEAN].singulars;
+	for (int64_t i = 0; i < n; i++) {
+		nr_str_printf(&csv, "\n%lld", (long long)i + 1);
+		for (int k = 0; k < NR_FEATURE_KINDS; k++)
+			if (j->kind[k].there) nr_str_printf(&csv, ",%.9g", j->kind[k].singular[i]);
+	}
+	nr_str_add(&csv, "\n");
+	char *text = json_dumps(all, JSON_INDENT(2) | JSON_REAL_PRECISION(9));
+	const char *json = nr_arena_printf(j->c->arena, "%s/probe.json", j->out);
+	const char *table = nr_arena_printf(j->c->arena, "%s/spectrum.csv", j->out);
+	int code = text && json && table && !csv.failed ? nr_folder_make(j->out, j->c->err)
+							: nr_fail(j->c->err, NR_EMEMORY, "cannot write", j->out, "out of memory");
+	if (!code) code = nr_save_file(json, text, strlen(text), j->c->err);
+	if (!code) code = nr_save_file(table, nr_str_text(&csv), csv.len, j->c->err);
+	free(text);
+	nr_str_release(&csv);
+	return code;
+}
+
+static void print_table(struct nr_table *t)
+{
+	struct nr_str text = { 0 };
+	nr_table_text(t, &text);
+	fputs(nr_str_text(&text), stdout);
+	nr_str_release(&text);
+	nr_table_free(t);
+}
+
+/* Every setting that was tried, if there were several. */
+static void print_tries(const struct job *j)
+{
+	const bool lars = j->v->solver == NR_PROBE_LARS;
+	struct nr_table *t = nr_table_make();
+	nr_table_column(t, "features", NR_LEFT);
+	if (lars) nr_table_column(t, "base lr", NR_RIGHT);
+	nr_table_column(t, "weight decay", NR_RIGHT);
+	nr_table_column(t, "held-out top-1", NR_RIGHT);
+	nr_table_column(t, "test top-1", NR_RIGHT);
+	nr_table_column(t, "loss", NR_RIGHT);
+	nr_table_column(t, "steps", NR_RIGHT);
+	if (!lars) nr_table_column(t, "gradient", NR_RIGHT);
+	for (int k = 0; k < NR_FEATURE_KINDS; k++)
+		for (int64_t i = 0; j->kind[k].there && i < j->kind[k].probe.tries; i++) {
+			const struct nr_probe_try *e = &j->kind[k].probe.each[i];
+			nr_table_cell(t, "%s%s", nr_feature_names[k], i == j->kind[k].probe.chosen ? " *" : "");
+			if (lars) nr_table_cell(t, "%g", e->base_lr);
+			nr_table_cell(t, "%g", e->weight_decay);
+			nr_table_cell(t, "%.2f %%", 100 * e->held_top1);
+			nr_table_cell(t, "%.2f %%", 100 * e->top1);
+			nr_table_cell(t, "%.4f", e->loss);
+			nr_table_cell(t, "%lld", (long long)e->iterations);
+			if (!lars) nr_table_cell(t, "%.1e%s", e->gradient, e->converged ? "" : " (not converged)");
+		}
+	print_table(t);
+}
+
+static void print(const struct job *j)
+{
+	const bool lars = j->v->solver == NR_PROBE_LARS;
+	static const char *const titles[] = { "features", "top-1", "95 %", "top-5", "weight decay", "uniformity", "effective rank", NULL };
+	struct nr_table *t = nr_table_make();
+	int64_t held = 0;
+	for (int i = 0; titles[i]; i++) nr_table_column(t, titles[i], i ? NR_RIGHT : NR_LEFT);
+	for (int k = 0; k < NR_FEATURE_KINDS; k++) {
+		const struct seen *s = &j->kind[k];
+		if (!s->there) continue;
+		held = s->probe.held;
+		nr_table_cell(t, "%s", nr_feature_names[k]);
+		nr_table_cell(t, "%.2f %%", 100 * s->probe.best.top1);
+		nr_table_cell(t, "%.2f to %.2f", 100 * s->low, 100 * s->high);
+		nr_table_cell(t, "%.2f %%", 100 * s->probe.best.top5);
+		nr_table_cell(t, "%g", s->probe.best.weight_decay);
+		nr_table_cell(t, "%.3f", s->uniformity);
+		nr_table_cell(t, "%.1f of %lld", s->rank, (long long)s->singulars);
+	}
+	printf("%s on %s/%s: linear probe (%s), %lld training and %lld test samples, %.1f s\n", j->path, j->data,
+		nr_split_name(j->o->e.split), solvers[j->v->solver], (long long)j->train.count, (long long)j->test.count, j->seconds);
+	print_table(t);
+	if (held) {
+		printf("\n%lld held-out training samples chose (*)%s:\n", (long long)held,
+			lars ? "" : "; it was then fitted to all of them");
+		print_tries(j);
+	}
+	for (int k = 0; k < NR_FEATURE_KINDS && !lars; k++) {
+		const struct nr_probe_try *b = &j->kind[k].probe.best;
+		if (!j->kind[k].there) continue;
+		printf("%s: %s after %lld steps, largest component of the gradient %.1e (tolerance %g)\n", nr_feature_names[k],
+			b->converged ? "converged" : "not converged", (long long)b->iterations, b->gradient, j->v->tolerance);
+	}
+	if (j->out) printf("written to %s/probe.json and spectrum.csv\n", j->out);
+}
+
+static int measure(struct cli *c, const struct cli_model *m, struct cli_opened *o, const char *path)
+{
+	const struct probe *v = (const struct probe *)(const void *)m;
+	struct job j = { .c = c, .v = v, .o = o, .path = path, .data = *m->data ? m->data : o->w->data };
+	find_folders(&j);
+	int code = settle(&j);
+	if (!code) code = check_data(&j);
+	if (!code) code = nr_checksum_file(path, NR_SHA256, j.cache.checkpoint, c->err);
+	if (!code) code = take_split(&j, NR_TRAIN, v->train_limit, "train features", &j.train, &j.train_from);
+	if (!code) code = take_split(&j, o->e.split, m->limit, "features", &j.test, &j.test_from);
+	for (int k = 0; !code && k < NR_FEATURE_KINDS; k++)
+		if (j.want & 1u << k) code = probe_kind(&j, k);
+	if (!code) {
+		json_t *all = report(&j);
+		if (j.out) code = write_files(&j, all);
+		if (!code && m->json) code = cli_print_json(json_incref(all), c->err);
+		else if (!code) print(&j);
+		json_decref(all);
+	}
+	nr_token_features_release(&j.train);
+	nr_token_features_release(&j.test);
+	return code;
+}
+
+static int run(struct cli *c, const void *conf, const struct nr_list *args) { return cli_model_run(c, conf, args, measure); }
+
+const struct cli_command cli_probe = {
+	.name = "probe",
+	.title = "linear probing of a (pre-trained) encoder",
+	.usage = "CHECKPOINT",
+	.about = "Runs the encoder once over the whole pictures of the training and the test split, without augmentation and with\n"
+		 "running statistics, and fits linear classifiers to its features: the class token, the mean of the patch tokens, or\n"
+		 "both. The features are kept beside the checkpoint for the next call. A decoder in the file is ignored.\n\n"
+		 "`exact` standardises the features by the training split's mean and deviation and minimises the mean cross entropy\n"
+		 "plus weight decay / 2 times the squared weights (not the bias) by L-BFGS until no component of the gradient is\n"
+		 "larger than --tolerance. `lars` is the protocol of MAE on fixed features: batch norm without gain and bias, a linear\n"
+		 "layer, LARS with momentum 0.9, warm-up and cosine; every learning rate and weight decay is a head of the same pass.\n\n"
+		 "Of several settings the best on held-out training samples is chosen, never on the test split. The table also has\n"
+		 "the uniformity of the test features (first 10000; log mean exp(-2 |u - v|^2) of unit vectors) and the effective rank of\n"
+		 "their centred singular values, which spectrum.csv lists.",
+	.conf_size = sizeof(struct probe),
+	.options = options,
+	.run = run,
+};

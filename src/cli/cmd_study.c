@@ -1,0 +1,77 @@
+/* norma study FILE: arms x seeds from a file, with intervals and tests. */
+#include <stdio.h>
+#include <string.h>
+
+#include "study.h"
+
+struct settings { char *out; int64_t seeds, parallel; struct cli_study how; };
+
+static const struct nr_option options[] = {
+	CLI_TEXT(struct settings, out, "", "DIR", "folder of the study, instead of the file's"),
+	NR_OPT_INT(struct settings, seeds, 0, 0, NR_STUDY_MAX_SEEDS,
+		"so many seeds, from 0, instead of the file's; more can be added later"),
+	NR_OPT_INT(struct settings, parallel, 0, 0, 64, "runs at once, instead of the file's; the threads are shared among them"),
+	CLI_STUDY_OPTIONS(struct settings, how),
+	NR_OPT_END
+};
+
+/* Flags count more than the file. */
+static int apply(struct cli *c, struct nr_study *s, const struct settings *v)
+{
+	if (*v->out) s->out = v->out;
+	if (v->parallel) s->parallel = v->parallel;
+	if (!v->seeds) return NR_OK;
+	s->seed = nr_arena_alloc(c->arena, (size_t)v->seeds * sizeof *s->seed);
+	if (!s->seed) return nr_fail(c->err, NR_EMEMORY, "cannot read the study", NULL, "out of memory");
+	for (s->seeds = 0; s->seeds < v->seeds; s->seeds++) s->seed[s->seeds] = s->seeds;
+	return NR_OK;
+}
+
+static int run(struct cli *c, const void *conf, const struct nr_list *args)
+{
+	const struct settings *v = conf;
+	if (args->count != 1) return cli_usage(c, "study needs one file");
+	const struct nr_study_command *commands = cli_study_commands(c);
+	if (!commands) return nr_fail(c->err, NR_EMEMORY, "cannot start", "study", "out of memory");
+	struct nr_yaml_errors errors = { 0 };
+	struct nr_study s;
+	size_t size;
+	char *text = nr_yaml_load(args->item[0], &size, c->arena, c->err);
+	if (!text) return c->err->code;
+	if (nr_study_parse(&s, text, size, args->item[0], commands, c->arena, &errors, c->err)) {
+		struct nr_str all = { 0 };
+		nr_yaml_errors_text(&errors, &all);
+		fputs(nr_str_text(&all), stderr);
+		nr_str_release(&all);
+		return c->err->code;
+	}
+	if (apply(c, &s, v)) return c->err->code;
+	const char *again = nr_arena_printf(c->arena, "norma study %s/study.yaml", s.out);
+	return cli_study_go(c, &s, &v->how, again ? again : "norma study");
+}
+
+const struct cli_command cli_study = {
+	.name = "study",
+	.title = "compare arms over seeds: a file of stages, a grid and a metric",
+	.usage = "FILE.yaml",
+	.about = "Runs every arm with every seed through the stages of the file (pretrain, probe, train, finetune, eval, ...), each a\n"
+		 "process of its own, and prints a table: mean with its 95 % interval, difference to the baseline paired by seed,\n"
+		 "p-values (t and Wilcoxon, corrected by Holm), seeds still needed, time and FLOPs. All options of all runs are checked\n"
+		 "before the first one starts.\n\n"
+		 "    title: a norm of its own for [CLS]\n"
+		 "    base: {data: fashion-mnist, batch: 128}     # every arm\n"
+		 "    stages:\n"
+		 "      - train: {epochs: 5}                        # a command and its options\n"
+		 "      - knn: {k: 20}                              # gets the checkpoint of the stage before\n"
+		 "    grid:\n"
+		 "      norm: [ln, bn, \"sep(bn,ln)\"]                # or arms: [{name: A, norm: ln}, ...]\n"
+		 "    seeds: 5\n"
+		 "    metric: knn.top1                            # STAGE.KEY of a stage's JSON\n"
+		 "    also: [train.eval_top1]\n\n"
+		 "An option of base, grid and arms goes to the first stage that has it; data, data_root and workers go to all;\n"
+		 "`knn.k` goes to the stage named. Killed or interrupted, the same command goes on at the first unfinished stage; what is\n"
+		 "done is not run again. A run that fails does not stop the others.",
+	.conf_size = sizeof(struct settings),
+	.options = options,
+	.run = run,
+};

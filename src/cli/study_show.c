@@ -1,0 +1,199 @@
+/* A study on the terminal: see study.h. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "base/args.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/progress.h"
+#include "base/table.h"
+#include "study.h"
+#include "study/results.h"
+#include "study/settings.h"
+
+const struct nr_study_command *cli_study_commands(struct cli *c)
+{
+	size_t n = 0;
+	while (cli_commands[n]) n++;
+	struct nr_study_command *all = nr_arena_alloc(c->arena, (n + 1) * sizeof *all), *to = all;
+	for (const struct cli_command *const *p = cli_commands; all && *p; p++) {
+		struct nr_study_command one = { (*p)->name, cli_options(*p, c->arena), sizeof(struct cli_common) + (*p)->conf_size,
+			!strncmp((*p)->usage, "CHECKPOINT", 10), false };
+		if (!one.options) return NULL;
+		one.trains = nr_study_option(&one, "out") && nr_study_option(&one, "store");      /* it leaves a run directory */
+		if (nr_study_option(&one, "json") && (one.trains || one.takes_checkpoint)) *to++ = one;
+	}
+	return all;
+}
+
+/* ---- the bar ----------------------------------------------------------------------------------------------------------------- */
+
+struct show { bool terminal, utf8, drawn; struct cli *c; };
+
+static void clear(void *p)
+{
+	struct show *s = p;
+	if (s->drawn) fputs("\r\033[K", stderr);
+	s->drawn = false;
+}
+
+static const char *run_name(const struct nr_study *s, const struct nr_study_run *r, char *buf, size_t size)
+{
+	snprintf(buf, size, "%s, seed %lld", s->arm[r->arm].name, (long long)s->seed[r->seed]);
+	return buf;
+}
+
+static void draw(struct show *show, const struct nr_study_progress *p)
+{
+	enum { BAR = 24 };
+	struct winsize size;
+	const int columns = ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col ? size.ws_col : 80;
+	struct nr_str s = { 0 };
+	char text[256];
+	double parts = 0;
+	for (int64_t i = 0; i < p->runs; i++) {
+		const struct nr_study_run *r = &p->run[i];
+		const double stage = (double)r->stage + (r->status == NR_RUN_RUNNING ? r->share : 0);
+		parts += r->status == NR_RUN_FAILED ? 1 : stage / (double)p->study->stages;
+	}
+	const int full = (int)(parts / (double)p->runs * BAR + 0.5);
+	nr_str_add(&s, "study ");
+	for (int i = 0; i < BAR; i++) nr_str_add(&s, show->utf8 ? (i < full ? "━" : "─") : i < full ? "#" : "-");
+	nr_str_printf(&s, " %lld/%lld runs", (long long)(p->done + p->failed), (long long)p->runs);
+	if (p->failed) nr_str_printf(&s, " (%lld failed)", (long long)p->failed);
+	if (!isnan(p->left)) nr_str_printf(&s, "  %s left", nr_duration_text(p->left, text, sizeof text));
+	for (int64_t i = 0; i < p->runs; i++) {
+		const struct nr_study_run *r = &p->run[i];
+		if (r->status != NR_RUN_RUNNING) continue;
+		nr_str_printf(&s, "  %s: %s", run_name(p->study, r, text, sizeof text), p->study->stage[r->stage].name);
+		if (r->share > 0) nr_str_printf(&s, " %.0f %%, %s", 100 * r->share, r->note);
+	}
+	const char *line = nr_str_text(&s);
+	size_t n = strlen(line);
+	char *cut = strdup(line);
+	while (cut && n && nr_utf8_width(cut) >= (size_t)columns) {
+		do n--;
+		while (n && (cut[n] & 0xC0) == 0x80);
+		cut[n] = 0;
+	}
+	fprintf(stderr, "\r%s\033[K", cut ? cut : "");
+	fflush(stderr);
+	show->drawn = true;
+	free(cut);
+	nr_str_release(&s);
+}
+
+/* The main metric of a finished run, as "STAGE.KEY 0.912"; "" if it is not there. */
+static void metric_text(struct cli *c, const struct nr_study *s, const struct nr_study_run *r, char *buf, size_t size)
+{
+	const char *dot = strchr(s->metric, '.'), *file = nr_arena_printf(c->arena, "%.*s.json", (int)(dot - s->metric), s->metric);
+	const char *path = file ? nr_study_path(s, r->arm, r->seed, file, c->arena) : NULL;
+	struct nr_error ignored = { 0 };
+	json_t *o = path ? nr_json_load(path, &ignored) : NULL;
+	double v;
+	buf[0] = 0;
+	if (o && nr_result_number(o, dot + 1, &v)) snprintf(buf, size, ", %s %.4g", s->metric, v);
+	json_decref(o);
+}
+
+static void tell(void *context, const struct nr_study_progress *p, const struct nr_study_run *changed)
+{
+	struct show *show = context;
+	char name[256], time[32], metric[200];
+	const long long ended = (long long)(p->done + p->failed), runs = (long long)p->runs;
+	if (changed) run_name(p->study, changed, name, sizeof name);
+	if (changed && changed->status == NR_RUN_DONE) {
+		metric_text(show->c, p->study, changed, metric, sizeof metric);
+		nr_duration_text(changed->seconds, time, sizeof time);
+		nr_log_line(NR_LOG_INFO, "[%lld/%lld] %s: done in %s%s", ended, runs, name, time, metric);
+	} else if (changed && changed->status == NR_RUN_FAILED) {
+		const char *stage = p->study->stage[changed->stage].name;
+		nr_log_line(NR_LOG_WARNING, "[%lld/%lld] %s failed in %s: %s", ended, runs, name, stage, changed->fault);
+	}
+	if (show->terminal) draw(show, p);
+}
+
+/* ---- from the runs to the table ------------------------------------------------------------------------------------------------- */
+
+static int print_summary(struct cli *c, const struct nr_study *s, const struct cli_study *how, const struct nr_study_run *run, int64_t runs)
+{
+	struct nr_summary m;
+	if (nr_summary_make(&m, s, run, runs, c->arena, c->err) || nr_summary_write(&m, run, runs, c->err)) return c->err->code;
+	if (how->json) return cli_print_json(nr_summary_json(&m, run, runs), c->err);
+	struct nr_str text = { 0 };
+	nr_summary_text(&m, &text);
+	fputs(nr_str_text(&text), stdout);
+	nr_str_release(&text);
+	printf("tables            %s/table.md, table.tex, table.json, results.csv\n", s->out);
+	return NR_OK;
+}
+
+static int list_runs(struct cli *c, const struct nr_study *s)
+{
+	struct nr_table *t = nr_table_make();
+	struct nr_str text = { 0 };
+	nr_table_column(t, "arm", NR_LEFT);
+	for (int64_t k = 0; k < s->stages; k++) nr_table_column(t, s->stage[k].name, NR_LEFT);
+	for (int64_t a = 0; a < s->arms; a++) {
+		nr_table_cell(t, "%s", s->arm[a].name);
+		for (int64_t k = 0; k < s->stages; k++) {
+			const struct nr_settings *all = nr_study_settings(s, a, k, c->arena);
+			struct nr_str line = { 0 };
+			for (int64_t i = 0; all && i < all->count; i++)
+				nr_str_printf(&line, "%s%s=%s", i ? " " : "", all->item[i].key, nr_setting_text(&all->item[i], c->arena));
+			nr_table_cell(t, "%s", nr_str_text(&line));
+			nr_str_release(&line);
+		}
+	}
+	nr_table_text(t, &text);
+	fputs(nr_str_text(&text), stdout);
+	printf("%lld arms x %lld seeds = %lld runs, %lld at once, in %s\n", (long long)s->arms, (long long)s->seeds,
+		(long long)(s->arms * s->seeds), (long long)s->parallel, s->out);
+	nr_str_release(&text);
+	nr_table_free(t);
+	return NR_OK;
+}
+
+int cli_study_go(struct cli *c, const struct nr_study *s, const struct cli_study *how, const char *again)
+{
+	if (how->dry_run) return list_runs(c, s);
+	const char *term = getenv("TERM");
+	struct show show = { .terminal = isatty(STDERR_FILENO) && !(term && !strcmp(term, "dumb")), .c = c };
+	struct nr_progress plain;
+	nr_progress_init(&plain, NULL, "", 1, 0);       /* knows what the terminal can draw */
+	show.utf8 = plain.utf8;
+	const struct nr_study_watch watch = { tell, &show };
+	const struct nr_study_how way = { .program = "/proc/self/exe", .threads = c->common->threads, .retry = how->retry,
+		.rerun = how->rerun };
+	struct nr_study_run *run;
+	int64_t runs, done = 0, failed = 0, reused = 0;
+	bool interrupted;
+	if (show.terminal) nr_log_before(clear, &show);
+	int code = nr_study_run(s, &way, &watch, &run, &runs, &interrupted, c->err);
+	clear(&show);
+	nr_log_before(NULL, NULL);
+	for (int64_t i = 0; i < runs; i++) {
+		done += run[i].status == NR_RUN_DONE;
+		failed += run[i].status == NR_RUN_FAILED;
+		reused += run[i].status == NR_RUN_DONE && run[i].reused;
+	}
+	if (!code && reused) nr_log_line(NR_LOG_INFO, "%lld of %lld runs were there already", (long long)reused, (long long)runs);
+	if (!code) code = print_summary(c, s, how, run, runs);
+	nr_study_runs_free(run, runs);
+	if (code) return code;
+	if (interrupted) {
+		nr_log_line(NR_LOG_INFO, "interrupted with %lld of %lld runs done; go on with: %s", (long long)done, (long long)runs,
+			again);
+		fflush(stdout);
+		exit(130);
+	}
+	if (failed) {
+		nr_fail(c->err, NR_EIO, "the study has failed runs", s->out, "%lld of %lld", (long long)failed, (long long)runs);
+		return nr_hint(c->err, "their logs are beside their folders; the same command tries them again");
+	}
+	return NR_OK;
+}

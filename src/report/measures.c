@@ -1,0 +1,144 @@
+/* What is measured of a run, and its estimate for an arm: see arms.h. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "report/arms.h"
+#include "report/scale.h"
+
+/* ---- values of a run --------------------------------------------------------------------------------------------------- */
+
+static bool pretrains(const struct nr_runfolder *r)
+{
+	const char *kind = nr_runfolder_env(r, "kind");
+	return (kind && !strcmp(kind, "pretrain")) || nr_column_find(&r->metrics, "loss_mae");
+}
+
+static double probe_cls(const struct nr_runfolder *r) { return nr_runfolder_probe(r, "cls", "top1"); }
+static double probe_cls_samples(const struct nr_runfolder *r) { return nr_runfolder_probe(r, "cls", "samples"); }
+static double probe_mean(const struct nr_runfolder *r) { return nr_runfolder_probe(r, "mean", "top1"); }
+static double probe_mean_samples(const struct nr_runfolder *r) { return nr_runfolder_probe(r, "mean", "samples"); }
+static double eval_top1(const struct nr_runfolder *r) { return nr_runfolder_last(r, "eval_top1"); }
+
+static double eval_samples(const struct nr_runfolder *r)
+{
+	const json_t *n = json_object_get(r->env, "eval_samples");
+	return json_is_number(n) ? json_number_value(n) : (double)NAN;
+}
+
+/* The probe sees the whole test split, the record during training perhaps a part of it. */
+static double uniformity_cls(const struct nr_runfolder *r)
+{
+	const double v = nr_runfolder_probe(r, "cls", "uniformity");
+	return isnan(v) ? nr_runfolder_last(r, "eval_uniformity_cls") : v;
+}
+
+static double rank_cls(const struct nr_runfolder *r)
+{
+	const double v = nr_runfolder_probe(r, "cls", "effective_rank");
+	return isnan(v) ? nr_runfolder_last(r, "eval_rank_cls") : v;
+}
+
+static double reconstruction(const struct nr_runfolder *r)
+{
+	const double v = nr_runfolder_last(r, "eval_loss_mae");
+	return !isnan(v) ? v : pretrains(r) ? nr_runfolder_last(r, "eval_loss") : (double)NAN;
+}
+
+static double eval_loss(const struct nr_runfolder *r) { return pretrains(r) ? (double)NAN : nr_runfolder_last(r, "eval_loss"); }
+static double seconds(const struct nr_runfolder *r) { return r->seconds; }
+
+static int by_value(const void *a, const void *b)
+{
+	const double x = *(const double *)a, y = *(const double *)b;
+	return (x > y) - (x < y);
+}
+
+/* The median over all records: a pause or a slow start does not count. */
+static double speed(const struct nr_runfolder *r)
+{
+	const struct nr_column *c = nr_column_find(&r->metrics, "images_per_second");
+	if (!c) c = nr_column_find(&r->metrics, "images_per_s");
+	double *value = c ? malloc((size_t)(r->metrics.rows + 1) * sizeof *value) : NULL, median = NAN;
+	int64_t n = 0;
+	for (int64_t i = 0; value && i < r->metrics.rows; i++)
+		if (c->given[i] && isfinite(c->value[i])) value[n++] = c->value[i];
+	if (n) {
+		qsort(value, (size_t)n, sizeof *value, by_value);
+		median = (value[(n - 1) / 2] + value[n / 2]) / 2;
+	}
+	free(value);
+	return median;
+}
+
+/* ---- the table --------------------------------------------------------------------------------------------------------- */
+
+enum { UNIFORMITY = 3, RANK };
+const struct nr_measure nr_measures[NR_MEASURES + 1] = {
+	{ "probe top‑1, [CLS]", "%", "top‑1 of a linear probe on [CLS]", 1, NR_PERCENT, 2, false, probe_cls, probe_cls_samples },
+	{ "probe top‑1, mean token", "%", "top‑1 of a linear probe on the mean token", 1, NR_PERCENT, 2, false, probe_mean,
+	  probe_mean_samples },
+	{ "held-out top‑1", "%", "held-out top‑1", 1, NR_PERCENT, 2, false, eval_top1, eval_samples },
+	[UNIFORMITY] = { "uniformity, [CLS]", "low is even", "uniformity of [CLS]", -1, NR_PLAIN, 3, false, uniformity_cls, NULL },
+	[RANK] = { "effective rank, [CLS]", "directions", "effective rank of [CLS]", 1, NR_PLAIN, 1, false, rank_cls, NULL },
+	{ "reconstruc\u00adtion loss", "held-out", "held-out reconstruction loss", -1, NR_PLAIN, 4, false, reconstruction, NULL },
+	{ "held-out loss", "", "held-out loss", -1, NR_PLAIN, 4, false, eval_loss, NULL },
+	{ "wall time", "", "wall time", -1, NR_DURATION, 0, true, seconds, NULL },
+	{ "speed", "pictures/s", "speed", 1, NR_PLAIN, 0, true, speed, NULL },
+	{ NULL, NULL, NULL, 0, NR_PLAIN, 0, false, NULL, NULL },
+};
+const struct nr_measure *const nr_uniformity_measure = &nr_measures[UNIFORMITY], *const nr_rank_measure = &nr_measures[RANK];
+
+static struct nr_estimate estimate(const struct nr_arms *a, int arm, const struct nr_measure *m)
+{
+	const struct nr_arm *v = &a->arm[arm];
+	double *value = calloc((size_t)v->distinct + 1, sizeof *value);
+	int64_t n = 0, last = -1;
+	for (int i = 0; value && i < v->distinct; i++) {
+		const double x = m->of(&a->run[v->run[i]]);
+		if (isfinite(x)) value[n++] = x, last = v->run[i];
+	}
+	struct nr_estimate e = nr_estimate_runs(value, n);      /* out of memory: as if not measured */
+	free(value);
+	if (n != 1 || !m->samples) return e;
+	const double samples = m->samples(&a->run[last]);
+	return samples >= 1 && samples < 1e15 ? nr_estimate_share(e.mean, (int64_t)samples) : e;
+}
+
+void nr_arms_measure(struct nr_arms *a)
+{
+	for (int i = 0; i < a->count; i++)
+		for (int k = 0; k < NR_MEASURES; k++) a->arm[i].estimate[k] = estimate(a, i, &nr_measures[k]);
+}
+
+struct nr_estimate nr_arm_estimate(const struct nr_arms *a, int arm, const struct nr_measure *m)
+{
+	return a->arm[arm].estimate[m - nr_measures];
+}
+
+const char *nr_measure_text(const struct nr_measure *m, double v, bool with_unit, char *buf, size_t size)
+{
+	double step = 1;
+	if (isnan(v)) return snprintf(buf, size, "–"), buf;
+	if (m->kind == NR_DURATION) return nr_duration_text(v, buf, size);
+	if (m->kind == NR_PERCENT) v *= 100;
+	for (int i = 0; i < m->decimals; i++) step /= 10;
+	if (m->kind == NR_PLAIN && v != 0 && fabs(v) < 10 * step) step = pow(10, floor(log10(fabs(v))) - 2);  /* three digits at least */
+	nr_tick_text(v, step, buf, size);
+	const size_t n = strlen(buf);
+	if (with_unit && m->kind == NR_PERCENT && n < size) snprintf(buf + n, size - n, "\u00a0%%");
+	return buf;
+}
+
+int nr_best_arm(const struct nr_arms *a, const struct nr_measure *m, int except)
+{
+	int best = -1;
+	double value = 0;
+	for (int i = 0; i < a->count && m->better; i++) {
+		const double v = i == except ? (double)NAN : nr_arm_estimate(a, i, m).mean;
+		if (isfinite(v) && (best < 0 || (v - value) * m->better > 0)) best = i, value = v;
+	}
+	return best;
+}

@@ -1,0 +1,176 @@
+/* The end of the report: how each arm and run came about, and what is missing. */
+#include "report/report_runs.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "report/html.h"
+
+static const char *or_dash(const char *text) { return text && *text ? text : "–"; }
+
+/* ---- data and statistics ----------------------------------------------------------------------------------------------- */
+
+/* A text that all runs agree on; NULL if they do not, or none has it. */
+static const char *common(const struct nr_arms *a, const char *(*of)(const struct nr_runfolder *, struct nr_arena *),
+	struct nr_arena *arena)
+{
+	const char *first = of(&a->run[0], arena);
+	for (int i = 1; i < a->runs && first; i++) {
+		const char *other = of(&a->run[i], arena);
+		if (!other || strcmp(first, other)) return NULL;
+	}
+	return first;
+}
+
+static const char *data_of(const struct nr_runfolder *r, struct nr_arena *arena)
+{
+	const char *header = nr_runfolder_header(r, "data", arena);
+	return header ? header : nr_runfolder_env(r, "data");
+}
+
+static const char *statistics_of(const struct nr_runfolder *r, struct nr_arena *arena)
+{
+	return nr_runfolder_header(r, "batch statistics", arena);
+}
+
+static const char *model_of(const struct nr_runfolder *r, struct nr_arena *arena)
+{
+	const char *header = nr_runfolder_header(r, "model", arena);
+	return header ? header : nr_runfolder_env(r, "model");
+}
+
+/* Any entry of env.json that is called a checksum; an object of them becomes compact JSON. */
+static const char *checksum_of(const struct nr_runfolder *r, struct nr_arena *arena)
+{
+	const char *key;
+	json_t *value;
+	json_object_foreach(r->env, key, value) {
+		if (!strstr(key, "checksum") && !strstr(key, "sha256")) continue;
+		if (json_is_string(value)) return json_string_value(value);
+		char *text = json_dumps(value, JSON_COMPACT | JSON_ENCODE_ANY);
+		const char *copy = text ? nr_arena_strdup(arena, text) : NULL;
+		free(text);
+		return copy;
+	}
+	return NULL;
+}
+
+static void add_fact(struct nr_str *s, const struct nr_arms *a, const char *title, const char *missing,
+	const char *(*of)(const struct nr_runfolder *, struct nr_arena *), struct nr_arena *arena)
+{
+	const char *all = common(a, of, arena);
+	bool any = all != NULL;
+	for (int i = 0; i < a->runs && !any; i++) any = of(&a->run[i], arena) != NULL;
+	nr_html_element(s, "dt", NULL, title);
+	if (all || !any) {
+		nr_html_element(s, "dd", NULL, all ? all : missing);
+		return;
+	}
+	for (int i = 0; i < a->count; i++) {
+		const char *one = of(&a->run[a->arm[i].run[0]], arena);
+		nr_str_add(s, i ? "<br/>" : "<dd>");
+		if (a->count > 1) nr_html_printf(s, "%s: ", a->arm[i].letter);
+		nr_html_text(s, one ? one : missing);
+	}
+	nr_str_add(s, "</dd>");
+}
+
+/* ---- runs -------------------------------------------------------------------------------------------------------------- */
+
+static void add_machine(struct nr_html_table *t, const struct nr_runfolder *r)
+{
+	const json_t *threads = json_object_get(r->env, "threads");
+	nr_html_cell(t, NULL, or_dash(nr_runfolder_env(r, "cpu")));
+	if (!r->env) return;
+	nr_str_add(t->s, "<small>");
+	const long long n = (long long)json_integer_value(threads);
+	if (n > 0) nr_str_printf(t->s, "%lld thread%s, ", n, n == 1 ? "" : "s");
+	nr_html_printf(t->s, "%s; host %s", or_dash(nr_runfolder_env(r, "isa")), or_dash(nr_runfolder_env(r, "host")));
+	nr_str_add(t->s, "</small>");
+}
+
+static void add_run_row(struct nr_html_table *t, const struct nr_arm *m, const struct nr_runfolder *r, bool repeated)
+{
+	char text[64];
+	nr_html_row(t);
+	nr_html_cell(t, NULL, m->letter);
+	nr_html_cell_open(t, "arm");
+	nr_html_element(t->s, "span", "plan", r->name);
+	nr_html_cell_open(t, "number");
+	if (r->seed >= 0) nr_str_printf(t->s, "%lld", (long long)r->seed);
+	else nr_str_add(t->s, "–");
+	if (repeated) nr_str_add(t->s, "<small>repeated</small>");
+	nr_html_cell(t, NULL, r->status);
+	if (r->resumed) nr_str_printf(t->s, "<small>resumed %lld×</small>", (long long)r->resumed);
+	nr_html_cell_open(t, "number");
+	nr_str_printf(t->s, "%lld", (long long)r->step);
+	nr_html_cell(t, "number", isnan(r->seconds) ? "–" : nr_duration_text(r->seconds, text, sizeof text));
+	nr_html_cell(t, NULL, or_dash(nr_runfolder_env(r, "started")));
+	add_machine(t, r);
+	nr_html_cell(t, NULL, or_dash(nr_runfolder_env(r, "version")));
+}
+
+static void add_runs(struct nr_str *s, const struct nr_arms *a)
+{
+	static const char *const titles[] = { "arm", "run", "seed", "ended", "steps", "wall time", "started", "machine", "norma" };
+	struct nr_html_table t = { .s = s };
+	nr_html_table_open(&t, "runs");
+	for (size_t i = 0; i < sizeof titles / sizeof *titles; i++)
+		nr_html_head(&t, i == 2 || i == 4 || i == 5 ? "number" : NULL, titles[i]);
+	for (int m = 0; m < a->count; m++)
+		for (int i = 0; i < a->arm[m].runs; i++)
+			add_run_row(&t, &a->arm[m], &a->run[a->arm[m].run[i]], i >= a->arm[m].distinct);
+	nr_html_table_close(&t);
+}
+
+static void add_commands(struct nr_str *s, const struct nr_arms *a)
+{
+	nr_str_add(s, "<h3>Commands</h3>\n<pre>");
+	for (int i = 0; i < a->runs; i++) {
+		const char *command = nr_runfolder_env(&a->run[i], "command");
+		const char *probe = json_string_value(json_object_get(a->run[i].probe, "command"));
+		nr_html_printf(s, "%s%s\n", i ? "\n" : "", command ? command : "# this run did not record its command");
+		if (probe) nr_html_printf(s, "%s\n", probe);
+	}
+	nr_str_add(s, "</pre>\n");
+}
+
+/* ---- what is missing --------------------------------------------------------------------------------------------------- */
+
+static void add_missing(struct nr_str *s, const struct nr_arms *a)
+{
+	nr_str_add(s, "<h3>Missing</h3>\n<ul class=\"notes\">");
+	bool any = false;
+	for (int i = 0; i < a->runs; i++) {
+		const char *notes = nr_str_text(&a->run[i].notes);
+		if (!*notes) continue;
+		any = true;
+		nr_str_add(s, "<li>");
+		nr_html_element(s, "span", "plan", a->run[i].name);
+		nr_str_add(s, ": ");
+		for (size_t n; *notes; notes += n + (notes[n] == '\n')) {
+			n = strcspn(notes, "\n");
+			nr_html_printf(s, "%.*s%s", (int)n, notes, notes[n] && notes[n + 1] ? "; " : "");
+		}
+		nr_str_add(s, "</li>");
+	}
+	if (!any)
+		nr_str_add(s, "<li>Nothing: every run has its settings, environment, metrics, events, probe, spectrum and pictures.</li>");
+	nr_str_add(s, "</ul>\n");
+}
+
+void nr_report_runs(struct nr_str *s, const struct nr_arms *a, struct nr_arena *arena)
+{
+	nr_str_add(s, "<section id=\"runs\"><h2>How this came about</h2>\n<dl>");
+	add_fact(s, a, "Data", "not recorded", data_of, arena);
+	add_fact(s, a, "Checksum of the data", "not recorded", checksum_of, arena);
+	add_fact(s, a, "Model", "not recorded", model_of, arena);
+	add_fact(s, a, "What batch statistics saw", "not recorded", statistics_of, arena);
+	nr_str_add(s, "</dl>\n");
+	add_runs(s, a);
+	add_commands(s, a);
+	add_missing(s, a);
+	nr_str_add(s, "</section>\n");
+}

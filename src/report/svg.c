@@ -1,0 +1,289 @@
+/* Line charts: see svg.h. */
+#include "report/svg.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "report/html.h"
+#include "report/scale.h"
+
+enum { WIDTH = 480, HEIGHT = 290, TOP = 30, BOTTOM = 40, MARGIN = 14, MAX_LABELS = 14, BUCKETS = 240, MARKERS = 5 };
+static const double LETTER = 7.2;                       /* pixels of a letter, with room for the larger type on a phone */
+static const double LABEL_APART = 15;                   /* pixels between labels, at least */
+
+static const char *const dashes[NR_COLOURS] = { "", "7 4", "2.5 3.5", "9 3.5 2 3.5", "", "7 4", "2.5 3.5", "9 3.5 2 3.5" };
+/* Drawn about (0,0), six pixels wide. */
+static const char *const markers[NR_COLOURS] = {
+	"M3.4,0A3.4,3.4 0 1 1 -3.4,0A3.4,3.4 0 1 1 3.4,0Z", "M-3,-3H3V3H-3Z", "M0,-4L3.7,2.8H-3.7Z", "M0,-4.3L4.3,0L0,4.3L-4.3,0Z",
+	"M0,4L3.7,-2.8H-3.7Z", "M-1.3,-4H1.3V-1.3H4V1.3H1.3V4H-1.3V1.3H-4V-1.3H-1.3Z", "M-4,-2L0,-4L4,-2V2L0,4L-4,2Z",
+	"M-4.5,-1.8H4.5V1.8H-4.5Z" };
+
+struct frame { struct nr_ruler x, y; double left, right, top, bottom; };
+
+/* From the ninth on colours repeat, with another dash and marker. */
+static int colour_of(int arm) { return arm % NR_COLOURS; }
+static const char *dash_of(int arm) { return dashes[(arm + arm / NR_COLOURS) % NR_COLOURS]; }
+static const char *marker_of(int arm) { return markers[(arm + 3 * (arm / NR_COLOURS)) % NR_COLOURS]; }
+
+static void add_marker(struct nr_str *s, int arm, double x, double y)
+{
+	nr_str_printf(s, "<path class=\"m\" transform=\"translate(%.1f,%.1f)\" d=\"%s\"/>", x, y, marker_of(arm));
+}
+
+void nr_svg_sample(struct nr_str *s, int arm)
+{
+	nr_str_printf(s, "<svg class=\"sample s%d\" viewBox=\"0 0 40 12\" aria-hidden=\"true\">", colour_of(arm));
+	nr_str_add(s, "<path class=\"l bold\" d=\"M1,6L39,6\"");
+	if (*dash_of(arm)) nr_str_printf(s, " stroke-dasharray=\"%s\"", dash_of(arm));
+	nr_str_add(s, "/>");
+	add_marker(s, arm, 20, 6);
+	nr_str_add(s, "</svg>");
+}
+
+/* ---- ranges ------------------------------------------------------------------------------------------------------------ */
+
+static bool drawn(const struct nr_chart *c, bool log, double x, double y)
+{
+	return nr_ruler_takes(false, x) && nr_ruler_takes(log, y) && !(log && y < c->floor);
+}
+
+struct range { double x0, x1, y0, y1; int64_t count; bool positive; };
+
+static struct range range_of(const struct nr_chart *c, bool log)
+{
+	struct range r = { .positive = true };
+	for (int k = 0; k < c->count; k++) {
+		const struct nr_series *v = &c->series[k];
+		for (int64_t i = 0; i < v->n; i++) {
+			if (!drawn(c, log, v->x[i], v->y[i])) continue;
+			const bool first = !r.count++;
+			if (first || v->x[i] < r.x0) r.x0 = v->x[i];
+			if (first || v->x[i] > r.x1) r.x1 = v->x[i];
+			if (first || v->y[i] < r.y0) r.y0 = v->y[i];
+			if (first || v->y[i] > r.y1) r.y1 = v->y[i];
+			r.positive &= v->y[i] > 0;
+		}
+	}
+	return r;
+}
+
+static size_t letters(const char *text)
+{
+	size_t n = 0;
+	for (; *text; text++) n += ((unsigned char)*text & 0xC0) != 0x80;
+	return n;
+}
+
+static double right_margin(const struct nr_chart *c)
+{
+	size_t most = 0;
+	int labels = 0;
+	for (int k = 0; k < c->count; k++) {
+		if (c->series[k].weight != NR_BOLD || !c->series[k].label) continue;
+		const size_t n = letters(c->series[k].label);
+		most = n > most ? n : most;
+		labels++;
+	}
+	return labels && labels <= MAX_LABELS ? 14 + LETTER * (double)(most < 18 ? most : 18) : MARGIN;
+}
+
+/* The wish is for round ends: the axis goes on to the next tick if that costs little. */
+static void round_range(struct nr_ruler *y)
+{
+	double tick[NR_MAX_TICKS], step;
+	if (y->log) {
+		const double pad = pow(y->hi / y->lo, 0.03);
+		y->lo /= pad, y->hi *= pad;
+		return;
+	}
+	if (nr_ruler_ticks(y, 5, tick, &step) < 2) return;
+	const double lo = floor(y->lo / step + 1e-6) * step, hi = ceil(y->hi / step - 1e-6) * step;
+	const double span = y->hi - y->lo;
+	y->lo = y->lo - lo < 0.34 * span ? lo : y->lo - 0.04 * span;
+	y->hi = hi - y->hi < 0.34 * span ? hi : y->hi + 0.04 * span;
+}
+
+/* ---- axes -------------------------------------------------------------------------------------------------------------- */
+
+static void add_y_axis(struct nr_str *s, const struct frame *f, const double *tick, int n, double step)
+{
+	char text[64];
+	for (int i = 0; i < n; i++) {
+		const double y = nr_ruler_at(&f->y, tick[i]);
+		nr_str_printf(s, "<path class=\"grid\" d=\"M%.1f,%.1fH%.1f\"/>", f->left, y, f->right);
+		nr_str_printf(s, "<text class=\"tick\" text-anchor=\"end\" x=\"%.1f\" y=\"%.1f\">%s</text>", f->left - 7, y + 4,
+			nr_tick_text(tick[i], step, text, sizeof text));
+	}
+}
+
+static void add_x_axis(struct nr_str *s, const struct frame *f)
+{
+	double tick[NR_MAX_TICKS], step;
+	char text[64];
+	const int n = nr_ruler_ticks(&f->x, 5, tick, &step);
+	nr_str_printf(s, "<path class=\"axis\" d=\"M%.1f,%.1fH%.1f\"/>", f->left, f->bottom, f->right);
+	for (int i = 0; i < n; i++) {
+		const double x = nr_ruler_at(&f->x, tick[i]);
+		nr_str_printf(s, "<path class=\"axis\" d=\"M%.1f,%.1fv4\"/>", x, f->bottom);
+		nr_str_printf(s, "<text class=\"tick\" text-anchor=\"middle\" x=\"%.1f\" y=\"%.1f\">%s</text>", x, f->bottom + 17,
+			nr_tick_text(tick[i], step, text, sizeof text));
+	}
+}
+
+static void add_labels(struct nr_str *s, const struct nr_chart *c, const struct frame *f)
+{
+	nr_str_printf(s, "<text class=\"unit\" x=\"2\" y=\"13\">");
+	nr_html_text(s, c->y_label);
+	nr_str_printf(s, "</text><text class=\"unit\" text-anchor=\"end\" x=\"%.1f\" y=\"%.1f\">", f->right, f->bottom + 34);
+	nr_html_text(s, c->x_label);
+	nr_str_add(s, "</text>");
+}
+
+/* Ranges first, then margins by what the ticks say. */
+static void lay_out(struct nr_str *s, const struct nr_chart *c, const struct range *r, bool log, struct frame *f)
+{
+	double tick[NR_MAX_TICKS], step;
+	char text[64];
+	size_t widest = 0;
+	nr_ruler_fit(&f->x, r->x0 > 0 && r->x0 < 0.1 * r->x1 ? 0 : r->x0, r->x1, false);
+	nr_ruler_fit(&f->y, r->y0, r->y1, log);
+	if (r->y1 > r->y0) round_range(&f->y);
+	const int n = nr_ruler_ticks(&f->y, 5, tick, &step);
+	for (int i = 0; i < n; i++) {
+		const size_t w = letters(nr_tick_text(tick[i], step, text, sizeof text));
+		widest = w > widest ? w : widest;
+	}
+	f->left = 12 + LETTER * (double)widest;
+	f->right = WIDTH - right_margin(c);
+	f->top = TOP;
+	f->bottom = HEIGHT - BOTTOM;
+	f->x.from = f->left, f->x.to = f->right;
+	f->y.from = f->bottom, f->y.to = f->top;
+	nr_str_add(s, " data-xname=\"");
+	nr_html_text(s, c->x_label);
+	nr_str_printf(s, "\" data-x=\"%.1f %.1f %.17g %.17g\" data-y=\"%.1f %.1f %.17g %.17g%s\">", f->left, f->right, f->x.lo, f->x.hi,
+		f->bottom, f->top, f->y.lo, f->y.hi, log ? " log" : "");
+	add_y_axis(s, f, tick, n, step);
+	add_x_axis(s, f);
+	add_labels(s, c, f);
+}
+
+/* ---- lines ------------------------------------------------------------------------------------------------------------- */
+
+/* A point alone is a line to itself, which round caps make a dot. */
+static void add_line(struct nr_str *s, const struct nr_chart *c, const struct frame *f, const struct nr_series *v,
+	const int64_t *keep, int64_t n)
+{
+	nr_str_printf(s, "<path class=\"l %s\"", v->weight == NR_BOLD ? "bold" : "thin");
+	if (v->weight == NR_BOLD && *dash_of(v->arm)) nr_str_printf(s, " stroke-dasharray=\"%s\"", dash_of(v->arm));
+	nr_str_add(s, " d=\"");
+	int64_t run = 0;
+	double x = 0, y = 0;
+	for (int64_t k = 0; k <= n; k++) {
+		const bool good = k < n && drawn(c, f->y.log, v->x[keep[k]], v->y[keep[k]]);
+		if (!good && run == 1) nr_str_printf(s, "L%.1f,%.1f", x, y);
+		run = good ? run + 1 : 0;
+		if (!good) continue;
+		x = nr_ruler_at(&f->x, v->x[keep[k]]), y = nr_ruler_at(&f->y, v->y[keep[k]]);
+		nr_str_printf(s, "%c%.1f,%.1f", run == 1 ? 'M' : 'L', x, y);
+	}
+	nr_str_add(s, "\"/>");
+}
+
+/* A few along the line, at other places for each arm, so that lines that lie on each other show both. */
+static void add_markers(struct nr_str *s, const struct nr_chart *c, const struct frame *f, const struct nr_series *v)
+{
+	const int64_t count = v->n < 2 * MARKERS ? v->n : MARKERS;
+	for (int64_t k = 0; k < count; k++) {
+		const double shift = 0.5 + 0.13 * (v->arm % 4) - 0.2;
+		const int64_t i = count == v->n ? k : (int64_t)(((double)k + shift) * (double)(v->n - 1) / (double)count);
+		if (drawn(c, f->y.log, v->x[i], v->y[i])) add_marker(s, v->arm, nr_ruler_at(&f->x, v->x[i]), nr_ruler_at(&f->y, v->y[i]));
+	}
+}
+
+static void add_series(struct nr_str *s, const struct nr_chart *c, const struct frame *f, const struct nr_series *v)
+{
+	int64_t *keep = malloc((3 * BUCKETS + 2) * sizeof *keep);
+	if (!keep) {
+		s->failed = true;
+		return;
+	}
+	const int64_t n = nr_thin(v->y, v->n, BUCKETS, f->y.log, keep);
+	nr_str_printf(s, "<g class=\"s%d\" data-arm=\"%d\"", colour_of(v->arm), v->arm);
+	if (v->weight == NR_BOLD && v->label) {
+		nr_str_add(s, " data-name=\"");
+		nr_html_text(s, v->label);
+		nr_str_add(s, "\"");
+	}
+	nr_str_add(s, ">");
+	add_line(s, c, f, v, keep, n);
+	if (v->weight == NR_BOLD) add_markers(s, c, f, v);
+	nr_str_add(s, "</g>");
+	free(keep);
+}
+
+/* ---- labels at the ends ------------------------------------------------------------------------------------------------ */
+
+struct end { const struct nr_series *of; double x, y; };
+
+static int by_height(const void *a, const void *b)
+{
+	const struct end *v = a, *w = b;
+	return (v->y > w->y) - (v->y < w->y);
+}
+
+/* From the top each gets at least its distance to the one above; if that leaves the drawing, all are pushed up again. */
+static void spread(struct end *e, int n, double bottom)
+{
+	qsort(e, (size_t)n, sizeof *e, by_height);
+	for (int i = 1; i < n; i++) e[i].y = fmax(e[i].y, e[i - 1].y + LABEL_APART);
+	if (n && e[n - 1].y > bottom) e[n - 1].y = bottom;
+	for (int i = n - 2; i >= 0; i--) e[i].y = fmin(e[i].y, e[i + 1].y - LABEL_APART);
+}
+
+static void add_ends(struct nr_str *s, const struct nr_chart *c, const struct frame *f)
+{
+	struct end e[MAX_LABELS];
+	int n = 0;
+	if (right_margin(c) <= MARGIN) return;
+	for (int k = 0; k < c->count; k++) {
+		const struct nr_series *v = &c->series[k];
+		int64_t last = v->n - 1;
+		while (last >= 0 && !drawn(c, f->y.log, v->x[last], v->y[last])) last--;
+		if (v->weight == NR_BOLD && v->label && last >= 0 && n < MAX_LABELS)
+			e[n++] = (struct end){ v, nr_ruler_at(&f->x, v->x[last]), nr_ruler_at(&f->y, v->y[last]) };
+	}
+	spread(e, n, f->bottom);
+	for (int i = 0; i < n; i++) {
+		nr_str_printf(s, "<text class=\"end s%d\" data-arm=\"%d\" x=\"%.1f\" y=\"%.1f\">", colour_of(e[i].of->arm), e[i].of->arm,
+			f->right + 8, e[i].y + 4);
+		nr_html_text(s, e[i].of->label);
+		nr_str_add(s, "</text>");
+	}
+}
+
+/* ---- the chart --------------------------------------------------------------------------------------------------------- */
+
+void nr_svg_chart(struct nr_str *s, const struct nr_chart *c)
+{
+	const struct range all = range_of(c, false);
+	const bool log = c->scale == NR_LOG || (c->scale == NR_LOG_IF_WIDE && all.count && all.positive && all.y1 > 10 * all.y0);
+	const struct range r = log ? range_of(c, true) : all;
+	struct frame f = { 0 };
+	nr_str_printf(s, "<svg class=\"chart\" viewBox=\"0 0 %d %d\" role=\"img\" aria-label=\"", WIDTH, HEIGHT);
+	nr_html_text(s, c->name);
+	nr_str_add(s, "\"");
+	if (!r.count) {
+		nr_str_printf(s, "><text class=\"unit\" text-anchor=\"middle\" x=\"%d\" y=\"%d\">", WIDTH / 2, HEIGHT / 2);
+		nr_str_add(s, "no finite value was recorded</text></svg>\n");
+		return;
+	}
+	lay_out(s, c, &r, log, &f);
+	for (int k = 0; k < c->count; k++)
+		if (c->series[k].weight == NR_THIN) add_series(s, c, &f, &c->series[k]);
+	for (int k = 0; k < c->count; k++)
+		if (c->series[k].weight == NR_BOLD) add_series(s, c, &f, &c->series[k]);
+	add_ends(s, c, &f);
+	nr_str_add(s, "</svg>\n");
+}

@@ -1,0 +1,39 @@
+/* Drawings as SVG inside a page. Colours are classes (s0, s1, ...) that the page's style gives for light and dark; each number
+ * also has a dash and a marker of its own, so that nothing is told by colour alone. */
+#ifndef NR_SVG_H
+#define NR_SVG_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/str.h"
+
+enum { NR_COLOURS = 8 };
+
+enum nr_y_scale { NR_LINEAR, NR_LOG, NR_LOG_IF_WIDE };    /* wide: all positive and over more than a decade */
+enum nr_weight { NR_THIN, NR_BOLD };
+
+/* Points by rising x; one that has no place on its axis is left out and breaks the line. */
+struct nr_series {
+	const char *label;                      /* at its end, if bold; NULL: none */
+	const double *x, *y;
+	int64_t n;
+	int arm;                                /* from 0: colour, dash and marker */
+	enum nr_weight weight;
+};
+
+struct nr_chart {
+	const char *name;                       /* for readers who do not see it */
+	const char *x_label, *y_label;
+	enum nr_y_scale scale;                    /* of y */
+	double floor;                           /* log: values below it are not drawn; 0: no limit */
+	const struct nr_series *series;
+	int count;
+};
+
+/* A line chart that fills the width it is given; says so if there is nothing to draw. */
+void nr_svg_chart(struct nr_str *, const struct nr_chart *);
+/* A short piece of an arm's line with its marker, for legends. */
+void nr_svg_sample(struct nr_str *, int arm);
+
+#endif

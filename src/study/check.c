@@ -1,0 +1,215 @@
+/* What is wrong with a study, found before anything runs. */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/args.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "norma/data.h"
+#include "norma/model.h"
+#include "norms/plan.h"
+#include "study/settings.h"
+
+struct checker { struct nr_study *s; struct nr_error *err; };
+
+#define COMPLAIN(k, at, hint, ...) nr_study_complain((k)->s, at, (k)->err, hint, __VA_ARGS__)
+
+/* Texts that name things which the option tables do not know. */
+static int check_meaning(struct checker *k, const char *command, const char *key, const char *value, struct nr_error *e)
+{
+	if (!strcmp(key, "norm") && *value) {
+		struct nr_norm_plan *plan = nr_arena_alloc(k->s->arena, sizeof *plan);
+		if (!plan) return NR_EMEMORY;
+		*plan = (struct nr_norm_plan){ .arena = k->s->arena, .defaults = nr_models()[0]->norms };
+		return nr_norm_plan_parse(plan, value, e);
+	}
+	if (!strcmp(key, "data") && *value) {
+		const char *name = nr_arena_printf(k->s->arena, "%.*s", (int)strcspn(value, ":"), value);
+		return name && nr_dataset_find(name, e) ? NR_OK : e->code;
+	}
+	if (!strcmp(key, "model") && *value && (!strcmp(command, "train") || !strcmp(command, "finetune"))) {
+		struct nr_model_spec spec = { 0 };
+		return nr_model_parse(&spec, value, k->s->arena, e);
+	}
+	return NR_OK;
+}
+
+static void check_values(struct checker *k, const struct nr_study_command *c, const struct nr_setting *s)
+{
+	const struct nr_option *o = nr_study_option(c, s->key);
+	void *conf = nr_arena_alloc(k->s->arena, c->conf_size);
+	const struct nr_yaml_node *at = s->value_at ? s->value_at : s->at;
+	if (!conf) return;
+	if (s->count > 1 && o->type != NR_TLIST) {
+		COMPLAIN(k, at, "one value for each arm: put the list into the grid", "'%s' of %s takes one value, not a list", o->name,
+			c->name);
+		return;
+	}
+	nr_option_defaults(c->options, conf);
+	for (int64_t i = 0; i < s->count; i++) {
+		struct nr_error e = { 0 };
+		if (!nr_option_set(c->options, conf, o->name, s->value[i], k->s->arena, &e))
+			check_meaning(k, c->name, o->name, s->value[i], &e);
+		if (!e.code) continue;
+		COMPLAIN(k, at, e.hint, "'%s' of %s: %s '%s'%s%.200s", o->name, c->name, e.what, e.subject, *e.detail ? ": " : "",
+			e.detail);
+	}
+}
+
+/* Nearest among the options of a stage (NULL: of all). */
+static void unknown_option(struct checker *k, const struct nr_setting *s, const struct nr_study_stage *stage)
+{
+	struct nr_near near = { .word = s->key };
+	for (int64_t i = 0; i < k->s->stages; i++) {
+		const struct nr_study_stage *one = &k->s->stage[i];
+		if (!one->command || (stage && one != stage)) continue;
+		for (const struct nr_option *o = one->command->options; o && o->name; o++)
+			if (!nr_study_reserved(o->name)) nr_near_try(&near, o->name);
+	}
+	char hint[200] = "";
+	if (near.best) snprintf(hint, sizeof hint, "did you mean '%s'?", near.best);
+	else if (stage) snprintf(hint, sizeof hint, "`norma help %s` lists what there is", stage->command->name);
+	if (stage) COMPLAIN(k, s->at, hint, "%s has no option '%.100s'", stage->command->name, s->key);
+	else COMPLAIN(k, s->at, hint, "no stage has an option '%.100s'", s->key);
+}
+
+static void check_setting(struct checker *k, const struct nr_setting *s)
+{
+	if (nr_study_reserved(s->key)) {
+		COMPLAIN(k, s->at, !strcmp(s->key, "seed") ? "name them under 'seeds:'" : NULL, "the study itself sets '%s'", s->key);
+		return;
+	}
+	bool used = false;
+	for (int64_t i = 0; i < k->s->stages; i++) {
+		const struct nr_study_stage *stage = &k->s->stage[i];
+		if (!stage->command || !nr_setting_goes_to(k->s, s, i)) continue;
+		used = true;
+		if (nr_study_option(stage->command, s->key)) check_values(k, stage->command, s);
+		else unknown_option(k, s, stage);
+	}
+	for (int64_t i = 0; !used && i < k->s->stages; i++) used = !k->s->stage[i].command;    /* it may belong to that one */
+	if (!used) unknown_option(k, s, NULL);
+}
+
+static void check_settings(struct checker *k, const struct nr_settings *all)
+{
+	for (int64_t i = 0; i < all->count; i++) {
+		const struct nr_setting *s = &all->item[i];
+		bool before = false;                    /* the grid repeats its settings: one complaint each */
+		for (int64_t a = 0; all != &k->s->base && a < k->s->arms && &k->s->arm[a].own != all && !before; a++)
+			for (int64_t j = 0; j < k->s->arm[a].own.count; j++) {
+				const struct nr_setting *other = &k->s->arm[a].own.item[j];
+				before |= other->value_at && other->value_at == s->value_at;
+			}
+		if (!before) check_setting(k, s);
+	}
+}
+
+/* ---- arms ------------------------------------------------------------------------------------------------------------------ */
+
+/* All settings of an arm as one text; NULL: out of memory. */
+static const char *arm_text(const struct nr_study *s, int64_t arm)
+{
+	struct nr_str text = { 0 };
+	for (int64_t i = 0; i < s->stages; i++) {
+		const struct nr_settings *all = nr_study_settings(s, arm, i, s->arena);
+		for (int64_t j = 0; all && j < all->count; j++)
+			nr_str_printf(&text, "%lld %s=%s\n", (long long)i, all->item[j].key, nr_setting_text(&all->item[j], s->arena));
+	}
+	const char *copy = text.failed ? NULL : nr_arena_strdup(s->arena, nr_str_text(&text));
+	nr_str_release(&text);
+	return copy;
+}
+
+static void check_arms(struct checker *k)
+{
+	struct nr_study *s = k->s;
+	const char **text = nr_arena_alloc(s->arena, (size_t)s->arms * sizeof *text);
+	for (int64_t i = 0; text && i < s->arms; i++) {
+		text[i] = arm_text(s, i);
+		for (int64_t j = 0; j < i; j++) {
+			if (text[i] && text[j] && !strcmp(text[i], text[j]))
+				COMPLAIN(k, s->arm[i].at, NULL, "arms '%s' and '%s' are the same", s->arm[j].name, s->arm[i].name);
+			else if (!strcmp(s->arm[i].name, s->arm[j].name))
+				COMPLAIN(k, s->arm[i].at, "give them names", "two arms are called '%s'", s->arm[i].name);
+		}
+	}
+	if (!s->baseline) return;
+	struct nr_near near = { .word = s->baseline };
+	for (s->first = 0; s->first < s->arms && strcmp(s->arm[s->first].name, s->baseline); s->first++)
+		nr_near_try(&near, s->arm[s->first].name);
+	if (s->first < s->arms) return;
+	char hint[200] = "";
+	if (near.best) snprintf(hint, sizeof hint, "did you mean '%.100s'?", near.best);
+	COMPLAIN(k, s->tree ? nr_yaml_value(s->tree->root, "baseline") : NULL, hint, "no arm is called '%.100s'", s->baseline);
+	s->first = 0;
+}
+
+static void check_required(struct checker *k)
+{
+	for (int64_t a = 0; a < k->s->arms; a++)
+		for (int64_t i = 0; i < k->s->stages; i++) {
+			const struct nr_study_stage *stage = &k->s->stage[i];
+			const struct nr_settings *all = nr_study_settings(k->s, a, i, k->s->arena);
+			for (const struct nr_option *o = all ? stage->command->options : NULL; o && o->name; o++) {
+				bool given = o->text || nr_study_reserved(o->name);
+				for (int64_t j = 0; j < all->count; j++) given |= !strcmp(all->item[j].key, o->name);
+				if (!given) COMPLAIN(k, stage->at, NULL, "'%s' is missing: %s", o->name, o->help ? o->help : "");
+			}
+			bool data = !stage->trains || !nr_study_option(stage->command, "data");
+			for (int64_t j = 0; all && j < all->count; j++) data |= !strcmp(all->item[j].key, "data") && *all->item[j].value[0];
+			if (!data && !a) COMPLAIN(k, stage->at, "as `base: {data: fashion-mnist}`", "'%s' has no data set", stage->name);
+		}
+}
+
+/* ---- metrics ------------------------------------------------------------------------------------------------------------------ */
+
+static void check_metric(struct checker *k, const char *metric, const struct nr_yaml_node *at)
+{
+	const char *dot = strchr(metric, '.');
+	struct nr_near near = { .word = dot ? nr_arena_printf(k->s->arena, "%.*s", (int)(dot - metric), metric) : metric };
+	for (int64_t i = 0; near.word && i < k->s->stages; i++) {
+		if (dot && !strcmp(near.word, k->s->stage[i].name)) return;
+		nr_near_try(&near, k->s->stage[i].name);
+	}
+	char hint[200];
+	snprintf(hint, sizeof hint, near.best ? "did you mean '%.100s.%.60s'?" : "as '%.100s.%.60s'",
+		near.best ? near.best : k->s->stage[k->s->stages - 1].name, dot ? dot + 1 : "top1");
+	COMPLAIN(k, at, hint, "metric '%.100s' is not STAGE.KEY of one of the stages", metric);
+}
+
+/* Without a metric: what the last stage is about. */
+static const char *usual_metric(const struct nr_study_command *c)
+{
+	if (!strcmp(c->name, "probe")) return "cls.top1";
+	if (!strcmp(c->name, "pretrain")) return "eval_loss";
+	return c->trains ? "eval_top1" : "top1";
+}
+
+static void check_metrics(struct checker *k)
+{
+	struct nr_study *s = k->s;
+	const struct nr_yaml_node *root = s->tree ? s->tree->root : NULL, *also = nr_yaml_value(root, "also");
+	const struct nr_study_stage *last = &s->stage[s->stages - 1];
+	if (!s->metric) s->metric = nr_arena_printf(s->arena, "%s.%s", last->name, last->command ? usual_metric(last->command) : "top1");
+	else check_metric(k, s->metric, nr_yaml_value(root, "metric"));
+	for (int64_t i = 0; i < s->also.count; i++)
+		check_metric(k, s->also.item[i], also && also->kind == NR_YAML_LIST ? also->item[i] : also);
+}
+
+int nr_study_check(struct nr_study *s, struct nr_error *err)
+{
+	struct checker k = { s, err };
+	bool known = true;
+	for (int64_t i = 0; i < s->stages; i++) known &= s->stage[i].command != NULL;
+	check_settings(&k, &s->base);
+	for (int64_t i = 0; i < s->stages; i++) check_settings(&k, &s->stage[i].own);
+	for (int64_t i = 0; i < s->arms; i++) check_settings(&k, &s->arm[i].own);
+	if (known) {
+		check_arms(&k);
+		check_required(&k);
+	}
+	check_metrics(&k);
+	if (!s->metric) return nr_fail(err, NR_EMEMORY, "cannot check the study", NULL, "out of memory");
+	return s->tree && s->tree->errors->count ? NR_EFORMAT : (int)err->code;
+}

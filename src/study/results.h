@@ -1,0 +1,63 @@
+/* What came of a study: numbers of each run, statistics of each arm, tables. */
+#ifndef NR_STUDY_RESULTS_H
+#define NR_STUDY_RESULTS_H
+
+#include "base/json.h"
+#include "study/stats.h"
+#include "study/study.h"
+
+struct nr_job;
+
+/* ---- the result of a stage -------------------------------------------------------------------------------------------------- */
+
+/* "cls.top1" is the key top1 of the object cls, at the top or, if there is only one, anywhere below. */
+bool nr_result_number(json_t *, const char *path, double *);
+/* Every number with its path, in the order of the file. */
+void nr_result_each(json_t *, void (*each)(void *context, const char *path, double), void *context);
+/* The error for a metric that the result does not have, with the nearest that it has. */
+int nr_result_unknown(json_t *, const char *stage, const char *metric, struct nr_error *);
+/* The time that a training itself states, also over several attempts; `other` for the rest. */
+double nr_result_seconds(const struct nr_job *, json_t *, double other);
+int nr_result_save(const struct nr_job *, json_t *, struct nr_error *);
+
+/* ---- the study ---------------------------------------------------------------------------------------------------------------- */
+
+struct nr_comparison {                      /* of an arm with the baseline, by seeds that both have */
+	struct nr_sample difference;
+	double p_t, p_wilcoxon;             /* as they are */
+	double p_t_holm, p_wilcoxon_holm;   /* corrected over the arms */
+	int64_t needed;                     /* seeds still needed for a power of 0.8; -1: too many to say, or nothing to go by */
+};
+struct nr_arm_metric { struct nr_sample all; struct nr_comparison against; };
+struct nr_arm_cost {
+	double seconds, flops;              /* of all its runs; flops NAN: not stated */
+	int64_t done;
+	const char *batch;                  /* what its batch statistics saw; NULL: not stated */
+};
+
+struct nr_summary {
+	const struct nr_study *study;
+	struct nr_arena *arena;
+	const char **metric;
+	int64_t metrics;                    /* the main one first */
+	double *value;                      /* (metrics, arms, seeds), NAN: not there */
+	struct nr_arm_metric *cell;         /* (metrics, arms) */
+	struct nr_arm_cost *cost;           /* (arms) */
+	struct nr_list notes;               /* what a reader has to know */
+	double level;                       /* of the tests that `needed` plans for: 0.05 over the comparisons */
+};
+
+/* From the files of the study; runs (may be NULL) adds why some failed. Lives in the arena. */
+int nr_summary_make(struct nr_summary *, const struct nr_study *, const struct nr_study_run *, int64_t runs, struct nr_arena *,
+	struct nr_error *);
+
+/* ---- tables ------------------------------------------------------------------------------------------------------------------- */
+
+void nr_summary_text(const struct nr_summary *, struct nr_str *);
+void nr_summary_markdown(const struct nr_summary *, struct nr_str *);
+void nr_summary_latex(const struct nr_summary *, struct nr_str *);
+json_t *nr_summary_json(const struct nr_summary *, const struct nr_study_run *, int64_t runs);
+/* results.csv, table.md, table.tex and table.json in the study's folder. */
+int nr_summary_write(const struct nr_summary *, const struct nr_study_run *, int64_t runs, struct nr_error *);
+
+#endif

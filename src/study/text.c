@@ -1,0 +1,84 @@
+/* A study as a file: for those that flags made. */
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/str.h"
+#include "study/settings.h"
+
+/* Double quotes read back every text. */
+static void add_quoted(struct nr_str *s, const char *text)
+{
+	nr_str_add(s, "\"");
+	for (; *text; text++) {
+		if (*text == '"' || *text == '\\') nr_str_printf(s, "\\%c", *text);
+		else if ((unsigned char)*text < 0x20) nr_str_printf(s, "\\x%02X", (unsigned char)*text);
+		else nr_str_add_n(s, text, 1);
+	}
+	nr_str_add(s, "\"");
+}
+
+static void add_settings(struct nr_str *s, const struct nr_settings *all, const char *stage)
+{
+	for (int64_t i = 0; i < all->count; i++) {
+		const struct nr_setting *one = &all->item[i];
+		const bool foreign = one->stage && (!stage || strcmp(one->stage, stage));
+		nr_str_printf(s, "%s%s%s%s: ", i ? ", " : "", foreign ? one->stage : "", foreign ? "." : "", one->key);
+		if (one->count != 1) nr_str_add(s, "[");
+		for (int64_t k = 0; k < one->count; k++) {
+			if (k) nr_str_add(s, ", ");
+			add_quoted(s, one->value[k]);
+		}
+		if (one->count != 1) nr_str_add(s, "]");
+	}
+}
+
+static void add_text(struct nr_str *s, const char *key, const char *value)
+{
+	if (!value || !*value) return;
+	nr_str_printf(s, "%s: ", key);
+	add_quoted(s, value);
+	nr_str_add(s, "\n");
+}
+
+int nr_study_text(const struct nr_study *study, struct nr_str *s)
+{
+	add_text(s, "title", study->title);
+	add_text(s, "question", study->question);
+	nr_str_add(s, "base: {");
+	add_settings(s, &study->base, NULL);
+	nr_str_add(s, "}\nstages:\n");
+	for (int64_t i = 0; i < study->stages; i++) {
+		const struct nr_study_stage *stage = &study->stage[i];
+		nr_str_printf(s, "  - %s: {run: %s", stage->name, stage->command->name);
+		if (stage->command->takes_checkpoint && stage->from) {
+			nr_str_add(s, ", from: ");
+			const char *from = stage->file ? nr_arena_printf(study->arena, "%s/%s", stage->from, stage->file) : stage->from;
+			add_quoted(s, from ? from : "");
+		}
+		nr_str_add(s, stage->own.count ? ", " : "");
+		add_settings(s, &stage->own, stage->name);
+		nr_str_add(s, "}\n");
+	}
+	nr_str_add(s, "arms:\n");
+	for (int64_t i = 0; i < study->arms; i++) {
+		nr_str_add(s, "  - {name: ");
+		add_quoted(s, study->arm[i].name);
+		nr_str_add(s, study->arm[i].own.count ? ", " : "");
+		add_settings(s, &study->arm[i].own, NULL);
+		nr_str_add(s, "}\n");
+	}
+	nr_str_add(s, "seeds: [");
+	for (int64_t i = 0; i < study->seeds; i++) nr_str_printf(s, "%s%lld", i ? ", " : "", (long long)study->seed[i]);
+	nr_str_add(s, "]\n");
+	add_text(s, "metric", study->metric);
+	nr_str_add(s, "also: [");
+	for (int64_t i = 0; i < study->also.count; i++) {
+		if (i) nr_str_add(s, ", ");
+		add_quoted(s, study->also.item[i]);
+	}
+	nr_str_add(s, "]\n");
+	add_text(s, "baseline", study->arm[study->first].name);
+	nr_str_printf(s, "parallel: %lld\n", (long long)study->parallel);
+	add_text(s, "out", study->out);
+	return s->failed ? NR_EMEMORY : NR_OK;
+}

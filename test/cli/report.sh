@@ -1,0 +1,84 @@
+#!/bin/bash
+# The report is one well-formed page that names the winner, or says that there is none, and hides nothing that is missing.
+set -euo pipefail
+# shellcheck source=test/cli/check.inc
+. "$(dirname "$0")/check.inc"
+# shellcheck source=test/cli/fake_runs.inc
+. test/cli/fake_runs.inc
+page=$tmp/report.html
+has() { grep -qF -- "$1" "$page" || fail "the page lacks '$1'"; }
+lacks() { ! grep -qF -- "$1" "$page" || fail "the page has '$1'"; }
+well_formed() { # also: every picture is inside, nothing is fetched, ids are there
+	command -v python3 >/dev/null || return 0
+	python3 - "$page" <<-'EOF' || fail "the page is not well-formed"
+		import sys, re, base64, xml.etree.ElementTree as tree
+		text = open(sys.argv[1], encoding="utf-8").read()
+		root = tree.fromstring(text.replace("<!DOCTYPE html>", "", 1))
+		every = list(root.iter())
+		for e in every:
+		    for key, value in e.attrib.items():
+		        assert not re.search(r"\b(nan|inf)\b", value) or key in ("alt", "data-name", "aria-label"), (e.tag, key, value[:80])
+		    if e.tag in ("script", "link", "iframe", "object"):
+		        assert "src" not in e.attrib and "href" not in e.attrib, e.tag
+		    if e.tag == "img":
+		        assert e.get("alt") and base64.b64decode(e.get("src").removeprefix("data:image/png;base64,"), validate=True)[:4] == b"\x89PNG"
+		    if e.tag == "a":
+		        assert any(o.get("id") == e.get("href")[1:] for o in every), e.get("href")
+		assert "http://www.w3.org/2000/svg" in text and not re.search(r"https?://(?!www\.w3\.org)", text)
+		rows = [len(r) for r in root.find(".//table").iter("tr")]
+		assert len(set(rows)) == 1, rows
+	EOF
+}
+
+# three seeds each, far apart
+for s in 0 1 2; do
+	fake_run "$tmp/ln-$s" ln $s 0.79$s 14
+	fake_run "$tmp/sep-$s" 'sep(bn,ln)' $s 0.83$s 41
+done
+run 0 report "$tmp"/ln-* "$tmp"/sep-* -o "$page" --json; json report; silent; well_formed
+has '<strong class="plan">sep(bn,ln)</strong> is ahead'; has '83.10'; has 'over 3 seeds of each arm'; has 'The features agree'
+has 'each sees one batch of 32 samples'; has '0123456789abcdef'; has 'norma pretrain --norm &quot;ln&quot; --seed 2'; has 'some CPU'
+has 'Nothing: every run has its'; has 'odd&lt;col&gt;'; has 'Spectrum of [CLS]'; lacks 'no finite value'
+[ "$(grep -o '<img ' "$page" | wc -l)" = 2 ] || fail "not one picture for each arm"
+
+# one seed: the interval is over samples, and these overlap
+fake_run "$tmp/a" 'bn <b>&"x"' 0 0.800 20
+fake_run "$tmp/b" 'layer:eps=1e-5' 0 0.805 21
+run 0 report "$tmp/a" "$tmp/b" -o "$page" --title "<T> & more"; says "$page"; well_formed
+has 'No difference seen'; has 'over 10000 samples'; has '&lt;T&gt; &amp; more'; has 'bn &lt;b&gt;&amp;&quot;x&quot;'; lacks '<b>&'
+
+# other settings are said; a repeated seed does not count
+fake_run "$tmp/c" ln 0 0.80 14 8
+cp -r "$tmp/c" "$tmp/d"
+run 0 report "$tmp/ln-0" "$tmp/c" "$tmp/d" -o "$page"; well_formed; has 'differ in more than their norms (epochs)'; has 'ln, epochs 8'; has 'repeat a seed'
+
+# folders of a study: their paths tell them apart
+fake_run "$tmp/s/ln/seed-0/pretrain" ln 0 0.80 14
+fake_run "$tmp/s/bn/seed-0/pretrain" bn 0 0.85 15
+run 0 report "$tmp"/s/*/seed-*/pretrain -o "$page"; well_formed; has '/s/bn/seed-0/pretrain</span>'; has '</strong> is ahead in these single runs'
+
+# what is missing is said: no probe, no pictures, a run that was killed
+rm "$tmp/a/probe.json" "$tmp/a/reconstruction.png" "$tmp/a/spectrum.csv"
+echo '{"event":"start","step":0,"seconds":0}' >"$tmp/a/events.jsonl"
+run 0 report "$tmp/a" -o "$page"; well_formed; has 'probe.json is not there'; has 'No run has a reconstruction.png'; has 'not finished'; has 'There is one arm only'
+rm "$tmp/a/metrics.csv" "$tmp/a/env.json"; echo 'no PNG' >"$tmp/a/reconstruction.png"; echo '[1' >"$tmp/a/probe.json"
+run 0 report "$tmp/a" -o "$page"; well_formed; has 'nothing can be said'; has 'it is no PNG file'; has 'No run has records'
+
+# wrong arguments
+run 2 report; complains "at least one run"; one_line
+run 1 report "$tmp/none"; complains "config.yaml"; one_line
+run 1 report "$tmp/c" "$tmp/./c"; complains "given twice"; one_line
+run 1 report "$tmp/c" -o "$tmp/none/x.html"; complains "x.html"; one_line
+[ ! -e report.html ] || fail "a page was left behind"
+
+# a training as it is
+# shellcheck source=test/cli/made_up.inc
+. test/cli/made_up.inc
+made_up "$tmp/data/mnist" train 80
+made_up "$tmp/data/mnist" t10k 40
+export NORMA_DATA=$tmp/data
+for norm in ln bn; do
+	run 0 train --data mnist --model vit_nano:dim=16,depth=1,heads=1,patch=14 --norm $norm --batch 16 --epochs 2 --log-every 1 --out "$tmp/t-$norm" --json
+done
+run 0 report "$tmp/t-ln" "$tmp/t-bn" -o "$page"; well_formed; has 'Held-out top-1'; has 'held-out top'; has 'each sees one batch of 16 samples'
+exit "$failed"
