@@ -266,9 +266,10 @@ const struct cli_command cli_convert = {
 	.title = "weights under timm's, Hugging Face's or our names",
 	.usage = "IN OUT --to NAMES",
 	.about = "Reads a safetensors file (whose names are recognised), and writes it under other names and in the layout\n"
-		 "that goes with them; a masked autoencoder keeps its decoder. --image resizes the position table for pictures of\n"
-		 "another size (without the decoder), --classes puts a new head in place. If OUT is a folder (or ends with /), it gets model.safetensors and the config.json that\n"
-		 "from_pretrained of transformers, or timm.create_model(\"local-dir:OUT\"), reads.\n\n"
+		 "that goes with them; a masked autoencoder keeps its decoder. --image resizes the position table for pictures\n"
+		 "of another size (and drops the decoder), --classes puts a new head in place. If OUT is a folder (or ends with\n"
+		 "/), it gets model.safetensors and the config.json that from_pretrained of transformers, or\n"
+		 "timm.create_model(\"local-dir:OUT\"), reads.\n\n"
 		 "The file keeps saying what model it is, so that norma itself needs no --model for it. Weights in Hugging\n"
 		 "Face's names have norms with an eps of 1e-12, timm's of 1e-6: it is kept in the norm plan and config.json.",
 	.conf_size = sizeof(struct convert),
