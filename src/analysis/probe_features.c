@@ -20,8 +20,9 @@ static int key_of(const struct nr_feature_cache *cache, const struct nr_weights 
 {
 	char digest[65] = "", number[64];
 	if (nr_source_digest(e->source, e->split, digest, err)) return err->code;
-	nr_str_printf(key, "norma %s %s\ncheckpoint %s\nmodel %s\nnorms %s\nresample %s\n", NR_VERSION, nr_isa_name(nr_isa_active()),
-		cache->checkpoint, w->model.text, w->norms, cache->resample);
+	nr_str_printf(key, "norma %s %s\ncheckpoint %s\nmodel %s\nnorms %s\n", NR_VERSION, nr_isa_name(nr_isa_active()), cache->checkpoint,
+		w->model.text, w->norms);
+	nr_str_printf(key, "resample %s\nstats %s\n", cache->resample, cache->stats);
 	nr_str_printf(key, "data %s %s %lld %s\nsize %lld channels %d filter %d normalize %d\n", data, nr_split_name(e->split),
 		(long long)e->count, digest, (long long)e->augment.size, e->augment.channels, e->augment.filter, e->augment.normalize);
 	nr_str_printf(key, "crop_share %s", nr_double_text(e->augment.crop_share, false, number, sizeof number));

@@ -12,6 +12,7 @@ struct nr_feature_cache {
 	const char *dir;                    /* NULL: nothing is kept */
 	char checkpoint[65];                /* SHA-256 of its file */
 	const char *resample;
+	const char *stats;                  /* where batchwise norms have their statistics from */
 };
 struct nr_feature_origin { bool cached; char path[4096]; };  /* path "": nothing was kept */
 

@@ -17,21 +17,26 @@ enum { AUTO, CLS, MEAN, BOTH, SPECTRUM_ROWS = 10000 };
 
 struct probe {
 	struct cli_model m;
-	int32_t features, solver;
+	int32_t features, solver, stats;
 	char *weight_decay, *base_lr, *cache, *out;
 	double hold_out, tolerance, epochs, warmup;
-	int64_t iterations, head_batch, seed, train_limit;
+	int64_t iterations, head_batch, seed, train_limit, stats_batches;
 	bool keep;
 };
 
 static const char *const feature_choices[] = { "auto", "cls", "mean", "both", NULL };
 static const char *const solvers[] = { "exact", "lars", NULL };
+static const char *const statistics[] = { "running", "recompute", NULL };
+enum { RUNNING, RECOMPUTE };
 static const struct nr_option options[] = {
 	CLI_MODEL_OPTIONS(struct probe, m),
 	NR_OPT_ENUM(struct probe, features, "auto", feature_choices,
 		"what the probe reads: the class token, the mean of the patch tokens, or both; auto: both if there is a class token"),
 	NR_OPT_ENUM(struct probe, solver, "exact", solvers,
 		"exact: logistic regression (L-BFGS) on standardised features; lars: MAE's batch norm, linear layer and LARS"),
+	NR_OPT_ENUM(struct probe, stats, "running", statistics,
+		"statistics of batchwise norms: those kept in training, or measured anew on whole training pictures"),
+	NR_OPT_INT(struct probe, stats_batches, 50, 1, 1000000, "training batches that recompute takes"),
 	CLI_TEXT(struct probe, weight_decay, "auto", "LIST",
 		"weight decays to try, such as 1e-5,1e-3; auto: 1e-6 to 1 by tens for exact, 0 for lars"),
 	NR_OPT_FLOAT(struct probe, hold_out, 0.1, 0.001, 0.9, "share of each training class that chooses among several settings"),
@@ -151,9 +156,23 @@ static void find_folders(struct job *j)
 	j->out = *j->v->out ? j->v->out : of_run ? j->dir : NULL;
 	j->cache.dir = !j->v->keep ? NULL : *j->v->cache ? j->v->cache : j->dir;
 	j->cache.resample = j->v->m.resample;
+	j->cache.stats = j->v->stats == RUNNING ? statistics[RUNNING]
+		: nr_arena_printf(a, "recompute %lld %lld", (long long)j->v->stats_batches, (long long)j->v->m.batch);
 }
 
 /* ---- measuring ------------------------------------------------------------------------------------------------------------ */
+
+/* A masked autoencoder's running statistics are of the few tokens that it saw in training; the probe sees whole pictures. */
+static int recompute(struct job *j)
+{
+	struct nr_evaluation train = j->o->e;
+	int64_t changed = 0;
+	train.split = NR_TRAIN;
+	train.count = 0;
+	const int code = nr_recalibrate(j->o->w, &train, j->v->m.batch, j->v->stats_batches, &changed, j->c->err);
+	if (!code && !changed) fprintf(stderr, "norma: warning: the model keeps no running statistics\n");
+	return code;
+}
 
 static int take_split(struct job *j, enum nr_split split, int64_t limit, const char *label, struct nr_token_features *f,
 	struct nr_feature_origin *from)
@@ -364,6 +383,7 @@ static int measure(struct cli *c, const struct cli_model *m, struct cli_opened *
 	int code = settle(&j);
 	if (!code) code = check_data(&j);
 	if (!code) code = nr_checksum_file(path, NR_SHA256, j.cache.checkpoint, c->err);
+	if (!code && v->stats == RECOMPUTE) code = recompute(&j);
 	if (!code) code = take_split(&j, NR_TRAIN, v->train_limit, "train features", &j.train, &j.train_from);
 	if (!code) code = take_split(&j, o->e.split, m->limit, "features", &j.test, &j.test_from);
 	for (int k = 0; !code && k < NR_FEATURE_KINDS; k++)
@@ -393,6 +413,8 @@ const struct cli_command cli_probe = {
 		 "plus weight decay / 2 times the squared weights (not the bias) by L-BFGS until no component of the gradient is\n"
 		 "larger than --tolerance. `lars` is the protocol of MAE on fixed features: batch norm without gain and bias, a linear\n"
 		 "layer, LARS with momentum 0.9, warm-up and cosine; every learning rate and weight decay is a head of the same pass.\n\n"
+		 "`--stats recompute` first measures the statistics of batchwise norms again: a masked autoencoder kept those of the few\n"
+		 "patches that it saw.\n\n"
 		 "Of several settings the best on held-out training samples is chosen, never on the test split. The table also has\n"
 		 "the uniformity of the test features (first 10000; log mean exp(-2 |u - v|^2) of unit vectors) and the effective rank of\n"
 		 "their centred singular values, which spectrum.csv lists.",
