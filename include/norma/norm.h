@@ -53,6 +53,15 @@ NR_API const char *nr_norm_at(struct nr_net *, const char *site);
 NR_API nr_t *nr_residual(struct nr_net *, const char *branch, nr_t *x, nr_t *y, double drop_path);
 /* What the plan (Sub-LN, DeepNorm) multiplies the initial values of value, output and MLP weights with. */
 NR_API double nr_norms_gain(const struct nr_net *);
+/* Calls watch.at at every site that has a norm, which its result then replaces: it may note what goes in and out, or put something
+ * behind it (analysis). After nr_norms_use; site: the name in the model, full: with its scope, "blocks.3.attn.in". */
+struct nr_norm_watch {
+	nr_t *(*at)(void *context, struct nr_net *, const char *site, const char *full, nr_t *before, nr_t *after);
+	void *context;
+};
+NR_API void nr_norms_watch(struct nr_net *, struct nr_norm_watch);
+/* Does a pattern such as `blocks[3].attn.in` mean this site? For a watch, while its site is the present one. */
+NR_API int nr_site_matches(struct nr_net *, const char *pattern, const char *site, const char *full);
 /* After the model is recorded: a rule that no site matched is an error with the nearest site. */
 NR_API int nr_norms_done(struct nr_net *, struct nr_error *);
 

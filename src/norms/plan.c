@@ -70,7 +70,21 @@ nr_t *nr_norm(struct nr_net *n, const char *site, nr_t *x)
 {
 	if (!x) return NULL;
 	const char *text = nr_norm_at(n, site);
-	return text ? nr_norm_make(n, site, text, x) : n->error.code ? NULL : x;
+	if (!text) return n->error.code ? NULL : x;
+	const char *full = n->norms->seen[n->norms->n_seen - 1].name;
+	const struct nr_norm_watch *w = &n->norms->watch;
+	nr_t *y = nr_norm_make(n, site, text, x);
+	return y && w->at ? w->at(w->context, n, site, full, x, y) : y;
+}
+
+void nr_norms_watch(struct nr_net *n, struct nr_norm_watch watch)
+{
+	if (n->norms) n->norms->watch = watch;
+}
+
+int nr_site_matches(struct nr_net *n, const char *pattern, const char *site, const char *full)
+{
+	return nr_pattern_match(n->norms, pattern, &(struct nr_site_name){ full, site, count_at, n });
 }
 
 const struct nr_site *nr_sites(const struct nr_net *n, int64_t *count)

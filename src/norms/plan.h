@@ -27,6 +27,7 @@ struct nr_norm_plan {
 	bool subln;                         /* Sub-LN's initial values */
 	enum nr_residual_kind residual;
 	double layerscale;                  /* LayerScale's first value */
+	struct nr_norm_watch watch;         /* at NULL: none */
 	struct nr_site *seen;
 	int64_t n_seen, cap_seen;
 };

@@ -1,0 +1,167 @@
+/* The parts of an analysis and the pass that they share. See analysis.h. */
+#include "analysis/analysis.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/plot.h"
+#include "base/save.h"
+#include "base/table.h"
+
+const struct nr_part *const nr_parts[] = { &nr_part_layers, &nr_part_distributions, &nr_part_attention, &nr_part_gradients,
+	&nr_part_patch, &nr_part_dtn, &nr_part_map, &nr_part_similarity, NULL };
+
+int nr_parts_read(const char *names, unsigned *want, struct nr_error *err)
+{
+	*want = 0;
+	for (const char *s = names + strspn(names, ", "); *s; s += strspn(s, ", ")) {
+		char word[64];
+		const size_t n = strcspn(s, ", ");
+		snprintf(word, sizeof word, "%.*s", (int)(n < 63 ? n : 63), s);
+		struct nr_near near = { .word = word };
+		unsigned bit = 0;
+		for (int i = 0; nr_parts[i]; i++) {
+			if (!strcmp(nr_parts[i]->name, word)) bit = 1u << i;
+			nr_near_try(&near, nr_parts[i]->name);
+		}
+		if (!bit) {
+			nr_fail(err, NR_EUSAGE, "unknown part of the analysis", word, NULL);
+			return near.best ? nr_hint(err, "did you mean '%s'?", near.best)
+					 : nr_hint(err, "layers, distributions, attention, gradients, patch, dtn, map, similarity");
+		}
+		*want |= bit;
+		s += n;
+	}
+	return *want ? NR_OK : nr_fail(err, NR_EUSAGE, "no part of the analysis is named", names, NULL);
+}
+
+int nr_analysis_tick(struct nr_analysis *a, struct nr_error *err)
+{
+	a->step++;
+	if (!a->what.watch || !a->what.watch(a->what.context, a->step, a->steps)) return NR_OK;
+	return nr_fail(err, NR_EVALUE, "cannot analyse", a->w->model.text, "interrupted");
+}
+
+static int begin(struct nr_analysis *a, struct nr_error *err)
+{
+	unsigned taps = 0;
+	for (int i = 0; nr_parts[i]; i++)
+		if (a->want >> i & 1) taps |= nr_parts[i]->taps;
+	if (nr_taps_open(&a->taps, a->w, a->batch, taps, a->sites, err)) return err->code;
+	for (int i = 0; nr_parts[i]; i++) {
+		if (!(a->want >> i & 1)) continue;
+		if (!(a->own[i] = nr_arena_alloc(a->arena, nr_parts[i]->size + 1)))
+			return nr_fail(err, NR_EMEMORY, "cannot analyse", a->w->model.text, "out of memory");
+		if (nr_parts[i]->begin && nr_parts[i]->begin(a, a->own[i], err)) return err->code;
+		if (nr_parts[i]->steps) a->steps += nr_parts[i]->steps(a);
+	}
+	return NR_OK;
+}
+
+static int take(struct nr_analysis *a, const struct nr_batch *b, int64_t first, struct nr_error *err)
+{
+	nr_taps_run(&a->taps, b->image);
+	for (int i = 0; nr_parts[i]; i++)
+		if (a->want >> i & 1 && nr_parts[i]->take && nr_parts[i]->take(a, a->own[i], b, first, err)) return err->code;
+	return nr_analysis_tick(a, err);
+}
+
+int nr_analysis_run(struct nr_analysis *a, struct nr_error *err)
+{
+	const struct nr_evaluation *e = &a->what;
+	a->count = e->count ? e->count : e->source->count[e->split];
+	if (a->count < 2) return nr_fail(err, NR_EVALUE, "cannot analyse", a->w->model.text, "it takes two samples or more");
+	if (a->batch > a->count) a->batch = a->count;
+	a->steps = (a->count + a->batch - 1) / a->batch;
+	if (!(a->arena = nr_arena_make())) return nr_fail(err, NR_EMEMORY, "cannot analyse", a->w->model.text, "out of memory");
+	if (begin(a, err)) return err->code;
+	const struct nr_loader_config config = { .source = e->source, .split = e->split, .augment = &e->augment, .batch = a->batch,
+		.index = e->index, .count = e->count, .threads = e->workers };
+	struct nr_loader *loader = NULL;
+	int code = nr_loader_open(&loader, &config, err);
+	for (int64_t first = 0; !code && first < a->count; first += a->batch) {
+		struct nr_batch *b;
+		if ((code = nr_loader_next(loader, &b, err))) break;
+		code = take(a, b, first, err);
+		nr_loader_give_back(loader, b);
+	}
+	nr_loader_close(loader);
+	for (int i = 0; !code && nr_parts[i]; i++)
+		if (a->want >> i & 1 && nr_parts[i]->end) code = nr_parts[i]->end(a, a->own[i], err);
+	return code;
+}
+
+json_t *nr_analysis_json(const struct nr_analysis *a)
+{
+	json_t *all = json_object();
+	for (int i = 0; all && nr_parts[i]; i++) {
+		json_t *j = a->want >> i & 1 ? nr_parts[i]->json(a, a->own[i]) : NULL;
+		if (j) json_object_set_new(all, nr_parts[i]->name, j);
+	}
+	return all;
+}
+
+void nr_analysis_show(const struct nr_analysis *a, struct nr_str *text)
+{
+	for (int i = 0; nr_parts[i]; i++) {
+		if (!(a->want >> i & 1)) continue;
+		const size_t before = text->len;
+		nr_parts[i]->show(a, a->own[i], text);
+		if (text->len == before && !a->all) nr_str_printf(text, "\n%s: the model has nothing of the kind\n", nr_parts[i]->title);
+	}
+}
+
+int nr_analysis_write(const struct nr_analysis *a, const char *dir, struct nr_error *err)
+{
+	int code = nr_folder_make(dir, err);
+	for (int i = 0; !code && nr_parts[i]; i++)
+		if (a->want >> i & 1 && nr_parts[i]->write) code = nr_parts[i]->write(a, a->own[i], dir, err);
+	return code;
+}
+
+void nr_analysis_close(struct nr_analysis *a)
+{
+	nr_taps_close(&a->taps);
+	nr_arena_free(a->arena);
+	a->arena = NULL;
+}
+
+/* ---- what the parts share ------------------------------------------------------------------------------------------------- */
+
+json_t *nr_json_number(double v) { return isfinite(v) ? json_real(v) : json_null(); }
+
+int nr_table_save(struct nr_table *t, const char *dir, const char *name, struct nr_error *err)
+{
+	struct nr_str path = { 0 }, text = { 0 };
+	nr_str_printf(&path, "%s/%s", dir, name);
+	nr_table_csv(t, &text);
+	const int code = path.failed || text.failed ? nr_fail(err, NR_EMEMORY, "cannot write", name, "out of memory")
+						    : nr_save_file(nr_str_text(&path), text.text, text.len, err);
+	nr_str_release(&path);
+	nr_str_release(&text);
+	nr_table_free(t);
+	return code;
+}
+
+void nr_cell_number(struct nr_table *t, char form, int digits, double v, const char *unit)
+{
+	if (!isfinite(v)) nr_table_cell(t, "%s", "");
+	else if (form == 'f') nr_table_cell(t, "%.*f%s", digits, v, unit);
+	else nr_table_cell(t, "%.*g%s", digits, v, unit);
+}
+
+void nr_table_show(struct nr_table *t, struct nr_str *text)
+{
+	nr_table_text(t, text);
+	nr_table_free(t);
+}
+
+void nr_show_curve(struct nr_str *text, const char *title, int64_t n, const double *y)
+{
+	int64_t *x = malloc((size_t)(n + 1) * sizeof *x);
+	for (int64_t i = 0; x && i < n; i++) x[i] = i;
+	nr_str_printf(text, "\n%s\n", title);
+	if (x) nr_plot_text(&(struct nr_plot){ x, y, n, 40, 6 }, text);
+	free(x);
+}

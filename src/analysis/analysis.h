@@ -1,0 +1,72 @@
+/* Dissecting a checkpoint: parts that each look at the same samples and tell numbers, tables and pictures.
+ *
+ *   struct nr_analysis a = { .w = weights, .what = samples, .batch = 128, .sites = "final", .want = ~0u };
+ *   nr_analysis_run(&a, &err); nr_analysis_json(&a); nr_analysis_show(&a, &text); nr_analysis_write(&a, dir, &err);
+ *   nr_analysis_close(&a);
+ *
+ * A part is one entry of nr_parts: it may ask for taps of the recorded model, sees every batch after the forward pass, and
+ * finishes when all were seen. Numbers are the same bits for any number of threads. */
+#ifndef NR_ANALYSIS_H
+#define NR_ANALYSIS_H
+
+#include "analysis/taps.h"
+#include "base/json.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "train/evaluate.h"
+
+enum { NR_PARTS_MAX = 16 };
+
+struct nr_analysis {
+	const struct nr_weights *w;
+	const struct nr_weights *whole;     /* the same with the decoder that it was pre-trained with; NULL: none */
+	struct nr_evaluation what;          /* which samples; watch is called after every step, of all passes */
+	int64_t batch;
+	const char *sites;                  /* patterns of norm sites, separated by spaces */
+	unsigned want;                      /* bit i: nr_parts[i] */
+	bool all;                           /* every part was asked for: those that the model has nothing for keep silent */
+	/* from nr_analysis_run on */
+	int64_t count;                      /* samples */
+	struct nr_taps taps;
+	struct nr_arena *arena;             /* of the parts too */
+	void *own[NR_PARTS_MAX];
+	int64_t step, steps;
+};
+
+struct nr_part {
+	const char *name, *title;
+	size_t size;                        /* of its own state, zeroed at the start */
+	unsigned taps;                      /* NR_TAPS_... */
+	int64_t (*steps)(const struct nr_analysis *);   /* of its own in end, for the bar; NULL: none */
+	int (*begin)(struct nr_analysis *, void *own, struct nr_error *);
+	/* After the forward pass of a batch, whose first sample has this number. */
+	int (*take)(struct nr_analysis *, void *own, const struct nr_batch *, int64_t first, struct nr_error *);
+	int (*end)(struct nr_analysis *, void *own, struct nr_error *);
+	json_t *(*json)(const struct nr_analysis *, const void *own);   /* NULL: the model has nothing for it */
+	void (*show)(const struct nr_analysis *, const void *own, struct nr_str *);
+	int (*write)(const struct nr_analysis *, const void *own, const char *dir, struct nr_error *);
+};
+extern const struct nr_part *const nr_parts[];          /* ends with NULL */
+extern const struct nr_part nr_part_layers, nr_part_distributions, nr_part_attention, nr_part_gradients, nr_part_patch, nr_part_dtn,
+	nr_part_map, nr_part_similarity;
+
+/* "layers,attention" as bits of want. */
+int nr_parts_read(const char *names, unsigned *want, struct nr_error *);
+int nr_analysis_run(struct nr_analysis *, struct nr_error *);       /* close it also after a failure */
+json_t *nr_analysis_json(const struct nr_analysis *);               /* one object, a key for each part; NULL: out of memory */
+void nr_analysis_show(const struct nr_analysis *, struct nr_str *); /* tables and curves of text */
+int nr_analysis_write(const struct nr_analysis *, const char *dir, struct nr_error *);   /* CSV and PNG; the folder is made */
+void nr_analysis_close(struct nr_analysis *);
+
+/* For the parts. */
+int nr_analysis_tick(struct nr_analysis *, struct nr_error *);      /* one more step; non-zero: interrupted */
+json_t *nr_json_number(double);                                     /* null if it is not finite */
+struct nr_table;
+int nr_table_save(struct nr_table *, const char *dir, const char *name, struct nr_error *);    /* as CSV; frees it */
+/* A cell with so many digits after the point ('f') or in all ('g'); blank if the number is not finite. */
+void nr_cell_number(struct nr_table *, char form, int digits, double, const char *unit);
+void nr_table_show(struct nr_table *, struct nr_str *);                                        /* as text; frees it */
+/* A curve of text over layers 0 .. n-1 below its title; NAN: no value. */
+void nr_show_curve(struct nr_str *, const char *title, int64_t n, const double *y);
+
+#endif

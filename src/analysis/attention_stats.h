@@ -1,0 +1,24 @@
+/* What the heads of one layer look at, from queries and keys: mean attention distance (attention_distance.h), entropy, the size of
+ * the logits (scale q.k + bias). Nothing of the size T x T is kept. */
+#ifndef NR_ATTENTION_STATS_H
+#define NR_ATTENTION_STATS_H
+
+#include "norma/err.h"
+
+struct nr_attention_shape {
+	int64_t H, T, d;                    /* heads, tokens, width of a head */
+	int64_t special, h, w;              /* T = special + h w; h = 0: no grid, then no distance */
+	int cls;                            /* the first token is the class token */
+};
+struct nr_head_sums {                       /* over samples; divide by their number, apart from the maximum */
+	double distance;                    /* of patch tokens to patch tokens, in tokens; what goes to special ones is left out */
+	double entropy, cls_entropy;        /* of a patch token's attention, of the class token's; nats, over all keys */
+	double on_special;                  /* share that patch tokens give to special ones */
+	double logit_square, logit_max;     /* mean square; largest absolute value */
+	int64_t samples;
+};
+/* qkv (B,T,3 H d); bias (H,T,T) or NULL. Adds B samples to sum (H), in their order. */
+int nr_attention_stats(const struct nr_attention_shape *, int64_t B, const real *qkv, const real *bias, struct nr_head_sums *sum,
+	struct nr_error *);
+
+#endif

@@ -1,0 +1,49 @@
+/* Gradients of a checkpoint's loss: how large they are in each block, and who makes those of a norm's gain and bias.
+ *
+ * SepNorm, Eq. 6: a norm that [CLS] shares with the other tokens has d L / d gamma_i = sum_l (d L / d y_li) xhat_li and
+ * d L / d beta_i = sum_l d L / d y_li over the tokens l. Here the sums are kept apart for l = [CLS] and for all others. xhat is
+ * (y - beta) / gamma, so that this holds for every norm that ends with gain and bias. */
+#ifndef NR_GRADIENTS_H
+#define NR_GRADIENTS_H
+
+#include "base/mem.h"
+#include "models/mae.h"
+#include "norma/trainer.h"
+
+enum nr_grad_loss { NR_GRAD_CROSS_ENTROPY, NR_GRAD_MAE, NR_GRAD_UNIFORMITY };
+extern const char *const nr_grad_loss_names[];          /* a sentence each */
+
+struct nr_grad_site {
+	const char *name;                   /* "blocks.3.attn.in" */
+	const nr_t *y, *z;                  /* its output; zeros that were added to it, whose gradient is that of y */
+	const struct nr_entry *gain, *bias; /* shared by all tokens; NULL: none */
+	bool cls;
+	double *sum;                        /* (4,C): gain from [CLS], gain from the others, bias likewise; over batches */
+	double cls_length, length;          /* sums of |d L / d y| over [CLS], over other tokens, for the loss of one sample */
+	int64_t cls_count, count;
+};
+struct nr_gradients {
+	struct nr_net *net;
+	struct nr_plan *plan;
+	const struct nr_weights *w;
+	enum nr_grad_loss kind;
+	nr_t *image, *label, *loss;
+	struct nr_mae_graph mae;
+	struct nr_mae_mask mask;
+	struct nr_grad_site *site;
+	int64_t sites, batch, batches;
+	double *part;                       /* (batch,4,C), then two lengths for each sample */
+	double loss_sum;
+};
+/* The loss: cross entropy if the model has a head and `labels` says that the data fit it; else that of `whole`, the model with the
+ * decoder it was pre-trained with; else the uniformity of [CLS] (or the mean token) in the batch and of the patch tokens in
+ * their picture (Eq. 4), which needs nothing but the encoder. */
+int nr_gradients_open(struct nr_gradients *, const struct nr_weights *, const struct nr_weights *whole, int64_t batch, bool labels,
+	struct nr_error *);
+/* Forward and backward as a training step would do it, with batch statistics and dropout; nothing is changed but the gradients. */
+void nr_gradients_step(struct nr_gradients *, const struct nr_batch *);
+/* Length of the mean gradient of the parameters whose name begins so, over the batches seen. */
+double nr_gradients_norm(const struct nr_gradients *, const char *prefix, int64_t *parameters);
+void nr_gradients_close(struct nr_gradients *);
+
+#endif

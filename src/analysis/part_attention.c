@@ -1,0 +1,147 @@
+/* Attention by layer and head: mean attention distance (DTN, Fig. 2; ViT, Fig. 7), entropy, what patch tokens give to special ones,
+ * and the size of the logits, which grows without bound where training becomes unstable. */
+#include <math.h>
+#include <stdlib.h>
+
+#include "analysis/analysis.h"
+#include "analysis/attention_stats.h"
+#include "analysis/canvas.h"
+#include "base/table.h"
+
+struct attention { struct nr_attention_shape *shape; struct nr_head_sums *sum; };     /* (layers), (layers,H) */
+
+static int begin(struct nr_analysis *a, void *own, struct nr_error *err)
+{
+	struct attention *s = own;
+	const int64_t L = a->taps.attentions, H = a->taps.heads;
+	s->shape = nr_arena_alloc(a->arena, (size_t)(L + 1) * sizeof *s->shape);
+	s->sum = nr_arena_alloc(a->arena, (size_t)(L * H + 1) * sizeof *s->sum);
+	if (!s->shape || !s->sum) return nr_fail(err, NR_EMEMORY, "cannot measure attention", NULL, "out of memory");
+	for (int64_t l = 0; l < L; l++) {
+		const nr_t *qkv = a->taps.attention[l].qkv;
+		const struct nr_tokens none = { 0 }, *tok = qkv->tok ? qkv->tok : &none;
+		s->shape[l] = (struct nr_attention_shape){ .H = H, .T = qkv->d[1], .d = qkv->d[2] / (3 * H), .special = tok->special,
+			.h = tok->h, .w = tok->w, .cls = nr_taps_has_cls(a->w, qkv) };
+	}
+	return NR_OK;
+}
+
+static int take(struct nr_analysis *a, void *own, const struct nr_batch *b, int64_t first, struct nr_error *err)
+{
+	struct attention *s = own;
+	(void)first;
+	for (int64_t l = 0; l < a->taps.attentions; l++) {
+		const struct nr_attention_tap *t = &a->taps.attention[l];
+		const real *bias = t->bias ? nr_plan_data(a->taps.plan, t->bias) : NULL;
+		if (nr_attention_stats(&s->shape[l], b->samples, nr_plan_data(a->taps.plan, t->qkv), bias, s->sum + l * a->taps.heads, err))
+			return err->code;
+	}
+	return NR_OK;
+}
+
+enum { DISTANCE, ENTROPY, CLS_ENTROPY, ON_SPECIAL, LOGIT_RMS, LOGIT_MAX, MEASURES };
+static const char *const measure_name[MEASURES] = { "distance", "entropy", "cls_entropy", "on_special", "logit_rms", "logit_max" };
+
+static void values_of(const struct nr_attention_shape *shape, const struct nr_head_sums *s, double *out)
+{
+	const double n = (double)s->samples;
+	out[DISTANCE] = shape->h * shape->w == shape->T - shape->special ? s->distance / n : NAN;
+	out[ENTROPY] = s->entropy / n;
+	out[CLS_ENTROPY] = shape->cls ? s->cls_entropy / n : NAN;
+	out[ON_SPECIAL] = s->on_special / n;
+	out[LOGIT_RMS] = sqrt(s->logit_square / n);
+	out[LOGIT_MAX] = s->logit_max;
+}
+
+static json_t *json(const struct nr_analysis *a, const void *own)
+{
+	const struct attention *s = own;
+	json_t *all = json_array();
+	for (int64_t l = 0; l < a->taps.attentions; l++) {
+		json_t *heads = json_array();
+		for (int64_t h = 0; h < a->taps.heads; h++) {
+			json_t *one = json_object();
+			double v[MEASURES];
+			values_of(&s->shape[l], &s->sum[l * a->taps.heads + h], v);
+			for (int i = 0; i < MEASURES; i++)
+				if (isfinite(v[i])) json_object_set_new(one, measure_name[i], json_real(v[i]));
+			json_array_append_new(heads, one);
+		}
+		json_array_append_new(all, json_pack("{s:s, s:f, s:o}", "layer", a->taps.attention[l].name, "largest_entropy",
+						    log((double)s->shape[l].T), "heads", heads));
+	}
+	return all;
+}
+
+static void show(const struct nr_analysis *a, const void *own, struct nr_str *text)
+{
+	const struct attention *s = own;
+	const int64_t H = a->taps.heads, L = a->taps.attentions;
+	static const char *const titles[] = { "layer", "distance", "of heads", "entropy", "[CLS] entropy", "most", "to special",
+		"logit rms", "largest" };
+	struct nr_table *t = nr_table_make();
+	double *far = malloc((size_t)(L + 1) * sizeof *far);
+	for (int i = 0; i < 9; i++) nr_table_column(t, titles[i], i ? NR_RIGHT : NR_LEFT);
+	for (int64_t l = 0; far && l < L; l++) {
+		double mean[MEASURES] = { 0 }, low = INFINITY, high = -INFINITY, most = 0;
+		for (int64_t h = 0; h < H; h++) {
+			double v[MEASURES];
+			values_of(&s->shape[l], &s->sum[l * H + h], v);
+			for (int i = 0; i < MEASURES; i++) mean[i] += v[i] / (double)H;
+			low = fmin(low, v[DISTANCE]);
+			high = fmax(high, v[DISTANCE]);
+			most = fmax(most, v[LOGIT_MAX]);
+		}
+		far[l] = mean[DISTANCE];
+		nr_table_cell(t, "%s", a->taps.attention[l].name);
+		nr_cell_number(t, 'f', 2, mean[DISTANCE], "");
+		if (low <= high) nr_table_cell(t, "%.2f to %.2f", low, high);
+		else nr_table_cell(t, "%s", "");
+		nr_table_cell(t, "%.2f", mean[ENTROPY]);
+		nr_cell_number(t, 'f', 2, mean[CLS_ENTROPY], "");
+		nr_table_cell(t, "%.2f", log((double)s->shape[l].T));
+		nr_table_cell(t, "%.1f %%", 100 * mean[ON_SPECIAL]);
+		nr_table_cell(t, "%.2f", mean[LOGIT_RMS]);
+		nr_table_cell(t, "%.2f", most);
+	}
+	nr_str_printf(text, "\nattention: means over heads; distance in tokens of the grid, entropy in nats\n");
+	nr_table_show(t, text);
+	if (far && L > 1) nr_show_curve(text, "mean attention distance by block", L, far);
+	free(far);
+}
+
+static int write(const struct nr_analysis *a, const void *own, const char *dir, struct nr_error *err)
+{
+	const struct attention *s = own;
+	const int64_t L = a->taps.attentions, H = a->taps.heads;
+	static const char *const file[] = { "attention_distance.png", "attention_entropy.png" };
+	static const char *const title[] = { "mean attention distance: rows are blocks - columns heads",
+		"entropy of attention: rows are blocks - columns heads" };
+	struct nr_table *t = nr_table_make();
+	double *map = nr_arena_alloc(a->arena, (size_t)(2 * L * H + 1) * sizeof *map);
+	nr_table_column(t, "layer", NR_LEFT);
+	nr_table_column(t, "head", NR_RIGHT);
+	for (int i = 0; i < MEASURES; i++) nr_table_column(t, measure_name[i], NR_RIGHT);
+	for (int64_t k = 0; map && k < L * H; k++) {
+		double v[MEASURES];
+		values_of(&s->shape[k / H], &s->sum[k], v);
+		nr_table_cell(t, "%s", a->taps.attention[k / H].name);
+		nr_table_cell(t, "%lld", (long long)(k % H));
+		for (int i = 0; i < MEASURES; i++) nr_cell_number(t, 'g', 9, v[i], "");
+		map[k] = v[DISTANCE];
+		map[L * H + k] = v[ENTROPY];
+	}
+	int code = nr_table_save(t, dir, "attention.csv", err);
+	if (!code && !map) code = nr_fail(err, NR_EMEMORY, "cannot draw", dir, "out of memory");
+	for (int i = 0; !code && i < 2 && L; i++) {
+		const char *path = nr_arena_printf(a->arena, "%s/%s", dir, file[i]);
+		const struct nr_tiles tiles = { .rows = 1, .cols = 1, .h = L, .w = H, .value = map + i * L * H };
+		code = path ? nr_tiles_draw(&tiles, title[i], path, err) : nr_fail(err, NR_EMEMORY, "cannot draw", dir, "out of memory");
+	}
+	return code;
+}
+
+const struct nr_part nr_part_attention = {
+	.name = "attention", .title = "attention", .size = sizeof(struct attention), .taps = NR_TAPS_ATTENTION, .begin = begin,
+	.take = take, .json = json, .show = show, .write = write,
+};

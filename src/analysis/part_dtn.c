@@ -1,0 +1,173 @@
+/* Dynamic Token Normalization: lambda of each head and layer (how much of the statistics is a token's own: 1 is layer, 0 instance
+ * normalization) and P^h, the neighbourhood that the rest is taken from (DTN, Fig. 6 and 7), seen from a token in the middle. */
+#include <math.h>
+#include <stdlib.h>
+
+#include "analysis/analysis.h"
+#include "analysis/canvas.h"
+#include "base/table.h"
+#include "norms/dtn.h"
+
+enum { MOST_TOKENS = 1024 };                    /* P is (n,n) for a moment */
+
+struct one {
+	const char *name;
+	int64_t heads, h, w;
+	double *lam_mean, *lam_var;         /* (heads) */
+	double *p;                          /* (heads,h,w): a row of P; NULL: too large, or the tokens are a part of the grid */
+};
+struct dtn { struct one *of; };
+
+static double lambda(const struct nr_node *k, const struct nr_dtn *c, int input, int64_t h)
+{
+	return c->learn ? 1 / (1 + exp(-(double)nr_value(k->in[input]->entry)[h])) : (double)c->lam;
+}
+
+/* The kernel's own product with the unit matrix gives P; at: the row that is kept. */
+static int neighbourhood(const struct nr_node *k, const struct nr_dtn *c, struct one *v, int64_t at, struct nr_error *err)
+{
+	const int64_t n = v->h * v->w;
+	struct nr_token_mix mix = { .kind = c->mix, .n = n, .h = v->h, .w = v->w, .c = n, .valid = n, .reach = c->reach };
+	real *unit = calloc((size_t)(n * n), sizeof *unit), *p = calloc((size_t)(n * n), sizeof *p), a[3];
+	mix.work = calloc(nr_token_mix_work(&mix, 0) + 1, sizeof *mix.work);
+	const bool whole = unit && p && mix.work;
+	for (int64_t i = 0; whole && i < n; i++) unit[i * n + i] = 1;
+	for (int64_t h = 0; whole && h < v->heads; h++) {
+		const real *matrix = c->matrix ? nr_value(k->in[c->matrix]->entry) : NULL;
+		for (int i = 0; c->mix == NR_MIX_POS && i < 3; i++) a[i] = matrix[h * 3 + i] * (i && c->official ? -1 : 1);
+		mix.a = a;
+		mix.logit = c->mix == NR_MIX_FREE ? matrix + h * n * n : NULL;
+		nr_token_mix_forward(&mix, unit, p);
+		for (int64_t j = 0; j < n; j++) v->p[h * n + j] = (double)p[at * n + j];
+	}
+	free(unit);
+	free(p);
+	free(mix.work);
+	return whole ? NR_OK : nr_fail(err, NR_EMEMORY, "cannot look at DTN", v->name, "out of memory");
+}
+
+static int look_at(struct nr_analysis *a, const struct nr_node *k, struct one *v, struct nr_error *err)
+{
+	const struct nr_dtn *c = k->attr;
+	*v = (struct one){ .name = k->where.scope, .heads = c->heads, .h = c->h / c->pool, .w = c->w / c->pool };
+	const int64_t n = v->h * v->w;
+	v->lam_mean = nr_arena_alloc(a->arena, (size_t)v->heads * sizeof *v->lam_mean);
+	v->lam_var = nr_arena_alloc(a->arena, (size_t)v->heads * sizeof *v->lam_var);
+	if (n && n <= MOST_TOKENS && !c->place) v->p = nr_arena_alloc(a->arena, (size_t)(v->heads * n) * sizeof *v->p);
+	if (!v->lam_mean || !v->lam_var) return nr_fail(err, NR_EMEMORY, "cannot look at DTN", v->name, "out of memory");
+	for (int64_t h = 0; h < v->heads; h++) {
+		v->lam_mean[h] = c->only_var ? 1 : lambda(k, c, c->mean_logit, h);
+		v->lam_var[h] = lambda(k, c, c->var_logit ? c->var_logit : c->mean_logit, h);
+	}
+	return v->p ? neighbourhood(k, c, v, (v->h - 1) / 2 * v->w + v->w / 2, err) : NR_OK;
+}
+
+static int begin(struct nr_analysis *a, void *own, struct nr_error *err)
+{
+	struct dtn *s = own;
+	s->of = nr_arena_alloc(a->arena, (size_t)(a->taps.dtns + 1) * sizeof *s->of);
+	if (!s->of) return nr_fail(err, NR_EMEMORY, "cannot look at DTN", NULL, "out of memory");
+	for (int64_t i = 0; i < a->taps.dtns; i++)
+		if (look_at(a, a->taps.dtn[i], &s->of[i], err)) return err->code;
+	return NR_OK;
+}
+
+static json_t *list(int64_t n, const double *v)
+{
+	json_t *all = json_array();
+	for (int64_t i = 0; i < n; i++) json_array_append_new(all, nr_json_number(v[i]));
+	return all;
+}
+
+static json_t *json(const struct nr_analysis *a, const void *own)
+{
+	const struct dtn *s = own;
+	if (!a->taps.dtns) return NULL;
+	json_t *all = json_array();
+	for (int64_t i = 0; i < a->taps.dtns; i++) {
+		const struct one *v = &s->of[i];
+		json_t *one = json_pack("{s:s, s:I, s:I}", "site", v->name, "h", (json_int_t)v->h, "w", (json_int_t)v->w);
+		json_object_set_new(one, "lambda_mean", list(v->heads, v->lam_mean));
+		json_object_set_new(one, "lambda_var", list(v->heads, v->lam_var));
+		json_object_set_new(one, "p", list(v->p ? v->heads * v->h * v->w : 0, v->p));
+		json_array_append_new(all, one);
+	}
+	return all;
+}
+
+static void cell(struct nr_table *t, int64_t n, const double *v)
+{
+	double low = INFINITY, mean = 0, high = -INFINITY;
+	for (int64_t i = 0; i < n; i++) {
+		low = fmin(low, v[i]);
+		high = fmax(high, v[i]);
+		mean += v[i] / (double)n;
+	}
+	nr_table_cell(t, "%.3f", mean);
+	nr_table_cell(t, "%.3f to %.3f", low, high);
+}
+
+static void show(const struct nr_analysis *a, const void *own, struct nr_str *text)
+{
+	const struct dtn *s = own;
+	static const char *const titles[] = { "site", "of the mean", "of heads", "of the variance", "of heads" };
+	if (!a->taps.dtns) return;
+	struct nr_table *t = nr_table_make();
+	for (int i = 0; i < 5; i++) nr_table_column(t, titles[i], i ? NR_RIGHT : NR_LEFT);
+	for (int64_t i = 0; i < a->taps.dtns; i++) {
+		nr_table_cell(t, "%s", s->of[i].name);
+		cell(t, s->of[i].heads, s->of[i].lam_mean);
+		cell(t, s->of[i].heads, s->of[i].lam_var);
+	}
+	nr_str_printf(text, "\nDTN's lambda: 1 is layer, 0 (local) instance normalization\n");
+	nr_table_show(t, text);
+}
+
+static bool alike(const struct one *a, const struct one *b)
+{
+	return a->heads == b->heads && a->h == b->h && a->w == b->w && !a->p == !b->p;
+}
+
+static int draw(const struct nr_analysis *a, const struct dtn *s, const char *dir, struct nr_error *err)
+{
+	for (int64_t i = 0, done; i < a->taps.dtns; i = done) {         /* sites of the same heads and grid share a picture */
+		const struct one *v = &s->of[i];
+		const int64_t each = v->heads * v->h * v->w;
+		for (done = i + 1; done < a->taps.dtns; done++)
+			if (!alike(v, &s->of[done])) break;
+		double *value = nr_arena_alloc(a->arena, (size_t)((done - i) * each + 1) * sizeof *value);
+		const char **label = nr_arena_alloc(a->arena, (size_t)(done - i) * sizeof *label);
+		const char *path = i ? nr_arena_printf(a->arena, "%s/dtn_neighbourhoods-%s.png", dir, v->name)
+				     : nr_arena_printf(a->arena, "%s/dtn_neighbourhoods.png", dir);
+		if (!value || !label || !path) return nr_fail(err, NR_EMEMORY, "cannot draw", dir, "out of memory");
+		for (int64_t k = i; v->p && k < done; k++) {
+			memcpy(value + (k - i) * each, s->of[k].p, (size_t)each * sizeof *value);
+			label[k - i] = s->of[k].name;
+		}
+		const struct nr_tiles t = { .rows = done - i, .cols = v->heads, .h = v->h, .w = v->w, .value = value, .row_label = label };
+		if (v->p && nr_tiles_draw(&t, "P of each head - from a token in the middle", path, err)) return err->code;
+	}
+	return NR_OK;
+}
+
+static int write(const struct nr_analysis *a, const void *own, const char *dir, struct nr_error *err)
+{
+	const struct dtn *s = own;
+	if (!a->taps.dtns) return NR_OK;
+	static const char *const titles[] = { "site", "head", "lambda_mean", "lambda_var" };
+	struct nr_table *t = nr_table_make();
+	for (int i = 0; i < 4; i++) nr_table_column(t, titles[i], i ? NR_RIGHT : NR_LEFT);
+	for (int64_t i = 0; i < a->taps.dtns; i++)
+		for (int64_t h = 0; h < s->of[i].heads; h++) {
+			nr_table_cell(t, "%s", s->of[i].name);
+			nr_table_cell(t, "%lld", (long long)h);
+			nr_table_cell(t, "%.9g", s->of[i].lam_mean[h]);
+			nr_table_cell(t, "%.9g", s->of[i].lam_var[h]);
+		}
+	const int code = nr_table_save(t, dir, "dtn.csv", err);
+	return code ? code : draw(a, s, dir, err);
+}
+
+const struct nr_part nr_part_dtn = {
+	.name = "dtn", .title = "DTN", .size = sizeof(struct dtn), .begin = begin, .json = json, .show = show, .write = write,
+};

@@ -1,0 +1,39 @@
+/* A model recorded to be looked at: tokens after each block, what goes in and out of norms, queries and keys of attention. */
+#ifndef NR_TAPS_H
+#define NR_TAPS_H
+
+#include "norma/trainer.h"
+
+enum { NR_TAPS_SITES = 1 << 0, NR_TAPS_ATTENTION = 1 << 1 };
+
+struct nr_layer_tap {
+	const char *name;                   /* "embed", "block0", ..., "final" */
+	const nr_t *x;                      /* (B,T,C) */
+	int64_t special;                    /* leading tokens that are no patch */
+	bool cls;                           /* the first of them is the class token */
+};
+struct nr_site_tap { const char *name; const nr_t *before, *after; };
+struct nr_attention_tap { const char *name; const nr_t *qkv, *bias; };    /* (B,T,3C); (H,T,T) or NULL */
+
+struct nr_taps {
+	struct nr_net *net;
+	struct nr_plan *plan;
+	nr_t *image, *pooled;
+	const struct nr_node **dtn;         /* applications of DTN, in order */
+	struct nr_layer_tap *layer;
+	struct nr_site_tap *site;
+	struct nr_attention_tap *attention;
+	int64_t layers, sites, attentions, dtns, batch, heads;
+};
+/* want: bits of NR_TAPS_...; patterns: of sites, separated by spaces. One that matches no norm is an error with the nearest. */
+int nr_taps_open(struct nr_taps *, const struct nr_weights *, int64_t batch, unsigned want, const char *patterns, struct nr_error *);
+void nr_taps_run(struct nr_taps *, const float *image);     /* with running statistics */
+void nr_taps_close(struct nr_taps *);
+
+/* Does the first of these tokens stand for the class? (It may join late, and registers are no class token.) */
+bool nr_taps_has_cls(const struct nr_weights *, const nr_t *x);
+/* [CLS] and one patch token of each picture, another place for each: row `number` counts pictures. NULL: there is none. */
+const real *nr_taps_cls(const struct nr_taps *, const nr_t *x, int64_t i, bool has);
+const real *nr_taps_token(const struct nr_taps *, const nr_t *x, int64_t special, int64_t i, int64_t number);
+
+#endif

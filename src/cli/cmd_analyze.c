@@ -1,0 +1,134 @@
+/* norma analyze CKPT: what a trained model does to [CLS] and to the patch tokens, layer by layer. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/analysis.h"
+#include "base/rng.h"
+#include "base/save.h"
+#include "graph/streams.h"
+#include "model_flags.h"
+
+struct analyze { struct cli_model m; int64_t samples; char *site, *only, *out; };
+
+static const struct nr_option options[] = {
+	CLI_MODEL_OPTIONS(struct analyze, m),
+	NR_OPT_INT(struct analyze, samples, 1024, 2, 1e9, "pictures to look at: the same ones for every model, from all of the split"),
+	CLI_TEXT(struct analyze, site, "final", "SITES", "norms whose distributions are taken: \"final blocks[3].attn.in\", \"mlp.in\""),
+	CLI_TEXT(struct analyze, only, "", "PARTS", "some of layers,distributions,attention,gradients,patch,dtn,map,similarity; default: all"),
+	CLI_TEXT(struct analyze, out, "", "DIR", "writes analysis.json, tables as CSV and pictures as PNG"),
+	NR_OPT_END
+};
+
+/* A fixed order of the split, so that data sorted by class give all of them. */
+static int choose(struct cli *c, const struct analyze *v, struct nr_evaluation *e)
+{
+	const int64_t all = e->source->count[e->split], n = v->m.limit && v->m.limit < all ? v->m.limit : all;
+	e->count = v->samples < n ? v->samples : n;
+	if (n > INT32_MAX) return nr_fail(c->err, NR_ELIMIT, "cannot choose samples of", e->source->of->name, "the split is too large");
+	int32_t *order = nr_arena_alloc(c->arena, (size_t)n * sizeof *order);
+	if (!order) return nr_fail(c->err, NR_EMEMORY, "cannot choose samples of", e->source->of->name, "out of memory");
+	nr_rng_shuffle(nr_rng_make(0, NR_STREAM_SUBSET, 0), 0, order, (int32_t)n);
+	e->index = order;
+	return NR_OK;
+}
+
+/* The final norm may come after the mean of the tokens, where no token goes through it. */
+static const char *sites_of(const struct analyze *v, const struct nr_weights *w)
+{
+	const struct nr_option *pool = nr_option_find(w->model.of->options, "pool");
+	char text[64];
+	const bool mean = pool && !strcmp(nr_option_text(pool, w->model.conf, text, sizeof text), "avg");
+	return !strcmp(v->site, "final") && mean && nr_model_int(&w->model, "fc_norm") > 0 ? "" : v->site;
+}
+
+/* With its decoder, so that gradients can be those of its own loss; NULL if there is none. */
+static struct nr_weights *open_whole(const struct analyze *v, const struct nr_weights *w, const char *path)
+{
+	struct nr_import how = { .resample = v->m.resample, .decoder = true };
+	struct nr_weights *whole = NULL;
+	struct nr_error ignored = { 0 };
+	if (nr_store_find(w->store, "head.weight")) return NULL;
+	nr_weights_import(&whole, path, *v->m.model ? v->m.model : NULL, *v->m.norm ? v->m.norm : NULL, &how, &ignored);
+	if (whole && whole->mae) return whole;
+	nr_weights_close(whole);
+	return NULL;
+}
+
+static int write_json(const json_t *all, const char *dir, struct nr_error *err)
+{
+	struct nr_str path = { 0 };
+	nr_str_printf(&path, "%s/analysis.json", dir);
+	char *text = json_dumps(all, JSON_INDENT(1) | JSON_REAL_PRECISION(9));
+	const int code = text && !path.failed ? nr_save_file(nr_str_text(&path), text, strlen(text), err)
+					      : nr_fail(err, NR_EMEMORY, "cannot write", dir, "out of memory");
+	free(text);
+	nr_str_release(&path);
+	return code;
+}
+
+static int tell(struct cli *c, const struct analyze *v, const struct cli_opened *o, const struct nr_analysis *a, const char *path)
+{
+	json_t *all = json_pack("{s:s, s:s, s:s, s:s, s:s, s:I, s:I}", "file", path, "model", o->w->model.text, "norms", o->w->norms,
+		"data", o->source->of->name, "split", nr_split_name(o->e.split), "samples", (json_int_t)a->count, "batch",
+		(json_int_t)a->batch);
+	json_t *parts = nr_analysis_json(a);
+	int code = all && parts && !json_object_update(all, parts) ? NR_OK
+								   : nr_fail(c->err, NR_EMEMORY, "cannot tell", path, "out of memory");
+	json_decref(parts);
+	if (!code && *v->out) code = nr_analysis_write(a, v->out, c->err);
+	if (!code && *v->out) code = write_json(all, v->out, c->err);
+	if (!code && v->m.json) code = cli_print_json(json_incref(all), c->err);
+	else if (!code) {
+		struct nr_str text = { 0 };
+		nr_analysis_show(a, &text);
+		printf("%s on %s/%s: %lld samples, norms %s\n%s", path, o->source->of->name, nr_split_name(o->e.split), (long long)a->count,
+			*o->w->norms ? o->w->norms : o->w->model.of->norms.norm, nr_str_text(&text));
+		if (*v->out) printf("\nwritten to %s (analysis.json, CSV, PNG)\n", v->out);
+		nr_str_release(&text);
+	}
+	json_decref(all);
+	return code;
+}
+
+static int measure(struct cli *c, const struct cli_model *m, struct cli_opened *o, const char *path)
+{
+	const struct analyze *v = (const struct analyze *)(const void *)m;
+	struct nr_analysis a = { .w = o->w, .what = cli_model_split(o, o->e.split, "analyze"), .batch = m->batch,
+		.sites = sites_of(v, o->w), .want = ~0u, .all = !*v->only };
+	if (*v->only && nr_parts_read(v->only, &a.want, c->err)) return c->err->code;
+	if (choose(c, v, &a.what) || (*v->out && nr_folder_make(v->out, c->err))) return c->err->code;
+	struct nr_weights *whole = open_whole(v, o->w, path);
+	a.whole = whole;
+	int code = nr_analysis_run(&a, c->err);
+	nr_progress_release(&o->bar);
+	if (!code) code = tell(c, v, o, &a, path);
+	nr_analysis_close(&a);
+	nr_weights_close(whole);
+	return code;
+}
+
+static int run(struct cli *c, const void *conf, const struct nr_list *args)
+{
+	const struct analyze *v = conf;
+	unsigned want;
+	if (*v->only && nr_parts_read(v->only, &want, c->err)) return c->err->code;     /* before anything is read */
+	return cli_model_run(c, &v->m, args, measure);
+}
+
+const struct cli_command cli_analyze = {
+	.name = "analyze",
+	.title = "dissect a checkpoint layer by layer",
+	.usage = "CHECKPOINT",
+	.about = "Runs pictures of a split through the model, whole and with running statistics, and measures after each block, for\n"
+		 "[CLS] and for patch tokens: uniformity, mean cosine, effective rank, norms, outlier channels (layers); quantiles of the\n"
+		 "first 50 dimensions before and after the norms of --site (distributions); attention distance, entropy and logits of\n"
+		 "each head (attention); gradients by block and what [CLS] and the other tokens contribute to those of shared gains and\n"
+		 "biases (gradients); Dual PatchNorm's gain and bias as pictures (patch); lambda and neighbourhoods of DTN (dtn).\n\n"
+		 "Gradients are those of a training step, with batch statistics: of the cross entropy if the model has a head for the\n"
+		 "data, of MAE's own loss if the file has the decoder, else of the uniformity of [CLS] in the batch and of patch\n"
+		 "tokens in their picture. docs/analysis.md says what each number means and which figure of which paper it is.",
+	.conf_size = sizeof(struct analyze),
+	.options = options,
+	.run = run,
+};
