@@ -99,9 +99,9 @@ static json_t *json(const struct nr_analysis *a, const void *own)
 		const struct seen *v = &s->of[k];
 		if (!v->there) continue;
 		json_object_set_new(all, kind_name[k], json_pack("{s:[o,o], s:o, s:o, s:I, s:o, s:I}", "explained",
-			nr_json_number(v->explained[0]), nr_json_number(v->explained[1]), "perplexity", nr_json_number(v->result.perplexity),
-			"kl", nr_json_number(v->result.kl), "steps", (json_int_t)v->result.steps, "trustworthiness",
-			nr_json_number(v->trust.value), "neighbours", (json_int_t)v->trust.k));
+			nr_json_number(v->explained[0]), nr_json_number(v->explained[1]), "perplexity",
+			nr_json_number(v->result.perplexity), "kl", nr_json_number(v->result.kl), "steps", (json_int_t)v->result.steps,
+			"trustworthiness", nr_json_number(v->trust.value), "neighbours", (json_int_t)v->trust.k));
 	}
 	return all;
 }

@@ -38,7 +38,8 @@ static int take(struct nr_analysis *a, void *own, const struct nr_batch *b, int6
 		const struct nr_layer_tap *t = &a->taps.layer[l];
 		const int64_t C = t->x->d[2];
 		for (int64_t i = 0; i < b->samples; i++) {
-			const real *row[KINDS] = { nr_taps_cls(&a->taps, t->x, i, t->cls), nr_taps_token(&a->taps, t->x, t->special, i, first + i) };
+			const real *row[KINDS] = { nr_taps_cls(&a->taps, t->x, i, t->cls),
+				nr_taps_token(&a->taps, t->x, t->special, i, first + i) };
 			for (int k = 0; k < KINDS; k++)
 				if (row[k] && s->rows[k][l]) memcpy(s->rows[k][l] + (first + i) * C, row[k], (size_t)C * sizeof(real));
 		}
@@ -57,7 +58,8 @@ static int end(struct nr_analysis *a, void *own, struct nr_error *err)
 				double v = NAN;
 				struct nr_error why = { 0 };
 				const real *x = s->rows[k][i], *y = s->rows[k][j];
-				const int code = x && y ? nr_cka(a->count, a->taps.layer[i].x->d[2], x, a->taps.layer[j].x->d[2], y, &v, &why) : 0;
+				const int64_t Cx = a->taps.layer[i].x->d[2], Cy = a->taps.layer[j].x->d[2];
+				const int code = x && y ? nr_cka(a->count, Cx, x, Cy, y, &v, &why) : 0;
 				if (code && code != NR_EVALUE) {
 					*err = why;
 					return code;

@@ -15,7 +15,8 @@ static const struct nr_option options[] = {
 	CLI_MODEL_OPTIONS(struct analyze, m),
 	NR_OPT_INT(struct analyze, samples, 1024, 2, 1e9, "pictures to look at: the same ones for every model, from all of the split"),
 	CLI_TEXT(struct analyze, site, "final", "SITES", "norms whose distributions are taken: \"final blocks[3].attn.in\", \"mlp.in\""),
-	CLI_TEXT(struct analyze, only, "", "PARTS", "some of layers,distributions,attention,gradients,patch,dtn,map,similarity; default: all"),
+	CLI_TEXT(struct analyze, only, "", "PARTS",
+		"some of layers,distributions,attention,gradients,patch,dtn,map,similarity; default: all"),
 	CLI_TEXT(struct analyze, out, "", "DIR", "writes analysis.json, tables as CSV and pictures as PNG"),
 	NR_OPT_END
 };

@@ -21,13 +21,13 @@ for word in "uniformity of [CLS]" "cross entropy of the head" "mean attention di
 	says "$word"
 done
 json=$(cat "$tmp/told/analysis.json")
-for key in layers distributions attention gradients patch dtn; do grep -q "\"$key\":" <<<"$json" || fail "analysis.json lacks $key"; done
+for key in layers distributions attention gradients patch dtn map similarity; do grep -q "\"$key\":" <<<"$json" || fail "analysis.json lacks $key"; done
 [ "$(wc -l <"$tmp/told/layers.csv")" = 8 ] || fail "layers.csv: not a head, an embedding and two rows for each of three layers"
 [ "$(wc -l <"$tmp/told/attention.csv")" = 5 ] || fail "attention.csv: not a line for each head of two blocks"
 [ "$(wc -l <"$tmp/told/distributions.csv")" = 129 ] || fail "distributions.csv: not 2 sites x 2 sides x 2 kinds x 16"
 [ "$(wc -l <"$tmp/told/gradients.csv")" = 4 ] || fail "gradients.csv: not a line for each block"
 for p in layers attention_distance attention_entropy distributions-final distributions-blocks.1.attn.in gradients patch_norm \
-	patch_post_gain dtn_neighbourhoods; do
+	patch_post_gain dtn_neighbourhoods map_cls map_tokens similarity_cls similarity_tokens; do
 	picture "$tmp/told/$p.png"
 done
 
