@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "math/dot.h"
+
 enum { PATIENCE = 50 };                     /* so many steps without a fall beyond the noise are the end */
 
 struct memory {
@@ -13,16 +15,6 @@ struct memory {
 	double scale;                                               /* of the preconditioner, from the last pair */
 	int first, count;
 };
-
-static double dot(int64_t n, const double *a, const double *b)
-{
-	double s[4] = { 0 };
-	int64_t i = 0;
-	for (; i + 4 <= n; i += 4)
-		for (int k = 0; k < 4; k++) s[k] += a[i + k] * b[i + k];
-	for (; i < n; i++) s[0] += a[i] * b[i];
-	return (s[0] + s[1]) + (s[2] + s[3]);
-}
 
 static void add(int64_t n, double f, const double *x, double *y)
 {
@@ -44,14 +36,14 @@ static void direction(const struct nr_lbfgs *o, const struct memory *m, const do
 	for (int64_t i = 0; i < o->n; i++) d[i] = -gradient[i];
 	for (int k = m->count - 1; k >= 0; k--) {
 		const int at = (m->first + k) % NR_LBFGS_MEMORY;
-		alpha[k] = dot(o->n, m->step[at], d) / m->curvature[at];
+		alpha[k] = nr_dot_double(o->n, m->step[at], d) / m->curvature[at];
 		add(o->n, -alpha[k], m->change[at], d);
 	}
 	if (o->precondition) o->precondition(o->context, d);
 	for (int64_t i = 0; i < o->n; i++) d[i] *= m->scale;
 	for (int k = 0; k < m->count; k++) {
 		const int at = (m->first + k) % NR_LBFGS_MEMORY;
-		add(o->n, alpha[k] - dot(o->n, m->change[at], d) / m->curvature[at], m->step[at], d);
+		add(o->n, alpha[k] - nr_dot_double(o->n, m->change[at], d) / m->curvature[at], m->step[at], d);
 	}
 }
 
@@ -62,14 +54,14 @@ static void remember(const struct nr_lbfgs *o, struct memory *m, double t, const
 	const int at = (m->first + m->count) % NR_LBFGS_MEMORY;
 	double *s = m->step[at], *y = m->change[at];
 	for (int64_t i = 0; i < o->n; i++) s[i] = t * d[i], y[i] = after[i] - before[i];
-	const double sy = dot(o->n, s, y);
+	const double sy = nr_dot_double(o->n, s, y);
 	if (m->count == NR_LBFGS_MEMORY) m->first = (m->first + 1) % NR_LBFGS_MEMORY, m->count--;   /* its place was taken */
-	if (!(sy > 1e-12 * sqrt(dot(o->n, s, s) * dot(o->n, y, y)))) return;
+	if (!(sy > 1e-12 * sqrt(nr_dot_double(o->n, s, s) * nr_dot_double(o->n, y, y)))) return;
 	m->curvature[at] = sy;
 	m->count++;
 	memcpy(scratch, y, (size_t)o->n * sizeof *y);
 	if (o->precondition) o->precondition(o->context, scratch);
-	m->scale = sy / dot(o->n, y, scratch);
+	m->scale = sy / nr_dot_double(o->n, y, scratch);
 }
 
 struct point { double value, *x, *gradient; };
@@ -103,7 +95,7 @@ static void minimise(const struct nr_lbfgs *o, struct memory *m, struct point *h
 			low = here->value;
 		}
 		direction(o, m, here->gradient, d);
-		const double slope = dot(o->n, d, here->gradient);
+		const double slope = nr_dot_double(o->n, d, here->gradient);
 		const double t = slope < 0 ? search(o, here, d, slope, next, &r->evaluations) : 0;
 		if (t == 0 && !m->count) return;
 		if (t == 0) {                           /* the pairs lead nowhere: once more without them */

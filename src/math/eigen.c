@@ -3,13 +3,7 @@
 
 #include <math.h>
 
-static double dot(int64_t n, const double *a, const double *b)
-{
-	double s = 0;
-#pragma omp simd reduction(+ : s)
-	for (int64_t i = 0; i < n; i++) s += a[i] * b[i];
-	return s;
-}
+#include "math/dot.h"
 
 /* Reflector that clears v (m) but its first entry: v becomes u with |u|^2 = 2, or 0; returns the entry that is left. */
 static double reflector(int64_t m, double *v)
@@ -18,9 +12,9 @@ static double reflector(int64_t m, double *v)
 	for (int64_t i = 0; i < m; i++) most = fmax(most, fabs(v[i]));
 	if (most == 0) return 0;
 	for (int64_t i = 0; i < m; i++) v[i] /= most; /* squares of tiny entries must not vanish */
-	const double norm = sqrt(dot(m, v, v)), left = v[0] > 0 ? -norm : norm;
+	const double norm = sqrt(nr_dot_double(m, v, v)), left = v[0] > 0 ? -norm : norm;
 	v[0] -= left;
-	const double scale = sqrt(2 / dot(m, v, v));
+	const double scale = sqrt(2 / nr_dot_double(m, v, v));
 	for (int64_t i = 0; i < m; i++) v[i] *= scale;
 	return left * most;
 }
@@ -29,8 +23,8 @@ static double reflector(int64_t m, double *v)
 static void reflect_block(int64_t n, int64_t m, double *b, const double *u, double *w)
 {
 #pragma omp parallel for schedule(static) if (m > 256)
-	for (int64_t i = 0; i < m; i++) w[i] = dot(m, b + i * n, u);
-	const double half = dot(m, w, u) / 2;
+	for (int64_t i = 0; i < m; i++) w[i] = nr_dot_double(m, b + i * n, u);
+	const double half = nr_dot_double(m, w, u) / 2;
 	for (int64_t i = 0; i < m; i++) w[i] -= half * u[i];
 #pragma omp parallel for schedule(static) if (m > 256)
 	for (int64_t i = 0; i < m; i++) {
@@ -61,7 +55,7 @@ static void gather_reflectors(int64_t n, double *a)
 		double *u = a + k * n + k + 1, *block = a + (k + 1) * n + k + 1;
 #pragma omp parallel for schedule(static) if (m > 256)
 		for (int64_t i = 0; i < m; i++) { /* Q' <- Q' H: the rows of Q' lose their part along u */
-			const double along = dot(m, block + i * n, u);
+			const double along = nr_dot_double(m, block + i * n, u);
 			for (int64_t j = 0; j < m; j++) block[i * n + j] -= along * u[j];
 		}
 		a[k * n + k] = 1;
