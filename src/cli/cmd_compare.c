@@ -145,7 +145,8 @@ static int build(struct cli *c, struct nr_study *s, const struct settings *v)
 	struct nr_axis *axis = nr_arena_alloc(c->arena, ROWS * sizeof *axis);
 	int64_t axes = 0;
 	*s = (struct nr_study){ .arena = c->arena, .commands = cli_study_commands(c), .title = v->title, .question = "", .also = v->also,
-		.metric = *v->metric ? v->metric : NULL, .baseline = *v->baseline ? v->baseline : NULL, .parallel = v->parallel };
+		.metric = *v->metric ? v->metric : NULL, .baseline = *v->baseline ? v->baseline : NULL, .parallel = v->parallel,
+		.stop.on = v->how.stop };
 	s->stage = nr_arena_alloc(c->arena, 2 * sizeof *s->stage);
 	s->seed = nr_arena_alloc(c->arena, (size_t)v->seeds * sizeof *s->seed);
 	if (!axis || !s->commands || !s->stage || !s->seed) return nr_fail(c->err, NR_EMEMORY, "cannot start", "compare", "out of memory");
@@ -158,7 +159,7 @@ static int build(struct cli *c, struct nr_study *s, const struct settings *v)
 	}
 	s->out = *v->out ? v->out : default_out(c, s, axis, axes);
 	if (nr_study_expand(s, axis, axes, c->err)) return c->err->code;
-	return nr_study_check(s, c->err);
+	return nr_study_check(s, c->err) ? c->err->code : cli_study_tune(c, s, &v->how);
 }
 
 static int run(struct cli *c, const void *conf, const struct nr_list *args)

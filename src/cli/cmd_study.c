@@ -20,6 +20,8 @@ static int apply(struct cli *c, struct nr_study *s, const struct settings *v)
 {
 	if (*v->out) s->out = v->out;
 	if (v->parallel) s->parallel = v->parallel;
+	s->stop.on |= v->how.stop;
+	if (cli_study_tune(c, s, &v->how)) return c->err->code;
 	if (!v->seeds) return NR_OK;
 	s->seed = nr_arena_alloc(c->arena, (size_t)v->seeds * sizeof *s->seed);
 	if (!s->seed) return nr_fail(c->err, NR_EMEMORY, "cannot read the study", NULL, "out of memory");
@@ -67,7 +69,10 @@ const struct cli_command cli_study = {
 		 "      norm: [ln, bn, \"sep(bn,ln)\"]                # or arms: [{name: A, norm: ln}, ...]\n"
 		 "    seeds: 5\n"
 		 "    metric: knn.top1                            # STAGE.KEY of a stage's JSON\n"
-		 "    also: [train.eval_top1]\n\n"
+		 "    also: [train.eval_top1]\n"
+		 "    tune: {lr: [1e-3, 2e-3], epochs: 2}         # each arm's best value first, at the same cost\n"
+		 "    stop: decided                               # early, with levels that allow for looking after every seed\n"
+		 "    published: sepnorm/table4                   # a paper's numbers beside the measured ones (recipes/published.yaml)\n\n"
 		 "An option of base, grid and arms goes to the first stage that has it; data, data_root and workers go to all;\n"
 		 "`knn.k` goes to the stage named. Killed or interrupted, the same command goes on at the first unfinished stage; what is\n"
 		 "done is not run again. A run that fails does not stop the others.",

@@ -8,8 +8,13 @@
 /* Commands that can be stages: they take a checkpoint or train, and print their result as JSON. In the arena; NULL: out of memory. */
 const struct nr_study_command *cli_study_commands(struct cli *);
 
-struct cli_study { bool retry, rerun, dry_run, json; };
+struct cli_study { bool retry, rerun, stop, dry_run, json; struct nr_list tune; };
 #define CLI_STUDY_OPTIONS(S, f)                                                                                                           \
+	{ .name = "tune", .type = NR_TLIST, .offset = offsetof(S, f.tune), .size = sizeof(struct nr_list), .text = "",                    \
+	  .metavar = "KEY=V,V",                                                                                                           \
+	  .help = "every arm's best value of an option first: lr=1e-3,2e-3; one value holds for these runs only: epochs=2" },             \
+	{ .name = "stop", .type = NR_TBOOL, .offset = offsetof(S, f.stop), .size = sizeof(bool), .text = "0",                             \
+	  .help = "arms that differ from their baseline for sure are not run further; levels allow for a look after every seed" },        \
 	{ .name = "retry", .type = NR_TBOOL, .offset = offsetof(S, f.retry), .size = sizeof(bool), .text = "0",                           \
 	  .help = "try runs that diverged again" },                                                                                       \
 	{ .name = "rerun", .type = NR_TBOOL, .offset = offsetof(S, f.rerun), .size = sizeof(bool), .text = "0",                           \
@@ -19,6 +24,8 @@ struct cli_study { bool retry, rerun, dry_run, json; };
 	{ .name = "json", .type = NR_TBOOL, .offset = offsetof(S, f.json), .size = sizeof(bool), .text = "0",                             \
 	  .help = "the table as one line of JSON" }
 
+/* Adds what --tune asks for to a checked study. */
+int cli_study_tune(struct cli *, struct nr_study *, const struct cli_study *);
 /* Runs a checked study with a bar, writes its tables and prints one. again: the command that goes on with it. */
 int cli_study_go(struct cli *, const struct nr_study *, const struct cli_study *, const char *again);
 

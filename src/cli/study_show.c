@@ -12,8 +12,10 @@
 #include "base/progress.h"
 #include "base/table.h"
 #include "study.h"
+#include "study/published.h"
 #include "study/results.h"
 #include "study/settings.h"
+#include "study/tune.h"
 
 const struct nr_study_command *cli_study_commands(struct cli *c)
 {
@@ -58,12 +60,12 @@ static void draw(struct show *show, const struct nr_study_progress *p)
 	for (int64_t i = 0; i < p->runs; i++) {
 		const struct nr_study_run *r = &p->run[i];
 		const double stage = (double)r->stage + (r->status == NR_RUN_RUNNING ? r->share : 0);
-		parts += r->status == NR_RUN_FAILED ? 1 : stage / (double)p->study->stages;
+		parts += r->status == NR_RUN_FAILED || r->status == NR_RUN_SPARED ? 1 : stage / (double)p->study->stages;
 	}
 	const int full = (int)(parts / (double)p->runs * BAR + 0.5);
 	nr_str_add(&s, "study ");
 	for (int i = 0; i < BAR; i++) nr_str_add(&s, show->utf8 ? (i < full ? "━" : "─") : i < full ? "#" : "-");
-	nr_str_printf(&s, " %lld/%lld runs", (long long)(p->done + p->failed), (long long)p->runs);
+	nr_str_printf(&s, " %lld/%lld runs", (long long)(p->done + p->failed + p->spared), (long long)p->runs);
 	if (p->failed) nr_str_printf(&s, " (%lld failed)", (long long)p->failed);
 	if (!isnan(p->left)) nr_str_printf(&s, "  %s left", nr_duration_text(p->left, text, sizeof text));
 	for (int64_t i = 0; i < p->runs; i++) {
@@ -104,7 +106,7 @@ static void tell(void *context, const struct nr_study_progress *p, const struct 
 {
 	struct show *show = context;
 	char name[256], time[32], metric[200];
-	const long long ended = (long long)(p->done + p->failed), runs = (long long)p->runs;
+	const long long ended = (long long)(p->done + p->failed + p->spared), runs = (long long)p->runs;
 	if (changed) run_name(p->study, changed, name, sizeof name);
 	if (changed && changed->status == NR_RUN_DONE) {
 		metric_text(show->c, p->study, changed, metric, sizeof metric);
@@ -113,6 +115,8 @@ static void tell(void *context, const struct nr_study_progress *p, const struct 
 	} else if (changed && changed->status == NR_RUN_FAILED) {
 		const char *stage = p->study->stage[changed->stage].name;
 		nr_log_line(NR_LOG_WARNING, "[%lld/%lld] %s failed in %s: %s", ended, runs, name, stage, changed->fault);
+	} else if (changed && changed->status == NR_RUN_SPARED) {
+		nr_log_line(NR_LOG_INFO, "[%lld/%lld] %s is decided: it is not run further", ended, runs, p->study->arm[changed->arm].name);
 	}
 	if (show->terminal) draw(show, p);
 }
@@ -128,16 +132,19 @@ static int print_summary(struct cli *c, const struct nr_study *s, const struct c
 	nr_summary_text(&m, &text);
 	fputs(nr_str_text(&text), stdout);
 	nr_str_release(&text);
-	printf("tables            %s/table.md, table.tex, table.json, results.csv\n", s->out);
+	printf("tables            %s/table.md, table.tex, table.csv, table.json, results.csv\n", s->out);
 	return NR_OK;
 }
 
 static int list_runs(struct cli *c, const struct nr_study *s)
 {
+	struct nr_study tuning;
+	if (s->tune && nr_tune_study(s, &tuning, c->err)) return c->err->code;
 	struct nr_table *t = nr_table_make();
 	struct nr_str text = { 0 };
 	nr_table_column(t, "arm", NR_LEFT);
 	for (int64_t k = 0; k < s->stages; k++) nr_table_column(t, s->stage[k].name, NR_LEFT);
+	if (s->published) nr_table_column(t, "published", NR_RIGHT);
 	for (int64_t a = 0; a < s->arms; a++) {
 		nr_table_cell(t, "%s", s->arm[a].name);
 		for (int64_t k = 0; k < s->stages; k++) {
@@ -148,9 +155,16 @@ static int list_runs(struct cli *c, const struct nr_study *s)
 			nr_table_cell(t, "%s", nr_str_text(&line));
 			nr_str_release(&line);
 		}
+		const struct nr_published_cell *printed = nr_published_cell(s, 0, a);
+		char digits[96] = "-";
+		if (printed) nr_published_text(printed, digits, sizeof digits);
+		if (s->published) nr_table_cell(t, "%s", digits);
 	}
 	nr_table_text(t, &text);
 	fputs(nr_str_text(&text), stdout);
+	if (s->tune)
+		printf("tuning first: %lld settings x %lld seeds for each arm, in %s\n", (long long)(tuning.arms / s->arms),
+			(long long)tuning.seeds, tuning.out);
 	printf("%lld arms x %lld seeds = %lld runs, %lld at once, in %s\n", (long long)s->arms, (long long)s->seeds,
 		(long long)(s->arms * s->seeds), (long long)s->parallel, s->out);
 	nr_str_release(&text);
@@ -158,9 +172,21 @@ static int list_runs(struct cli *c, const struct nr_study *s)
 	return NR_OK;
 }
 
-int cli_study_go(struct cli *c, const struct nr_study *s, const struct cli_study *how, const char *again)
+int cli_study_tune(struct cli *c, struct nr_study *s, const struct cli_study *how)
 {
-	if (how->dry_run) return list_runs(c, s);
+	struct nr_study tuning;
+	struct nr_yaml_tree *tree = s->tree;
+	s->tree = NULL;                                 /* what is wrong with a flag is no error of the file */
+	for (int64_t i = 0; i < how->tune.count && !c->err->code; i++) nr_tune_flag(s, how->tune.item[i], c->err);
+	if (how->tune.count && !c->err->code) nr_tune_study(s, &tuning, c->err);
+	s->tree = tree;
+	return c->err->code;
+}
+
+struct outcome { struct nr_study_run *run; int64_t runs, done, failed, reused; bool interrupted; };
+
+static int run_all(struct cli *c, const struct nr_study *s, const struct cli_study *how, struct outcome *o)
+{
 	const char *term = getenv("TERM");
 	struct show show = { .terminal = isatty(STDERR_FILENO) && !(term && !strcmp(term, "dumb")), .c = c };
 	struct nr_progress plain;
@@ -169,30 +195,65 @@ int cli_study_go(struct cli *c, const struct nr_study *s, const struct cli_study
 	const struct nr_study_watch watch = { tell, &show };
 	const struct nr_study_how way = { .program = "/proc/self/exe", .threads = c->common->threads, .retry = how->retry,
 		.rerun = how->rerun };
-	struct nr_study_run *run;
-	int64_t runs, done = 0, failed = 0, reused = 0;
-	bool interrupted;
+	*o = (struct outcome){ 0 };
 	if (show.terminal) nr_log_before(clear, &show);
-	int code = nr_study_run(s, &way, &watch, &run, &runs, &interrupted, c->err);
+	const int code = nr_study_run(s, &way, &watch, &o->run, &o->runs, &o->interrupted, c->err);
 	clear(&show);
 	nr_log_before(NULL, NULL);
-	for (int64_t i = 0; i < runs; i++) {
-		done += run[i].status == NR_RUN_DONE;
-		failed += run[i].status == NR_RUN_FAILED;
-		reused += run[i].status == NR_RUN_DONE && run[i].reused;
+	for (int64_t i = 0; i < o->runs; i++) {
+		o->done += o->run[i].status == NR_RUN_DONE;
+		o->failed += o->run[i].status == NR_RUN_FAILED;
+		o->reused += o->run[i].status == NR_RUN_DONE && o->run[i].reused;
 	}
-	if (!code && reused) nr_log_line(NR_LOG_INFO, "%lld of %lld runs were there already", (long long)reused, (long long)runs);
-	if (!code) code = print_summary(c, s, how, run, runs);
-	nr_study_runs_free(run, runs);
+	if (!code && o->reused) nr_log_line(NR_LOG_INFO, "%lld of %lld runs were there already", (long long)o->reused, (long long)o->runs);
+	return code;
+}
+
+static void stop_if_interrupted(const struct outcome *o, const char *again)
+{
+	if (!o->interrupted) return;
+	nr_log_line(NR_LOG_INFO, "interrupted with %lld of %lld runs done; go on with: %s", (long long)o->done, (long long)o->runs, again);
+	fflush(stdout);
+	exit(130);
+}
+
+/* The tuning runs, then the study with what was best in each arm. A setting that diverges is no trouble: it is not taken. */
+static int tune_first(struct cli *c, const struct nr_study *s, const struct cli_study *how, const char *again, struct nr_study *to)
+{
+	struct nr_study tuning;
+	struct nr_summary m;
+	struct outcome o;
+	struct nr_str text = { 0 };
+	const char *record = nr_arena_printf(c->arena, "%s/study.yaml", s->out);
+	if (nr_tune_study(s, &tuning, c->err)) return c->err->code;
+	if (record && access(record, F_OK) && nr_study_save(s, c->err)) return c->err->code;     /* so that it can be gone on with */
+	nr_log_line(NR_LOG_INFO, "tuning: %lld runs for each of %lld arms", (long long)(tuning.arms / s->arms * tuning.seeds),
+		(long long)s->arms);
+	int code = run_all(c, &tuning, how, &o);
+	if (!code) stop_if_interrupted(&o, again);
+	if (!code) code = nr_summary_make(&m, &tuning, o.run, o.runs, c->arena, c->err);
+	if (!code) code = nr_tune_apply(s, &m, to, c->err);
+	nr_study_runs_free(o.run, o.runs);
 	if (code) return code;
-	if (interrupted) {
-		nr_log_line(NR_LOG_INFO, "interrupted with %lld of %lld runs done; go on with: %s", (long long)done, (long long)runs,
-			again);
-		fflush(stdout);
-		exit(130);
-	}
-	if (failed) {
-		nr_fail(c->err, NR_EIO, "the study has failed runs", s->out, "%lld of %lld", (long long)failed, (long long)runs);
+	nr_tune_plot(s, &m, &text);
+	if (!how->json) fputs(nr_str_text(&text), stdout);
+	nr_str_release(&text);
+	return NR_OK;
+}
+
+int cli_study_go(struct cli *c, const struct nr_study *asked, const struct cli_study *how, const char *again)
+{
+	struct nr_study study = *asked, *s = &study;
+	struct outcome o;
+	if (how->dry_run) return list_runs(c, s);
+	if (s->tune && tune_first(c, asked, how, again, s)) return c->err->code;
+	int code = run_all(c, s, how, &o);
+	if (!code) code = print_summary(c, s, how, o.run, o.runs);
+	nr_study_runs_free(o.run, o.runs);
+	if (code) return code;
+	stop_if_interrupted(&o, again);
+	if (o.failed) {
+		nr_fail(c->err, NR_EIO, "the study has failed runs", s->out, "%lld of %lld", (long long)o.failed, (long long)o.runs);
 		return nr_hint(c->err, "their logs are beside their folders; the same command tries them again");
 	}
 	return NR_OK;

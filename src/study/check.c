@@ -121,6 +121,49 @@ static const char *arm_text(const struct nr_study *s, int64_t arm)
 	return copy;
 }
 
+static int64_t arm_called(const struct nr_study *s, const char *name)
+{
+	int64_t i = 0;
+	while (i < s->arms && strcmp(s->arm[i].name, name)) i++;
+	return i < s->arms ? i : -1;
+}
+
+/* "S/16, dual" with the baseline "none" is compared with "S/16, none": the arm whose name differs in one part. */
+static int64_t partner(const struct nr_study *s, const char *name)
+{
+	int64_t found = -1;
+	for (const char *part = name; part && found < 0; part = strstr(part, ", "), part += part ? 2 : 0) {
+		const char *end = strstr(part, ", ");
+		const char *other = nr_arena_printf(s->arena, "%.*s%s%s", (int)(part - name), name, s->baseline, end ? end : "");
+		if (other) found = arm_called(s, other);
+	}
+	return found;
+}
+
+static void check_baseline(struct checker *k)
+{
+	struct nr_study *s = k->s;
+	const int64_t one = s->baseline ? arm_called(s, s->baseline) : 0;
+	int64_t first = s->arms, lone = -1;
+	for (int64_t i = 0; i < s->arms; i++) {
+		int64_t *against = &s->arm[i].against;
+		*against = one >= 0 ? one : partner(s, s->arm[i].name);
+		if (*against < 0) lone = i;
+		else if (*against == i && i < first) first = i;
+	}
+	s->first = first < s->arms ? first : 0;
+	if (lone < 0) return;
+	struct nr_near near = { .word = s->baseline };
+	for (int64_t i = 0; i < s->arms; i++) nr_near_try(&near, s->arm[i].name);
+	char hint[200] = "";
+	if (near.best) snprintf(hint, sizeof hint, "did you mean '%.100s'?", near.best);
+	const struct nr_yaml_node *at = s->tree ? nr_yaml_value(s->tree->root, "baseline") : NULL;
+	if (first == s->arms) COMPLAIN(k, at, hint, "no arm is called '%.100s'", s->baseline);
+	else COMPLAIN(k, at, "every arm needs one that differs only in that part of its name", "arm '%s' has no baseline '%.100s'",
+		s->arm[lone].name, s->baseline);
+	for (int64_t i = 0; i < s->arms; i++) s->arm[i].against = 0;
+}
+
 static void check_arms(struct checker *k)
 {
 	struct nr_study *s = k->s;
@@ -128,21 +171,13 @@ static void check_arms(struct checker *k)
 	for (int64_t i = 0; text && i < s->arms; i++) {
 		text[i] = arm_text(s, i);
 		for (int64_t j = 0; j < i; j++) {
-			if (text[i] && text[j] && !strcmp(text[i], text[j]))
+			if (text[i] && text[j] && !s->tuning && !strcmp(text[i], text[j]))
 				COMPLAIN(k, s->arm[i].at, NULL, "arms '%s' and '%s' are the same", s->arm[j].name, s->arm[i].name);
 			else if (!strcmp(s->arm[i].name, s->arm[j].name))
 				COMPLAIN(k, s->arm[i].at, "give them names", "two arms are called '%s'", s->arm[i].name);
 		}
 	}
-	if (!s->baseline) return;
-	struct nr_near near = { .word = s->baseline };
-	for (s->first = 0; s->first < s->arms && strcmp(s->arm[s->first].name, s->baseline); s->first++)
-		nr_near_try(&near, s->arm[s->first].name);
-	if (s->first < s->arms) return;
-	char hint[200] = "";
-	if (near.best) snprintf(hint, sizeof hint, "did you mean '%.100s'?", near.best);
-	COMPLAIN(k, s->tree ? nr_yaml_value(s->tree->root, "baseline") : NULL, hint, "no arm is called '%.100s'", s->baseline);
-	s->first = 0;
+	check_baseline(k);
 }
 
 static void check_required(struct checker *k)

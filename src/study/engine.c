@@ -33,9 +33,13 @@ struct engine {
 	struct nr_arena *arena;
 	struct nr_error *err;
 	bool stopping;
+	struct nr_looks looks;
+	double *value;                      /* (arms, seeds) of the main metric; NAN: not there */
+	struct nr_decision *decision;       /* (arms) */
 };
 
 static void tell(struct engine *e, const struct nr_study_run *changed);
+static void note_value(struct engine *e, const struct nr_study_run *r);
 
 /* ---- what is there ---------------------------------------------------------------------------------------------------------- */
 
@@ -100,8 +104,53 @@ static int look(struct engine *e)
 			all &= done;
 		}
 		if (all) r->status = NR_RUN_DONE, r->reused = true;
+		if (all) note_value(e, r);
 	}
 	return NR_OK;
+}
+
+/* ---- early stop --------------------------------------------------------------------------------------------------------------- */
+
+static void note_value(struct engine *e, const struct nr_study_run *r)
+{
+	if (!e->looks.count) return;
+	const char *metric = e->s->metric, *dot = strchr(metric, '.');
+	const char *file = nr_arena_printf(e->arena, "%.*s.json", (int)(dot - metric), metric);
+	const char *path = file ? nr_study_path(e->s, r->arm, r->seed, file, e->arena) : NULL;
+	struct nr_error ignored = { 0 };
+	json_t *o = path ? nr_json_load(path, &ignored) : NULL;
+	double v;
+	if (o && nr_result_number(o, dot + 1, &v)) e->value[r->arm * e->s->seeds + r->seed] = v;
+	json_decref(o);
+}
+
+/* A baseline is needed while one of its arms is open. */
+static bool settled(const struct engine *e, int64_t arm)
+{
+	if (e->s->arm[arm].against != arm) return e->decision[arm].seeds > 0;
+	int64_t arms = 0, open = 0;
+	for (int64_t a = 0; a < e->s->arms; a++) {
+		if (a == arm || e->s->arm[a].against != arm) continue;
+		arms++;
+		open += !e->decision[a].seeds;
+	}
+	return arms && !open;
+}
+
+/* What no decision waits for is not begun; what runs may end. */
+static void spare(struct engine *e)
+{
+	struct nr_error trouble = { 0 };
+	if (!e->looks.count || nr_looks_decide(&e->looks, e->s, e->value, e->decision, &trouble)) return;
+	for (int64_t a = 0; a < e->s->arms; a++) {
+		const struct nr_study_run *last = NULL;
+		for (int64_t i = 0; settled(e, a) && i < e->runs; i++)
+			if (e->run[i].arm == a && e->run[i].status == NR_RUN_WAITING) {
+				e->run[i].status = NR_RUN_SPARED;
+				last = &e->run[i];
+			}
+		if (last) tell(e, last);
+	}
 }
 
 /* ---- starting and ending ---------------------------------------------------------------------------------------------------- */
@@ -180,7 +229,11 @@ static void finished(struct engine *e, struct nr_study_run *r, struct task *t)
 		r->began = 0;
 		r->share = 0;
 		r->status = r->stage == e->s->stages ? NR_RUN_DONE : NR_RUN_WAITING;
-		if (r->status == NR_RUN_DONE) tell(e, r);
+		if (r->status == NR_RUN_DONE) {
+			tell(e, r);
+			note_value(e, r);
+			spare(e);
+		}
 	}
 	json_decref(o);
 }
@@ -247,6 +300,7 @@ static void tell(struct engine *e, const struct nr_study_run *changed)
 		p.done += e->run[i].status == NR_RUN_DONE;
 		p.failed += e->run[i].status == NR_RUN_FAILED;
 		p.running += e->run[i].status == NR_RUN_RUNNING;
+		p.spared += e->run[i].status == NR_RUN_SPARED;
 	}
 	if (e->watch && e->watch->tell) e->watch->tell(e->watch->context, &p, changed);
 }
@@ -295,6 +349,7 @@ static void loop(struct engine *e, bool *interrupted)
 	sigaddset(&wanted, SIGTERM);
 	sigaddset(&wanted, SIGCHLD);
 	sigprocmask(SIG_BLOCK, &wanted, &before);
+	spare(e);
 	fill_slots(e);
 	while (count(e, NR_RUN_RUNNING) || (!e->stopping && count(e, NR_RUN_WAITING))) {
 		const int number = sigtimedwait(&wanted, NULL, &pause);
@@ -313,14 +368,14 @@ static void loop(struct engine *e, bool *interrupted)
 	sigprocmask(SIG_SETMASK, &before, NULL);
 }
 
-/* The study as it is run, flags included: `norma study OUT/study.yaml` goes on with it from anywhere. */
-static int write_study(struct engine *e)
+int nr_study_save(const struct nr_study *s, struct nr_error *err)
 {
 	struct nr_str text = { 0 };
-	char *path = nr_arena_printf(e->arena, "%s/study.yaml", e->s->out);
-	nr_study_text(e->s, &text);
-	const int code = path && !text.failed ? nr_save_file(path, nr_str_text(&text), text.len, e->err)
-					      : nr_fail(e->err, NR_EMEMORY, "cannot start the study", NULL, "out of memory");
+	char *path = nr_arena_printf(s->arena, "%s/study.yaml", s->out);
+	nr_study_text(s, &text);
+	int code = path && !text.failed ? nr_folder_make(s->out, err)
+					: nr_fail(err, NR_EMEMORY, "cannot start the study", NULL, "out of memory");
+	if (!code) code = nr_save_file(path, nr_str_text(&text), text.len, err);
 	nr_str_release(&text);
 	return code;
 }
@@ -346,8 +401,12 @@ static int prepare(struct engine *e)
 	e->task = nr_arena_alloc(e->arena, (size_t)e->runs * sizeof *e->task);
 	e->spent = nr_arena_alloc(e->arena, (size_t)e->s->stages * sizeof *e->spent);
 	e->finished = nr_arena_alloc(e->arena, (size_t)e->s->stages * sizeof *e->finished);
-	return e->run && e->task && e->spent && e->finished ? NR_OK
-							     : nr_fail(e->err, NR_EMEMORY, "cannot start the study", NULL, "out of memory");
+	e->value = nr_arena_alloc(e->arena, (size_t)e->runs * sizeof *e->value);
+	e->decision = nr_arena_alloc(e->arena, (size_t)e->s->arms * sizeof *e->decision);
+	if (!e->run || !e->task || !e->spent || !e->finished || !e->value || !e->decision)
+		return nr_fail(e->err, NR_EMEMORY, "cannot start the study", NULL, "out of memory");
+	for (int64_t i = 0; i < e->runs; i++) e->value[i] = NAN;
+	return nr_looks_make(&e->looks, e->s, e->arena, e->err);
 }
 
 int nr_study_run(const struct nr_study *s, const struct nr_study_how *how, const struct nr_study_watch *watch, struct nr_study_run **runs,
@@ -362,7 +421,7 @@ int nr_study_run(const struct nr_study *s, const struct nr_study_how *how, const
 	if (!code) code = prepare(&e);
 	if (!code) code = take_folder(&e, &lock);
 	if (!code) code = look(&e);
-	if (!code) code = write_study(&e);
+	if (!code) code = nr_study_save(s, err);
 	if (!code) loop(&e, interrupted);
 	if (!code) code = err->code;
 	nr_runfile_close(&lock);

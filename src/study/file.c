@@ -5,14 +5,17 @@
 #include "base/args.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "study/published.h"
 #include "study/settings.h"
+#include "study/tune.h"
 
 struct reader { struct nr_study *s; struct nr_yaml_tree *tree; struct nr_error *err; };
 
 #define COMPLAIN(r, at, hint, ...) nr_yaml_tree_complain((r)->tree, at, hint, __VA_ARGS__)
 
 static const char *const top_keys[] = { "title", "question", "base", "stages", "grid", "arms", "seeds", "metric", "also", "baseline",
-	"parallel", "out", NULL };
+	"parallel", "out", "published", "stop", "tune",
+	NULL };
 
 static int no_memory(struct reader *r) { return nr_fail(r->err, NR_EMEMORY, "cannot read the study", NULL, "out of memory"); }
 
@@ -255,6 +258,48 @@ static void read_seeds(struct reader *r, const struct nr_yaml_node *n)
 	}
 }
 
+/* `decided`, or a mapping with the looks. */
+static void read_stop(struct reader *r, const struct nr_yaml_node *n)
+{
+	static const char *const keys[] = { "when", "looks", NULL };
+	struct nr_study_stop *stop = &r->s->stop;
+	if (!n || n->kind == NR_YAML_NULL) return;
+	const struct nr_yaml_node *when = n->kind == NR_YAML_MAP ? nr_yaml_value(n, "when") : n, *looks = nr_yaml_value(n, "looks");
+	if (!when || when->kind != NR_YAML_VALUE || strcmp(when->text, "decided")) {
+		COMPLAIN(r, when ? when : n, "as `stop: decided` or `stop: {when: decided, looks: [3, 5]}`",
+			"a study can stop when 'decided'");
+		return;
+	}
+	for (int64_t i = 0; n->kind == NR_YAML_MAP && i < n->count; i++)
+		if (strcmp(n->key[i]->text, "when") && strcmp(n->key[i]->text, "looks"))
+			COMPLAIN(r, n->key[i], did_you_mean(r, n->key[i]->text, keys), "unknown key '%.100s' in 'stop'", n->key[i]->text);
+	stop->on = true;
+	if (!looks) return;
+	const bool number = looks->kind == NR_YAML_VALUE && nr_parse_int(looks->text, &stop->count);
+	if (looks->kind != NR_YAML_LIST && (!number || stop->count < 1 || stop->count > NR_STUDY_MAX_SEEDS))
+		COMPLAIN(r, looks, NULL, "'looks' should be how many, or a list of numbers of seeds");
+	if (looks->kind != NR_YAML_LIST || !(stop->look = room(r, looks->count, sizeof *stop->look))) return;
+	for (int64_t i = 0; i < looks->count; i++) {
+		int64_t at = 0;
+		const int64_t least = stop->looks ? stop->look[stop->looks - 1] + 1 : 2;
+		if (!nr_parse_int(looks->item[i]->text, &at) || at < least)
+			COMPLAIN(r, looks->item[i], NULL, "a look should be a number of seeds, from 2 on and rising");
+		else stop->look[stop->looks++] = at;
+	}
+}
+
+static void read_tune(struct reader *r, const struct nr_yaml_node *n)
+{
+	if (!n || n->kind == NR_YAML_NULL) return;
+	if (n->kind != NR_YAML_MAP) COMPLAIN(r, n, "as `tune: {lr: [1e-3, 2e-3]}`", "'tune' should be a mapping of options");
+	for (int64_t i = 0; n->kind == NR_YAML_MAP && i < n->count; i++) {
+		struct nr_setting one = split_key(r, n->key[i], NULL);
+		if (!read_values(r, n->item[i], &one)) continue;
+		if (!one.count) COMPLAIN(r, n->item[i], NULL, "'%.100s' has no values", one.key);
+		else nr_tune_set(r->s, &one, r->err);
+	}
+}
+
 static void read_also(struct reader *r, const struct nr_yaml_node *n)
 {
 	if (!n || n->kind == NR_YAML_NULL) return;
@@ -293,6 +338,8 @@ static void read_all(struct reader *r, const struct nr_yaml_node *root, const ch
 	read_settings(r, nr_yaml_value(root, "base"), "base", NULL, none, &s->base);
 	read_seeds(r, nr_yaml_value(root, "seeds"));
 	read_also(r, nr_yaml_value(root, "also"));
+	read_stop(r, nr_yaml_value(root, "stop"));
+	read_tune(r, nr_yaml_value(root, "tune"));
 	read_arms(r, nr_yaml_value(root, "arms"));
 	read_grid(r, nr_yaml_value(root, "grid"));
 }
@@ -309,5 +356,8 @@ int nr_study_parse(struct nr_study *s, const char *text, size_t size, const char
 	else nr_yaml_tree_complain(tree, tree->root, NULL, "a study is a mapping of keys");
 	if (err->code) return err->code;
 	if (s->stages && s->arms && s->seeds && nr_study_check(s, err) && err->code == NR_EMEMORY) return err->code;
+	struct nr_study tuning;
+	if (!errors->count && s->tune) nr_tune_study(s, &tuning, err);
+	if (!errors->count && !err->code && nr_published_read(s, name, err)) return err->code;
 	return nr_yaml_tree_done(tree, err);
 }

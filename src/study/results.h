@@ -35,15 +35,34 @@ struct nr_arm_cost {
 	const char *batch;                  /* what its batch statistics saw; NULL: not stated */
 };
 
+/* ---- early stop (decide.c) --------------------------------------------------------------------------------------------------- */
+
+#define NR_STUDY_LEVEL 0.05                         /* of all comparisons of a study together */
+
+/* After so many seeds the study looks, with that level for the paired t test of each comparison. count 0: it does not stop. */
+struct nr_looks { int64_t *at, count; double *level; };
+struct nr_decision {
+	int64_t seeds;                      /* that showed a difference; 0: none so far */
+	int64_t looked;                     /* looks that were possible */
+	double p, level;                    /* there */
+};
+int nr_looks_make(struct nr_looks *, const struct nr_study *, struct nr_arena *, struct nr_error *);
+/* value: (arms, seeds), NAN: not there. A look needs the values of all seeds up to it, of the arm and of its baseline. */
+int nr_looks_decide(const struct nr_looks *, const struct nr_study *, const double *value, struct nr_decision *, struct nr_error *);
+
 struct nr_summary {
 	const struct nr_study *study;
 	struct nr_arena *arena;
 	const char **metric;
 	int64_t metrics;                    /* the main one first */
+	int64_t comparisons;                /* arms that are no baseline */
 	double *value;                      /* (metrics, arms, seeds), NAN: not there */
 	struct nr_arm_metric *cell;         /* (metrics, arms) */
 	struct nr_arm_cost *cost;           /* (arms) */
+	struct nr_looks looks;
+	struct nr_decision *decision;       /* (arms), of the main metric */
 	struct nr_list notes;               /* what a reader has to know */
+	const char *ours;                   /* model, data and epochs of the runs, beside published numbers */
 	double level;                       /* of the tests that `needed` plans for: 0.05 over the comparisons */
 };
 
@@ -57,7 +76,7 @@ void nr_summary_text(const struct nr_summary *, struct nr_str *);
 void nr_summary_markdown(const struct nr_summary *, struct nr_str *);
 void nr_summary_latex(const struct nr_summary *, struct nr_str *);
 json_t *nr_summary_json(const struct nr_summary *, const struct nr_study_run *, int64_t runs);
-/* results.csv, table.md, table.tex and table.json in the study's folder. */
+/* results.csv, table.csv, table.md, table.tex and table.json in the study's folder. */
 int nr_summary_write(const struct nr_summary *, const struct nr_study_run *, int64_t runs, struct nr_error *);
 
 #endif

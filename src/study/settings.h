@@ -4,6 +4,8 @@
 
 #include "study/study.h"
 
+struct nr_str;
+
 /* Whether the study itself gives this option to its runs. */
 bool nr_study_reserved(const char *key);
 /* Does this setting of base or an arm go to that stage? */
@@ -13,5 +15,7 @@ void nr_study_complain(const struct nr_study *, const struct nr_yaml_node *, str
 	__attribute__((format(printf, 5, 6)));
 /* "[a, b]" or "a"; in the arena. */
 const char *nr_setting_text(const struct nr_setting *, struct nr_arena *);
+/* In double quotes, which read back every text. */
+void nr_study_quote(struct nr_str *, const char *text);
 
 #endif

@@ -38,4 +38,12 @@ double nr_t_power(double effect, int64_t n, double alpha);
 /* Fewest pairs with that power; 0: more than `most`. */
 int64_t nr_t_pairs(double effect, double power, double alpha, int64_t most);
 
+/* ---- looks before the end (sequential.c) -------------------------------------------------------------------------------- */
+
+/* Of alpha, what may be spent when this share of the values is there. */
+double nr_alpha_spent(double share, double alpha);
+/* The level of the two sided paired t test at each look, after n[0] < n[1] < ... values (from 2 on); the last is the most. All
+ * looks together reject a true null hypothesis with probability alpha; with more than 64 values with less than alpha. */
+void nr_look_levels(const int64_t *n, int64_t looks, double alpha, double *level);
+
 #endif

@@ -15,9 +15,13 @@
  *   seeds: 5                                0 to 4; or a list
  *   metric: probe.cls.top1                  STAGE.KEY of the stage's JSON
  *   also: [probe.cls.top5]
- *   baseline: ln                            an arm; default: the first
+ *   baseline: ln                            an arm (default: the first), or a part of names: "A, dtn" is compared with "A, ln"
  *   parallel: 2                             runs at once
  *   out: runs/sepnorm
+ *   tune: {lr: [1e-3, 2e-3], epochs: 2}     every arm's best value first, at the same cost: see tune.h
+ *   stop: {when: decided, looks: [3, 5]}    an arm that differs from its baseline for sure is not run further; looks: after so many
+ *                                           seeds, or how many looks; `stop: decided`: after every seed
+ *   published: sepnorm/table1               numbers of a paper beside the measured ones: see published.h
  *
  * An option in base, grid and arms goes to the first stage whose command has it; data, data_root and workers to every one;
  * `probe.lr` to the stage named. An arm's value counts more than a stage's, a stage's more than base.
@@ -27,7 +31,7 @@
  *   ARM/seed-S/STAGE/          run directory of a stage that trains
  *   ARM/seed-S/STAGE.json      result of the stage; STAGE.log: what it said; STAGE.mark: its settings and whether it is done
  *   runs.db                    run store of all of them
- *   results.csv table.{md,tex,json}
+ *   results.csv table.{md,tex,csv,json}
  */
 #ifndef NR_STUDY_H
 #define NR_STUDY_H
@@ -65,7 +69,16 @@ struct nr_study_stage {
 	struct nr_settings own;
 	const struct nr_yaml_node *at;
 };
-struct nr_study_arm { const char *name, *folder; struct nr_settings own; const struct nr_yaml_node *at; };
+struct nr_published;
+struct nr_tune;
+struct nr_study_arm {
+	const char *name, *folder;
+	struct nr_settings own;
+	int64_t against;                    /* the arm it is compared with; itself: a baseline */
+	const struct nr_yaml_node *at;
+};
+
+struct nr_study_stop { bool on; int64_t *look, looks, count; };     /* looks: given ones; count: so many; neither: all */
 
 struct nr_study {
 	struct nr_arena *arena;
@@ -76,8 +89,12 @@ struct nr_study {
 	struct nr_study_stage *stage;
 	struct nr_study_arm *arm;
 	int64_t *seed;
-	int64_t stages, arms, seeds, parallel, first;   /* first: the baseline's number */
+	int64_t stages, arms, seeds, parallel, first;   /* first: the number of the (first) baseline */
 	struct nr_settings base;
+	struct nr_study_stop stop;
+	struct nr_tune *tune;               /* NULL: none */
+	bool tuning;                        /* these are tuning runs: arms may be the same up to the stage that they end with */
+	struct nr_published *published;     /* NULL: none */
 };
 
 enum { NR_STUDY_MAX_ARMS = 1000, NR_STUDY_MAX_SEEDS = 1000, NR_STUDY_MAX_STAGES = 16 };
@@ -97,13 +114,16 @@ int nr_study_check(struct nr_study *, struct nr_error *);
 /* The study as a file that nr_study_parse reads, with the same runs. */
 int nr_study_text(const struct nr_study *, struct nr_str *);
 
+/* That file, study.yaml in the study's folder, flags included: `norma study OUT/study.yaml` goes on with it from anywhere. */
+int nr_study_save(const struct nr_study *, struct nr_error *);
+
 /* The settings of a stage in a run, one for each option, by name. NULL when out of memory. */
 struct nr_settings *nr_study_settings(const struct nr_study *, int64_t arm, int64_t stage, struct nr_arena *);
 const struct nr_option *nr_study_option(const struct nr_study_command *, const char *key);   /* '-' is '_'; NULL: none */
 
 /* ---- running --------------------------------------------------------------------------------------------------------------- */
 
-enum nr_run_status { NR_RUN_WAITING, NR_RUN_RUNNING, NR_RUN_DONE, NR_RUN_FAILED };
+enum nr_run_status { NR_RUN_WAITING, NR_RUN_RUNNING, NR_RUN_DONE, NR_RUN_FAILED, NR_RUN_SPARED };  /* SPARED: stopped early */
 struct nr_study_run {
 	int64_t arm, seed;                  /* seed: its place in the list */
 	enum nr_run_status status;
@@ -120,7 +140,7 @@ struct nr_study_run {
 struct nr_study_progress {
 	const struct nr_study *study;
 	const struct nr_study_run *run;
-	int64_t runs, done, failed, running;
+	int64_t runs, done, failed, running, spared;
 	double left;                        /* seconds, NAN: not known yet */
 };
 

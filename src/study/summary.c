@@ -10,10 +10,13 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "study/job.h"
+#include "study/published.h"
 #include "study/results.h"
+#include "study/settings.h"
+#include "study/tune.h"
 
 enum { MOST_SEEDS = 1000 };                 /* more are never a plan */
-static const double POWER = 0.8, LEVEL = 0.05;
+static const double POWER = 0.8;
 
 static int no_memory(struct nr_error *err) { return nr_fail(err, NR_EMEMORY, "cannot sum up the study", NULL, "out of memory"); }
 
@@ -139,7 +142,7 @@ static void compare(struct nr_summary *m, int64_t metric, int64_t arm, double *d
 	struct nr_comparison *c = &m->cell[metric * m->study->arms + arm].against;
 	int64_t n = 0;
 	for (int64_t s = 0; s < m->study->seeds; s++) {
-		const double x = *place(m, metric, arm, s), base = *place(m, metric, m->study->first, s);
+		const double x = *place(m, metric, arm, s), base = *place(m, metric, m->study->arm[arm].against, s);
 		if (!isnan(x) && !isnan(base)) d[n++] = x - base;
 	}
 	c->difference = nr_sample(d, n);
@@ -155,8 +158,8 @@ static int correct(struct nr_summary *m, int64_t metric)
 	double *p = nr_arena_alloc(m->arena, (size_t)n * 2 * sizeof *p), *w = p + n;
 	if (!p) return NR_EMEMORY;
 	for (int64_t a = 0; a < n; a++) {
-		p[a] = a == m->study->first ? NAN : cell[a].against.p_t;
-		w[a] = a == m->study->first ? NAN : cell[a].against.p_wilcoxon;
+		p[a] = m->study->arm[a].against == a ? NAN : cell[a].against.p_t;
+		w[a] = m->study->arm[a].against == a ? NAN : cell[a].against.p_wilcoxon;
 	}
 	nr_holm(p, n);
 	nr_holm(w, n);
@@ -168,7 +171,8 @@ static int statistics(struct nr_summary *m)
 {
 	const struct nr_study *s = m->study;
 	double *d = nr_arena_alloc(m->arena, (size_t)s->seeds * sizeof *d);
-	m->level = LEVEL / (double)(s->arms > 2 ? s->arms - 1 : 1);
+	for (int64_t a = 0; a < s->arms; a++) m->comparisons += s->arm[a].against != a;
+	m->level = NR_STUDY_LEVEL / (double)(m->comparisons > 1 ? m->comparisons : 1);
 	for (int64_t k = 0; d && k < m->metrics; k++) {
 		for (int64_t a = 0; a < s->arms; a++) {
 			int64_t n = 0;
@@ -216,6 +220,53 @@ static void note_missing(struct nr_summary *m, const struct nr_study_run *run, i
 	}
 }
 
+/* The values of an option in all arms, each once: "stl10/svhn"; "" without any. */
+static void add_values(const struct nr_summary *m, int64_t stage, const char *key, struct nr_str *to)
+{
+	const struct nr_study *s = m->study;
+	struct nr_list seen = { NULL, 0 };
+	for (int64_t a = 0; a < s->arms; a++) {
+		const struct nr_settings *all = nr_study_settings(s, a, stage, m->arena);
+		for (int64_t i = 0; all && i < all->count; i++) {
+			if (strcmp(all->item[i].key, key)) continue;
+			char *text = nr_arena_strdup(m->arena, nr_setting_text(&all->item[i], m->arena));
+			int64_t k = 0;
+			while (text && k < seen.count && strcmp(seen.item[k], text)) k++;
+			if (text && k == seen.count) nr_list_add(&seen, text, m->arena);
+		}
+	}
+	for (int64_t i = 0; i < seen.count; i++)
+		nr_str_printf(to, "%s%s%s", i ? "/" : to->len ? " " : "", i ? "" : nr_arena_printf(m->arena, "%s ", key), seen.item[i]);
+}
+
+/* Our side of the difference in scale: what decides the size of a run. */
+static int describe_runs(struct nr_summary *m)
+{
+	static const char *const keys[] = { "data", "model", "epochs", "steps", "batch", "accumulate", "head_batch", NULL };
+	struct nr_str all = { 0 };
+	for (int64_t k = 0; k < m->study->stages; k++) {
+		struct nr_str one = { 0 };
+		for (int i = 0; keys[i]; i++) add_values(m, k, keys[i], &one);
+		if (one.len) nr_str_printf(&all, "%s%s: %s", all.len ? "; " : "", m->study->stage[k].name, nr_str_text(&one));
+		nr_str_release(&one);
+	}
+	nr_str_printf(&all, "; seeds %lld", (long long)m->study->seeds);
+	m->ours = nr_arena_strdup(m->arena, nr_str_text(&all));
+	nr_str_release(&all);
+	return m->ours ? NR_OK : NR_EMEMORY;
+}
+
+static void note_published(struct nr_summary *m)
+{
+	const struct nr_study *s = m->study;
+	for (int64_t i = 0; s->published && i < s->published->notes.count; i++) note(m, "%s", s->published->notes.item[i]);
+	for (int64_t k = 0; k < m->metrics; k++)
+		for (int64_t a = 0; a < s->arms; a++) {
+			const struct nr_published_cell *c = nr_published_cell(s, k, a);
+			if (c && c->unsure) note(m, "published %s of %s is unsure: %s", c->value, s->arm[a].name, c->unsure);
+		}
+}
+
 /* An arm may lack a metric, such as that of a [CLS] token; one that all lack was misspelt. */
 static int note_unknown(struct nr_summary *m, const struct reading *r)
 {
@@ -247,9 +298,14 @@ int nr_summary_make(struct nr_summary *m, const struct nr_study *s, const struct
 	for (int64_t i = 0; i < m->metrics; i++) m->metric[i] = i ? s->also.item[i - 1] : s->metric;
 	for (size_t i = 0; i < values; i++) m->value[i] = NAN;
 	if (read_runs(&r) || note_unknown(m, &r)) return err->code;
-	if (statistics(m)) return no_memory(err);
+	if (statistics(m) || describe_runs(m)) return no_memory(err);
+	m->decision = nr_arena_alloc(arena, (size_t)s->arms * sizeof *m->decision);
+	if (!m->decision) return no_memory(err);
+	if (nr_looks_make(&m->looks, s, arena, err) || nr_looks_decide(&m->looks, s, m->value, m->decision, err)) return err->code;
 	note_missing(m, run, runs);
 	note_batches(m);
+	for (int64_t i = 0; s->tune && i < s->tune->notes.count; i++) note(m, "%s", s->tune->notes.item[i]);
+	note_published(m);
 	if (r.versions) note(m, "some runs were made by another version of norma than others");
 	return NR_OK;
 }

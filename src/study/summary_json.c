@@ -1,7 +1,9 @@
 /* A study's summary as JSON: all that the tables leave out too. */
 #include <math.h>
+#include <stdlib.h>
 
 #include "base/mem.h"
+#include "study/published.h"
 #include "study/results.h"
 #include "study/settings.h"
 
@@ -24,6 +26,21 @@ static json_t *comparison(const struct nr_comparison *c)
 	return o;
 }
 
+static void set_text(json_t *o, const char *key, const char *text)
+{
+	if (text) json_object_set_new(o, key, json_string(text));
+}
+
+/* The digits as printed and their value, in the paper's unit. */
+static json_t *published(const struct nr_published_cell *c)
+{
+	json_t *o = json_pack("{s:s, s:f}", "text", c->value, "value", strtod(c->value, NULL));
+	if (c->ci95) json_object_set_new(o, "ci95", json_real(strtod(c->ci95, NULL)));
+	set_text(o, "metric", c->of);
+	set_text(o, "unsure", c->unsure);
+	return o;
+}
+
 static json_t *metrics_of(const struct nr_summary *m, int64_t arm)
 {
 	json_t *all = json_object();
@@ -33,7 +50,9 @@ static json_t *metrics_of(const struct nr_summary *m, int64_t arm)
 		for (int64_t s = 0; s < m->study->seeds; s++)
 			json_array_append_new(values, number(m->value[(k * m->study->arms + arm) * m->study->seeds + s]));
 		json_object_set_new(o, "by_seed", values);
-		if (arm != m->study->first) json_object_set_new(o, "difference", comparison(&cell->against));
+		if (m->study->arm[arm].against != arm) json_object_set_new(o, "difference", comparison(&cell->against));
+		const struct nr_published_cell *printed = nr_published_cell(m->study, k, arm);
+		if (printed) json_object_set_new(o, "published", published(printed));
 		json_object_set_new(all, m->metric[k], o);
 	}
 	return all;
@@ -54,7 +73,7 @@ static json_t *settings_of(const struct nr_summary *m, int64_t arm)
 
 static json_t *runs_of(const struct nr_summary *m, int64_t arm, const struct nr_study_run *run, int64_t runs)
 {
-	static const char *const names[] = { "waiting", "running", "done", "failed" };
+	static const char *const names[] = { "waiting", "running", "done", "failed", "spared" };
 	json_t *all = json_array();
 	for (int64_t i = 0; i < runs; i++) {
 		if (run[i].arm != arm) continue;
@@ -66,6 +85,22 @@ static json_t *runs_of(const struct nr_summary *m, int64_t arm, const struct nr_
 	return all;
 }
 
+static json_t *decision(const struct nr_summary *m, int64_t arm)
+{
+	const struct nr_decision *d = &m->decision[arm];
+	json_t *o = json_pack("{s:b, s:I}", "differs", (int)(d->seeds > 0), "looks", (json_int_t)d->looked);
+	if (d->seeds) json_object_update_new(o, json_pack("{s:I, s:f, s:f}", "seeds", (json_int_t)d->seeds, "p", d->p, "level", d->level));
+	return o;
+}
+
+static json_t *looks(const struct nr_summary *m)
+{
+	json_t *all = json_array();
+	for (int64_t k = 0; k < m->looks.count; k++)
+		json_array_append_new(all, json_pack("{s:I, s:f}", "seeds", (json_int_t)m->looks.at[k], "level", m->looks.level[k]));
+	return all;
+}
+
 json_t *nr_summary_json(const struct nr_summary *m, const struct nr_study_run *run, int64_t runs)
 {
 	const struct nr_study *s = m->study;
@@ -74,6 +109,8 @@ json_t *nr_summary_json(const struct nr_summary *m, const struct nr_study_run *r
 		json_t *o = json_pack("{s:s, s:s, s:o, s:o, s:o, s:f, s:o}", "name", s->arm[a].name, "folder", s->arm[a].folder, "settings",
 			settings_of(m, a), "metrics", metrics_of(m, a), "runs", runs_of(m, a, run, runs), "seconds", m->cost[a].seconds,
 			"flops", number(m->cost[a].flops));
+		if (o && s->arm[a].against != a) json_object_set_new(o, "against", json_string(s->arm[s->arm[a].against].name));
+		if (o && m->looks.count && s->arm[a].against != a) json_object_set_new(o, "decision", decision(m, a));
 		if (o && m->cost[a].batch) json_object_set_new(o, "batch_statistics", json_string(m->cost[a].batch));
 		json_array_append_new(arms, o);
 	}
@@ -82,7 +119,13 @@ json_t *nr_summary_json(const struct nr_summary *m, const struct nr_study_run *r
 	for (int64_t k = 0; k < s->seeds; k++) json_array_append_new(seeds, json_integer(s->seed[k]));
 	for (int64_t k = 0; k < m->metrics; k++) json_array_append_new(names, json_string(m->metric[k]));
 	for (int64_t k = 0; k < m->notes.count; k++) json_array_append_new(notes, json_string(m->notes.item[k]));
-	return json_pack("{s:s, s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:f, s:o}", "title", s->title, "question", s->question, "out", s->out,
-		"baseline", s->arm[s->first].name, "stages", stages, "seeds", seeds, "metrics", names, "arms", arms, "level", m->level,
-		"notes", notes);
+	const char *baseline = s->baseline ? s->baseline : s->arm[s->first].name;
+	json_t *all = json_pack("{s:s, s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:f, s:o}", "title", s->title, "question", s->question, "out",
+		s->out, "baseline", baseline, "stages", stages, "seeds", seeds, "metrics", names, "arms", arms, "level", m->level, "notes",
+		notes);
+	if (all && m->looks.count) json_object_set_new(all, "looks", looks(m));
+	if (all && s->published)
+		json_object_set_new(all, "published", json_pack("{s:s, s:s, s:s}", "label", s->published->label, "theirs",
+			s->published->theirs, "ours", m->ours));
+	return all;
 }

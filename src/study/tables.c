@@ -11,9 +11,10 @@
 #include "base/str.h"
 #include "base/table.h"
 #include "study/job.h"
+#include "study/published.h"
 #include "study/results.h"
 
-enum { COLUMNS = 30, TEXT = 96 };
+enum { FURTHER = 20, TEXT = 96 };           /* metrics beside the main one */
 struct cells { int64_t rows, columns; char (*text)[TEXT]; };    /* row 0: titles; column 0 is to the left, the others to the right */
 
 static char *at(const struct cells *c, int64_t row, int64_t column) { return c->text[row * c->columns + column]; }
@@ -65,6 +66,25 @@ static const char *flop_unit(const struct nr_summary *m, double *unit)
 	return names[i];
 }
 
+/* Whether a paper printed something for this metric. */
+static bool published(const struct nr_summary *m, int64_t metric)
+{
+	for (int64_t a = 0; a < m->study->arms; a++)
+		if (nr_published_cell(m->study, metric, a)) return true;
+	return false;
+}
+
+static int64_t further(const struct nr_summary *m) { return m->metrics - 1 < FURTHER ? m->metrics - 1 : FURTHER; }
+
+static void put_published(const struct nr_summary *m, const struct cells *c, int64_t row, int64_t *column, int64_t metric, int64_t arm)
+{
+	const struct nr_published_cell *cell = nr_published_cell(m->study, metric, arm);
+	char text[TEXT] = "-";
+	if (!published(m, metric)) return;
+	if (cell) nr_published_text(cell, text, sizeof text);
+	put(c, row, column, "%s", text);
+}
+
 static void put_titles(const struct nr_summary *m, const struct cells *c)
 {
 	int64_t k = 0;
@@ -72,14 +92,26 @@ static void put_titles(const struct nr_summary *m, const struct cells *c)
 	put(c, 0, &k, "arm");
 	put(c, 0, &k, "n");
 	put(c, 0, &k, "%s%s", m->metric[0], scale_of(m->metric[0]) > 1 ? " %" : "");
+	if (published(m, 0)) put(c, 0, &k, "published");
 	put(c, 0, &k, "difference");
 	put(c, 0, &k, "p (t)");
 	put(c, 0, &k, "p (Wilcoxon)");
 	put(c, 0, &k, "seeds needed");
-	for (int64_t i = 1; i < m->metrics && k < COLUMNS - 2; i++)
+	if (m->looks.count) put(c, 0, &k, "decision");
+	for (int64_t i = 1; i <= further(m); i++) {
 		put(c, 0, &k, "%s%s", m->metric[i], scale_of(m->metric[i]) > 1 ? " %" : "");
+		if (published(m, i)) put(c, 0, &k, "published");
+	}
 	put(c, 0, &k, "time");
 	put(c, 0, &k, "%s", flop_unit(m, &unit));
+}
+
+static void put_decision(const struct nr_summary *m, const struct cells *c, int64_t row, int64_t *column, int64_t arm)
+{
+	const struct nr_decision *d = &m->decision[arm];
+	if (m->study->arm[arm].against == arm) put(c, row, column, "%s", "");
+	else if (d->seeds) put(c, row, column, "differs (%lld seeds)", (long long)d->seeds);
+	else put(c, row, column, d->looked == m->looks.count ? "not shown" : "open");
 }
 
 static void put_arm(const struct nr_summary *m, const struct cells *c, int64_t a)
@@ -93,7 +125,8 @@ static void put_arm(const struct nr_summary *m, const struct cells *c, int64_t a
 	put(c, row, &k, "%s", m->study->arm[a].name);
 	put(c, row, &k, "%lld", (long long)main->all.n);
 	put_mean(c, row, &k, &main->all, m->metric[0], false);
-	if (a == m->study->first) {
+	put_published(m, c, row, &k, 0, a);
+	if (m->study->arm[a].against == a) {
 		put(c, row, &k, "baseline");
 		put(c, row, &k, "%s", "");
 		put(c, row, &k, "%s", "");
@@ -105,8 +138,11 @@ static void put_arm(const struct nr_summary *m, const struct cells *c, int64_t a
 		if (v->needed < 0) put(c, row, &k, "%s", v->difference.n < 2 || v->difference.mean == 0 ? "-" : "> 1000");
 		else put(c, row, &k, v->needed ? "%lld more" : "enough", (long long)v->needed);
 	}
-	for (int64_t i = 1; i < m->metrics && k < COLUMNS - 2; i++)
+	if (m->looks.count) put_decision(m, c, row, &k, a);
+	for (int64_t i = 1; i <= further(m); i++) {
 		put_mean(c, row, &k, &m->cell[i * m->study->arms + a].all, m->metric[i], false);
+		put_published(m, c, row, &k, i, a);
+	}
 	put(c, row, &k, "%s", m->cost[a].seconds > 0 ? nr_duration_text(m->cost[a].seconds, time, sizeof time) : "-");
 	if (isnan(m->cost[a].flops)) put(c, row, &k, "-");
 	else put(c, row, &k, "%.3g", m->cost[a].flops / unit);
@@ -114,8 +150,8 @@ static void put_arm(const struct nr_summary *m, const struct cells *c, int64_t a
 
 static bool make_cells(const struct nr_summary *m, struct cells *c)
 {
-	const int64_t also = m->metrics - 1 < COLUMNS - 9 ? m->metrics - 1 : COLUMNS - 9;
-	*c = (struct cells){ .rows = m->study->arms + 1, .columns = 9 + also };
+	*c = (struct cells){ .rows = m->study->arms + 1, .columns = 9 + (m->looks.count > 0) };
+	for (int64_t i = 0; i <= further(m); i++) c->columns += (i > 0) + published(m, i);
 	c->text = calloc((size_t)(c->rows * c->columns), sizeof *c->text);
 	if (!c->text) return false;
 	put_titles(m, c);
@@ -126,13 +162,26 @@ static bool make_cells(const struct nr_summary *m, struct cells *c)
 /* How the table is to be read; one sentence a line. */
 static void legend(const struct nr_summary *m, struct nr_str *s, const char *bullet)
 {
-	const long long others = (long long)m->study->arms - 1;
+	const struct nr_study *study = m->study;
+	const long long others = (long long)m->comparisons;
 	nr_str_printf(s, "%s± is the half width of a 95 %% t interval over seeds; n: runs with a result.\n", bullet);
 	if (others > 0) {
 		nr_str_printf(s, "%sDifferences to %s are paired by seed; p is two sided, corrected by Holm over %lld comparison%s.\n",
-			bullet, m->study->arm[m->study->first].name, others, others > 1 ? "s" : "");
+			bullet, study->baseline ? study->baseline : study->arm[study->first].name, others, others > 1 ? "s" : "");
 		nr_str_printf(s, "%sSeeds needed: for a power of 0.8 at level %.3g if the difference and its spread are as seen so far.\n",
 			bullet, m->level);
+	}
+	if (m->looks.count) {
+		nr_str_printf(s, "%sDecision: paired t test at a level of", bullet);
+		for (int64_t k = 0; k < m->looks.count; k++)
+			nr_str_printf(s, "%s %.2g after %lld", k ? "," : "", m->looks.level[k], (long long)m->looks.at[k]);
+		nr_str_add(s, " seeds: all looks at all arms together err with a probability of 0.05 at most, if nothing differs.\n");
+		nr_str_printf(s, "%sThe p-values are not corrected for looks; the decision is.\n", bullet);
+	}
+	if (m->study->published) {
+		nr_str_printf(s, "%sPublished: %s, as printed; ?: the text that it was read from is damaged or unclear there.\n", bullet,
+			m->study->published->label);
+		nr_str_printf(s, "%sScale. Theirs: %s. Ours: %s.\n", bullet, m->study->published->theirs, m->ours);
 	}
 	for (int64_t i = 0; i < m->notes.count; i++) {
 		const char *text = m->notes.item[i], *words = text + strspn(text, " ");   /* a note of a note is set in */
@@ -184,6 +233,7 @@ static void add_tex(struct nr_str *s, const char *text)
 {
 	for (; *text; text++) {
 		if (!strncmp(text, "±", 2)) nr_str_add(s, "$\\pm$"), text++;
+		else if (!strncmp(text, "Δ", 2)) nr_str_add(s, "$\\Delta$"), text++;
 		else if (strchr("&%$#_{}", *text)) nr_str_printf(s, "\\%c", *text);
 		else if (*text == '\\') nr_str_add(s, "\\textbackslash{}");
 		else if (*text == '~') nr_str_add(s, "\\textasciitilde{}");
@@ -212,6 +262,16 @@ void nr_summary_latex(const struct nr_summary *m, struct nr_str *s)
 	legend(m, &words, "% ");
 	nr_str_add(s, nr_str_text(&words));
 	nr_str_release(&words);
+	free(c.text);
+}
+
+static void summary_csv(const struct nr_summary *m, struct nr_str *s)
+{
+	struct cells c;
+	if (!make_cells(m, &c)) return;
+	struct nr_table *t = table_of(&c);
+	nr_table_csv(t, s);
+	nr_table_free(t);
 	free(c.text);
 }
 
@@ -263,7 +323,8 @@ static int save(const struct nr_summary *m, const char *name, struct nr_str *tex
 
 int nr_summary_write(const struct nr_summary *m, const struct nr_study_run *run, int64_t runs, struct nr_error *err)
 {
-	struct nr_str csv = { 0 }, markdown = { 0 }, latex = { 0 }, json = { 0 };
+	struct nr_str csv = { 0 }, table = { 0 }, markdown = { 0 }, latex = { 0 }, json = { 0 };
+	summary_csv(m, &table);
 	nr_summary_markdown(m, &markdown);
 	nr_summary_latex(m, &latex);
 	char *dump = NULL;
@@ -275,6 +336,7 @@ int nr_summary_write(const struct nr_summary *m, const struct nr_study_run *run,
 	free(dump);
 	int code = write_csv(m, &csv, err);
 	code = save(m, "results.csv", &csv, err) || code;
+	code = save(m, "table.csv", &table, err) || code;
 	code = save(m, "table.md", &markdown, err) || code;
 	code = save(m, "table.tex", &latex, err) || code;
 	code = save(m, "table.json", &json, err) || code;

@@ -3,10 +3,11 @@
 
 #include "base/mem.h"
 #include "base/str.h"
+#include "study/published.h"
 #include "study/settings.h"
+#include "study/tune.h"
 
-/* Double quotes read back every text. */
-static void add_quoted(struct nr_str *s, const char *text)
+void nr_study_quote(struct nr_str *s, const char *text)
 {
 	nr_str_add(s, "\"");
 	for (; *text; text++) {
@@ -26,7 +27,7 @@ static void add_settings(struct nr_str *s, const struct nr_settings *all, const 
 		if (one->count != 1) nr_str_add(s, "[");
 		for (int64_t k = 0; k < one->count; k++) {
 			if (k) nr_str_add(s, ", ");
-			add_quoted(s, one->value[k]);
+			nr_study_quote(s, one->value[k]);
 		}
 		if (one->count != 1) nr_str_add(s, "]");
 	}
@@ -36,7 +37,7 @@ static void add_text(struct nr_str *s, const char *key, const char *value)
 {
 	if (!value || !*value) return;
 	nr_str_printf(s, "%s: ", key);
-	add_quoted(s, value);
+	nr_study_quote(s, value);
 	nr_str_add(s, "\n");
 }
 
@@ -53,7 +54,7 @@ int nr_study_text(const struct nr_study *study, struct nr_str *s)
 		if (stage->command->takes_checkpoint && stage->from) {
 			nr_str_add(s, ", from: ");
 			const char *from = stage->file ? nr_arena_printf(study->arena, "%s/%s", stage->from, stage->file) : stage->from;
-			add_quoted(s, from ? from : "");
+			nr_study_quote(s, from ? from : "");
 		}
 		nr_str_add(s, stage->own.count ? ", " : "");
 		add_settings(s, &stage->own, stage->name);
@@ -62,7 +63,7 @@ int nr_study_text(const struct nr_study *study, struct nr_str *s)
 	nr_str_add(s, "arms:\n");
 	for (int64_t i = 0; i < study->arms; i++) {
 		nr_str_add(s, "  - {name: ");
-		add_quoted(s, study->arm[i].name);
+		nr_study_quote(s, study->arm[i].name);
 		nr_str_add(s, study->arm[i].own.count ? ", " : "");
 		add_settings(s, &study->arm[i].own, NULL);
 		nr_str_add(s, "}\n");
@@ -74,11 +75,20 @@ int nr_study_text(const struct nr_study *study, struct nr_str *s)
 	nr_str_add(s, "also: [");
 	for (int64_t i = 0; i < study->also.count; i++) {
 		if (i) nr_str_add(s, ", ");
-		add_quoted(s, study->also.item[i]);
+		nr_study_quote(s, study->also.item[i]);
 	}
 	nr_str_add(s, "]\n");
-	add_text(s, "baseline", study->arm[study->first].name);
+	add_text(s, "baseline", study->baseline ? study->baseline : study->arm[study->first].name);
 	nr_str_printf(s, "parallel: %lld\n", (long long)study->parallel);
 	add_text(s, "out", study->out);
+	if (study->stop.on) {
+		nr_str_add(s, "stop: {when: decided");
+		if (study->stop.count) nr_str_printf(s, ", looks: %lld", (long long)study->stop.count);
+		for (int64_t i = 0; i < study->stop.looks; i++)
+			nr_str_printf(s, "%s%lld", i ? ", " : ", looks: [", (long long)study->stop.look[i]);
+		nr_str_add(s, study->stop.looks ? "]}\n" : "}\n");
+	}
+	nr_tune_write(study, s);
+	nr_published_write(study, s);
 	return s->failed ? NR_EMEMORY : NR_OK;
 }

@@ -27,7 +27,7 @@ struct nr_run_info {
 	const char *command;                /* the exact command line */
 	const char *kind;                   /* "train", "pretrain", "finetune" */
 	const char *config;                 /* YAML text */
-	const char *name;                   /* of the run; NULL: that of its directory */
+	const char *name;                   /* of the run; NULL: its path below the store's folder, or that of its directory */
 	const json_t *env;                  /* further entries for env.json: data, model, norms, seed; may be NULL */
 	const char *const *columns;         /* names of metrics, in order, after step, epoch and seconds; ends with NULL */
 	double store_wait;                  /* seconds to wait for a locked store; 0: 10 */

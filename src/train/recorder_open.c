@@ -76,7 +76,8 @@ static int name_run(struct nr_recorder *r, const char *store, const char *name, 
 	const char *base = strrchr(dir, '/');
 	const bool below = !strncmp(dir, root, n) && dir[n] == '/' && dir[n + 1];
 	r->run.dir = below ? dir + n + 1 : dir;
-	r->run.name = name && *name ? nr_arena_strdup(r->arena, name) : base && base[1] ? base + 1 : dir;
+	const char *usual = below ? r->run.dir : base && base[1] ? base + 1 : dir;      /* in a study: ARM/seed-0/train */
+	r->run.name = name && *name ? nr_arena_strdup(r->arena, name) : usual;
 	return r->run.name ? NR_OK : no_memory(r->dir, err);
 }
 

@@ -30,7 +30,7 @@ run 0 study "$tmp/two.yaml"
 says "a norm of its own"; says "knn.top1 %"; says "baseline"; says "sep(bn,ln)"; says "Holm over 1 comparison"; says "train.eval_top1 %"
 says "differ in what their batch statistics saw"; says "each sees one batch of 16 samples"
 complains "[4/4]"
-for f in study.yaml results.csv table.md table.tex table.json runs.db sep_bn_ln/seed-1/train/model.safetensors ln/seed-0/knn.json ln/seed-0/train.log; do
+for f in study.yaml results.csv table.md table.tex table.csv table.json runs.db sep_bn_ln/seed-1/train/model.safetensors ln/seed-0/knn.json ln/seed-0/train.log; do
 	[ -s "$tmp/two/$f" ] || fail "no $f"
 done
 [ "$(grep -c ',knn.top1,' "$tmp/two/results.csv")" = 4 ] || fail "not one row for each run: $(cat "$tmp/two/results.csv")"
@@ -38,6 +38,7 @@ grep -q 'toprule' "$tmp/two/table.tex" || fail "no LaTeX"
 grep -q '^| sep(bn,ln) | 2 |' "$tmp/two/table.md" || fail "no Markdown: $(cat "$tmp/two/table.md")"
 grep -q '"p_wilcoxon_holm"' "$tmp/two/table.json" || fail "no p-value in the JSON"
 run 0 runs --store "$tmp/two/runs.db"; [ "$(grep -c "done" <<<"$out")" = 4 ] || fail "the run store lacks runs: $out"
+says "ln/seed-0/train"; says "sep_bn_ln/seed-1/train"
 before=$(marks "$tmp/two")
 run 0 study "$tmp/two.yaml"; complains "4 of 4 runs were there already"
 [ "$(marks "$tmp/two")" = "$before" ] || fail "something ran again"
@@ -126,6 +127,34 @@ sed -i 's/knn.top1/knn.topp1/' "$tmp/slip.yaml"
 run 2 study "$tmp/slip.yaml"; complains "did you mean 'knn.top1'?"; results=$(find "$tmp/slip" -name knn.json | wc -l)
 [ "$results" = 1 ] || fail "it went on: $results results"
 
+# ---- early stop: an arm that differs for sure is not run further, nor is its baseline
+study early "stop: {when: decided, looks: [6]}"
+sed -i 's/^grid.*/arms: [{name: good, norm: ln}, {name: idle, norm: ln, lr: 0}]/; s/^seeds.*/seeds: 9/; s/^metric.*/metric: train.eval_loss/' "$tmp/early.yaml"
+run 0 study "$tmp/early.yaml"; complains "idle is decided: it is not run further"; says "differs (6 seeds)"; says "after 6,"
+[ "$(find "$tmp/early" -name knn.json | wc -l)" = 12 ] || fail "not stopped at the first look: $(find "$tmp/early" -name knn.json)"
+before=$(marks "$tmp/early")
+run 0 study "$tmp/early/study.yaml" --json; json looks; [ "$(marks "$tmp/early")" = "$before" ] || fail "it went on after the decision"
+
+# ---- tuning: every arm's best value first, on seeds of its own
+study tuned "tune: {lr: [1e-5, 3e-3, 1e6], train.epochs: 1, metric: train.eval_loss}"
+run 0 study "$tmp/tuned.yaml" --dry-run; says "tuning first: 3 settings x 1 seeds for each arm"
+run 0 study "$tmp/tuned.yaml"; complains "tuning: 3 runs for each of 2 arms"; says "ln: train.eval_loss against lr = 1e-5 3e-3 1e6"
+says "tuned by train.eval_loss, ln: lr 1e-5"; says "taken: lr 3e-3"
+[ "$(wc -l <"$tmp/tuned/tune/sensitivity.csv")" = 7 ] || fail "sensitivity: $(cat "$tmp/tuned/tune/sensitivity.csv")"
+[ ! -e "$tmp/tuned/tune/ln_lr=3e-3/seed-1000000/knn.json" ] || fail "a stage after the metric's ran"
+grep -q 'lr=3e-3' "$tmp/tuned/ln/seed-0/train.mark" || fail "the best value was not taken"
+grep -q 'epochs=2' "$tmp/tuned/ln/seed-0/train.mark" || fail "the real runs were short too"
+before=$(marks "$tmp/tuned")
+run 0 study "$tmp/tuned/study.yaml"; says "taken: lr 3e-3"; [ "$(marks "$tmp/tuned")" = "$before" ] || fail "something ran again"
+run 0 study "$tmp/two.yaml" --tune lr=1e-3,2e-3 --tune batch=8,16 --tune budget=3 --tune epochs=1 --dry-run; says "tuning first: 3 settings"
+run 2 study "$tmp/two.yaml" --tune lr; complains "as --tune lr=1e-3,2e-3"
+
+# ---- numbers of a paper beside the measured ones
+study paper "published: {label: Table 1, theirs: ViT-B on ImageNet, cells: [{arm: ln, value: \"79.90\", unsure: point}]}"
+run 0 study "$tmp/paper.yaml" --dry-run; says "79.90 ?"
+run 0 study "$tmp/paper.yaml" --seeds 1; says "79.90 ?"; says "Theirs: ViT-B on ImageNet. Ours: train: data mnist model $model epochs 2 batch 16"
+for f in md tex csv json; do grep -q '79\.90' "$tmp/paper/table.$f" || fail "nothing published in table.$f"; done
+
 # ---- what is wrong with a file is said before anything runs, with its line
 wrong() { # LINE-PATTERN REPLACEMENT MESSAGE...
 	local from=$1 to=$2 message
@@ -150,6 +179,11 @@ wrong "seeds: 2" "seeds: [1, 1]" "seed 1 is given twice"
 wrong "metric: knn" "metric: knnn" "did you mean 'knn.top1'?" "wrong.yaml:8"
 wrong "norm: .ln, " "norm: [ln, ln, " "arms 'ln' and 'ln' are the same"
 wrong "^seeds.*" "baseline: lb" "no arm is called 'lb'"
+wrong "^seeds.*" "stop: {when: decidedd}" "a study can stop when 'decided'" "wrong.yaml:7"
+wrong "^seeds.*" "stop: {when: decided, looks: [5, 3]}" "from 2 on and rising"
+wrong "^seeds.*" "tune: {lrr: [1, 2]}" "did you mean 'lr'?"
+wrong "^seeds.*" "tune: {epochs: 2}" "no option with several values"
+wrong "^seeds.*" "published: {tabel: x}" "did you mean 'table'?"
 wrong "k: 5" "from: probe" "no stage 'probe' to take a checkpoint from"
 run 1 study "$tmp/none.yaml"; complains "none.yaml"; one_line
 run 2 study; one_line

@@ -143,6 +143,72 @@ static void fewest_pairs_equal_a_plain_search(void **state)
 	assert_int_equal(nr_t_pairs(INFINITY, .8, .05, 1000), 2);
 }
 
+/* Uniform in (0, 1): a fixed sequence. */
+static double uniform(uint64_t *state)
+{
+	*state ^= *state << 13;
+	*state ^= *state >> 7;
+	*state ^= *state << 17;
+	return ((double)(*state >> 11) + 0.5) / 9007199254740992.0;
+}
+
+/* Of many studies without a true difference, the share that a look calls different. */
+static double false_positives(const int64_t *n, int64_t looks, const double *level, int studies, uint64_t seed)
+{
+	double limit[16];
+	int stopped = 0;
+	for (int64_t k = 0; k < looks; k++) limit[k] = nr_t_quantile(1 - level[k] / 2, (double)(n[k] - 1));
+	for (int s = 0; s < studies; s++) {
+		double sum = 0, squares = 0;
+		int64_t have = 0;
+		for (int64_t k = 0; k < looks; k++) {
+			for (; have < n[k]; have++) {
+				const double x = sqrt(-2 * log(uniform(&seed))) * cos(2 * M_PI * uniform(&seed));
+				sum += x;
+				squares += x * x;
+			}
+			const double mean = sum / (double)have, var = (squares - (double)have * mean * mean) / (double)(have - 1);
+			if (fabs(mean) < limit[k] * sqrt(var / (double)have)) continue;
+			stopped++;
+			break;
+		}
+	}
+	return (double)stopped / studies;
+}
+
+static void peeking_does_not_raise_false_positives(void **state)
+{
+	(void)state;
+	enum { STUDIES = 40000 };
+	static const struct { int64_t n[9], looks; double alpha; } plan[] = {
+		{ { 2, 3, 4, 5 }, 4, 0.05 }, { { 2, 3, 4, 5, 6, 7, 8, 9, 10 }, 9, 0.05 }, { { 5, 10, 20 }, 3, 0.025 },
+		{ { 3, 8, 64 }, 3, 0.05 }, { { 3, 8, 80 }, 3, 0.05 },
+	};
+	for (size_t i = 0; i < sizeof plan / sizeof *plan; i++) {
+		double level[9], naive[9];
+		nr_look_levels(plan[i].n, plan[i].looks, plan[i].alpha, level);
+		for (int64_t k = 0; k < plan[i].looks; k++) {
+			naive[k] = plan[i].alpha;
+			assert_true(level[k] <= plan[i].alpha && (!k || level[k] > level[k - 1]));
+		}
+		const double noise = 3.3 * sqrt(plan[i].alpha / STUDIES);
+		const double share = false_positives(plan[i].n, plan[i].looks, level, STUDIES, 88172645463325252u);
+		if (share > plan[i].alpha + noise || share < plan[i].alpha * 0.9 - noise) fail_msg("plan %zu: %g", i, share);
+		assert_true(false_positives(plan[i].n, plan[i].looks, naive, STUDIES, 1234567u) > 1.5 * plan[i].alpha);   /* uncorrected */
+	}
+}
+
+static void the_first_look_spends_what_it_may(void **state)
+{
+	(void)state;
+	double level[2];
+	nr_look_levels((const int64_t[]){ 10 }, 1, 0.05, level);        /* one look only: the plain test */
+	assert_true(fabs(level[0] - 0.05) < 1e-12);
+	nr_look_levels((const int64_t[]){ 5, 10 }, 2, 0.05, level);
+	assert_true(fabs(level[0] - nr_alpha_spent(0.5, 0.05)) < 1e-12);
+	assert_true(fabs(level[0] - 0.0055746) < 1e-6);                  /* 2 (1 - Phi(1.959964 sqrt 2)) */
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -155,6 +221,8 @@ int main(void)
 		cmocka_unit_test(holm_steps_down_and_leaves_gaps_alone),
 		cmocka_unit_test(power_equals_scipy),
 		cmocka_unit_test(fewest_pairs_equal_a_plain_search),
+		cmocka_unit_test(peeking_does_not_raise_false_positives),
+		cmocka_unit_test(the_first_look_spends_what_it_may),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
