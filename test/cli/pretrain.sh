@@ -59,6 +59,17 @@ run 0 finetune "$tmp/run/model.safetensors" --data mnist --batch 32 --epochs 12 
 run 0 train --resume "$tmp/whole/run" --json
 run 0 pretrain "$tmp/run/config.yaml" --out "$tmp/again" --steps 2 --json
 
+# the decoder goes along under other names, and comes back with the same bits
+run 0 convert "$tmp/run/model.safetensors" "$tmp/same.safetensors" --to norma
+for names in mae huggingface; do
+	run 0 convert "$tmp/run/model.safetensors" "$tmp/$names.safetensors" --to "$names"
+	run 0 convert "$tmp/$names.safetensors" "$tmp/$names-back.safetensors" --to norma
+	cmp -s "$tmp/same.safetensors" "$tmp/$names-back.safetensors" || fail "other bits through the names of $names"
+done
+grep -qa decoder_blocks.0.attn.qkv.weight "$tmp/mae.safetensors" || fail "MAE's file has no decoder"
+run 0 convert "$tmp/run/model.safetensors" "$tmp/encoder.safetensors" --to timm --no-decoder
+! grep -qa decoder_blocks "$tmp/encoder.safetensors" || fail "the decoder was not left out"
+
 run 2 train "$tmp/run/config.yaml"; complains "norma pretrain"
 run 2 pretrain --data mnist --task mea; complains "did you mean 'mae'?"; one_line
 run 2 pretrain --data mnist --task classify; complains "norma train"
