@@ -141,15 +141,15 @@ static void find_outliers(struct seen *v, int64_t C, double *room)
 /* False: out of memory. */
 static bool measure(const struct nr_analysis *a, struct seen *v, int64_t C)
 {
-	struct nr_pairs pairs;
+	struct nr_spread spread;
 	double *room = malloc((size_t)C * sizeof *room);
-	if (!room || nr_uniformity(a->count, C, v->rows, 2, &pairs, NULL) || nr_spectrum(a->count, C, v->rows, 1, room, NULL)) {
+	if (!room || nr_spread(a->count, C, v->rows, room, &spread, NULL)) {
 		free(room);
 		return false;
 	}
-	v->uniformity = pairs.uniformity;
-	v->cosine = pairs.mean_cos;
-	v->rank = nr_effective_rank(a->count < C ? a->count : C, room);
+	v->uniformity = spread.uniformity;
+	v->cosine = spread.mean_cos;
+	v->rank = spread.rank;
 	v->norm = v->m.sum / v->m.n;
 	v->norm_sd = sqrt(fmax(0, v->m.square / v->m.n - v->norm * v->norm));
 	find_outliers(v, C, room);

@@ -89,3 +89,12 @@ double nr_effective_rank(int64_t n, const double *s)
 		if (s[i] > 0) entropy -= s[i] / sum * log(s[i] / sum);
 	return exp(entropy);
 }
+
+int nr_spread(int64_t N, int64_t C, const real *x, double *s, struct nr_spread *out, struct nr_error *err)
+{
+	struct nr_pairs pairs = { 0 };
+	int code = N > 1 ? nr_uniformity(N, C, x, 2, &pairs, err) : NR_OK;
+	if (!code) code = nr_spectrum(N, C, x, 1, s, err);
+	if (!code) *out = (struct nr_spread){ pairs.uniformity, pairs.mean_cos, nr_effective_rank(N < C ? N : C, s) };
+	return code;
+}

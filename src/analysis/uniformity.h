@@ -20,4 +20,9 @@ double nr_alignment(int64_t N, int64_t C, const real *x, const real *y, double a
 int nr_spectrum(int64_t N, int64_t C, const real *x, int centred, double *s, struct nr_error *);
 double nr_effective_rank(int64_t n, const double *s); /* exp of the entropy of s / sum s */
 
+/* How far embeddings have collapsed, as every command reports it: uniformity and mean cosine (t = 2; 0 with one row), effective
+ * rank of the centred singular values, which s (min(N,C)) gets. */
+struct nr_spread { double uniformity, mean_cos, rank; };
+int nr_spread(int64_t N, int64_t C, const real *x, double *s, struct nr_spread *, struct nr_error *);
+
 #endif

@@ -60,6 +60,10 @@ extern const struct cli_env cli_environment[];  /* variables that it reads; ends
 struct cli_exit { int code; const char *help; };
 extern const struct cli_exit cli_exits[];       /* ends with a NULL help */
 
+/* The command as it was given, for records; words with spaces or brackets in quotes. */
+const char *cli_command_line(struct cli *);
+struct nr_table;
+void cli_print_table(struct nr_table *);        /* on stdout; frees it */
 /* One line on stdout; takes the reference. */
 int cli_print_json(json_t *, struct nr_error *);
 

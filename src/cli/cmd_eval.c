@@ -36,11 +36,7 @@ static void print_confusion(const struct cli_opened *o, int64_t K, const int64_t
 		if (i % K == 0) nr_table_cell(t, "%s", class_name(o, i / K, buf, sizeof buf));
 		nr_table_cell(t, "%lld", (long long)m[i]);
 	}
-	struct nr_str text = { 0 };
-	nr_table_text(t, &text);
-	fputs(nr_str_text(&text), stdout);
-	nr_str_release(&text);
-	nr_table_free(t);
+	cli_print_table(t);
 }
 
 static int print_score(const struct eval *v, const struct cli_opened *o, const char *path,
@@ -70,18 +66,12 @@ static int measure(struct cli *c, const struct cli_model *m, struct cli_opened *
 {
 	const struct eval *v = (const struct eval *)(const void *)m;
 	const int64_t K = nr_model_int(&o->w->model, "classes");
-	int64_t changed = 0, *confusion = v->confusion ? calloc((size_t)(K * K), sizeof *confusion) : NULL;
+	int64_t *confusion = v->confusion ? calloc((size_t)(K * K), sizeof *confusion) : NULL;
 	if (v->confusion && !confusion) return nr_fail(c->err, NR_EMEMORY, "cannot evaluate", path, "out of memory");
 	struct nr_runner r = { 0 };
 	struct nr_score s;
 	int code = NR_OK;
-	if (v->stats == RECOMPUTE) {
-		struct nr_evaluation train = o->e;
-		train.split = NR_TRAIN;
-		train.count = 0;
-		code = nr_recalibrate(o->w, &train, v->m.batch, v->stats_batches, &changed, c->err);
-		if (!code && !changed) fprintf(stderr, "norma: warning: the model keeps no running statistics\n");
-	}
+	if (v->stats == RECOMPUTE) code = cli_model_recompute(c, o, v->m.batch, v->stats_batches);
 	o->e.stats = v->stats == BATCH ? NR_STATS_BATCH : NR_STATS_RUNNING;
 	o->e.confusion = confusion;
 	if (!code) code = nr_runner_open(&r, o->w, v->m.batch, c->err);

@@ -160,15 +160,6 @@ static void number(struct nr_table *t, const struct stats *s, double v)
 	else nr_table_cell(t, "%s", "-");
 }
 
-static void print_table(struct nr_table *t)
-{
-	struct nr_str s = { 0 };
-	nr_table_text(t, &s);
-	fputs(nr_str_text(&s), stdout);
-	nr_str_release(&s);
-	nr_table_free(t);
-}
-
 static void columns(struct nr_table *t, const char *const *titles, int left)
 {
 	for (int i = 0; titles[i]; i++) nr_table_column(t, titles[i], i < left ? NR_LEFT : NR_RIGHT);
@@ -194,7 +185,7 @@ static void print_tensors(const struct content *k)
 		if (s->bad) nr_table_cell(t, "%s%lld%s", cli_red(), (long long)s->bad, cli_plain());
 		else nr_table_cell(t, "%s", "-");
 	}
-	print_table(t);
+	cli_print_table(t);
 }
 
 static int64_t print_norms(const struct content *k)
@@ -219,7 +210,7 @@ static int64_t print_norms(const struct content *k)
 		number(t, b, b->std);
 	}
 	const int64_t rows = nr_table_rows(t);
-	if (rows) print_table(t);
+	if (rows) cli_print_table(t);
 	else nr_table_free(t);
 	return rows;
 }

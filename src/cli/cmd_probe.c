@@ -162,18 +162,6 @@ static void find_folders(struct job *j)
 
 /* ---- measuring ------------------------------------------------------------------------------------------------------------ */
 
-/* A masked autoencoder's running statistics are of the few tokens that it saw in training; the probe sees whole pictures. */
-static int recompute(struct job *j)
-{
-	struct nr_evaluation train = j->o->e;
-	int64_t changed = 0;
-	train.split = NR_TRAIN;
-	train.count = 0;
-	const int code = nr_recalibrate(j->o->w, &train, j->v->m.batch, j->v->stats_batches, &changed, j->c->err);
-	if (!code && !changed) fprintf(stderr, "norma: warning: the model keeps no running statistics\n");
-	return code;
-}
-
 static int take_split(struct job *j, enum nr_split split, int64_t limit, const char *label, struct nr_token_features *f,
 	struct nr_feature_origin *from)
 {
@@ -192,16 +180,15 @@ static int take_split(struct job *j, enum nr_split split, int64_t limit, const c
 static int look_at(struct job *j, const float *x, struct seen *s)
 {
 	const int64_t C = j->test.width, n = j->test.count < SPECTRUM_ROWS ? j->test.count : SPECTRUM_ROWS;
-	struct nr_pairs pairs = { 0 };
+	struct nr_spread spread = { 0 };
 	real *rows = malloc((size_t)(n * C) * sizeof *rows);
 	s->singulars = n < C ? n : C;
 	s->singular = nr_arena_alloc(j->c->arena, (size_t)s->singulars * sizeof *s->singular);
 	int code = rows && s->singular ? NR_OK : nr_fail(j->c->err, NR_EMEMORY, "cannot measure", j->path, "out of memory");
 	for (int64_t i = 0; !code && i < n * C; i++) rows[i] = (real)x[i];
-	if (!code && n > 1) code = nr_uniformity(n, C, rows, 2, &pairs, j->c->err);
-	if (!code) code = nr_spectrum(n, C, rows, 1, s->singular, j->c->err);
-	s->uniformity = pairs.uniformity;
-	s->rank = code ? 0 : nr_effective_rank(s->singulars, s->singular);
+	if (!code) code = nr_spread(n, C, rows, s->singular, &spread, j->c->err);
+	s->uniformity = spread.uniformity;
+	s->rank = spread.rank;
 	free(rows);
 	return code;
 }
@@ -258,8 +245,6 @@ static json_t *settings_json(const struct probe *v)
 
 static json_t *report(const struct job *j)
 {
-	struct nr_str command = { 0 };
-	for (char **a = j->c->argv; *a; a++) nr_str_printf(&command, "%s%s", a == j->c->argv ? "" : " ", *a);
 	json_t *kinds = json_object();
 	int64_t held = 0;
 	for (int k = 0; k < NR_FEATURE_KINDS; k++) {
@@ -268,12 +253,11 @@ static json_t *report(const struct job *j)
 		json_object_set_new(kinds, nr_feature_names[k], kind_json(&j->kind[k], j->v->solver == NR_PROBE_LARS));
 	}
 	json_t *all = json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:I, s:I, s:I, s:I, s:f, s:b, s:o, s:o}",
-		"command", nr_str_text(&command), "file", j->path, "sha256", j->cache.checkpoint,
+		"command", cli_command_line(j->c), "file", j->path, "sha256", j->cache.checkpoint,
 		"model", j->o->w->model.text, "norms", j->o->w->norms, "data", j->data, "split", nr_split_name(j->o->e.split),
 		"solver", solvers[j->v->solver], "train", (json_int_t)j->train.count, "held_out", (json_int_t)held,
 		"samples", (json_int_t)j->test.count, "width", (json_int_t)j->test.width, "seconds", j->seconds,
 		"cached", j->train_from.cached && j->test_from.cached, "features", kinds, "settings", settings_json(j->v));
-	nr_str_release(&command);
 	return all;
 }
 
@@ -302,15 +286,6 @@ static int write_files(const struct job *j, json_t *all)
 	return code;
 }
 
-static void print_table(struct nr_table *t)
-{
-	struct nr_str text = { 0 };
-	nr_table_text(t, &text);
-	fputs(nr_str_text(&text), stdout);
-	nr_str_release(&text);
-	nr_table_free(t);
-}
-
 /* Every setting that was tried, if there were several. */
 static void print_tries(const struct job *j)
 {
@@ -336,7 +311,7 @@ static void print_tries(const struct job *j)
 			nr_table_cell(t, "%lld", (long long)e->iterations);
 			if (!lars) nr_table_cell(t, "%.1e%s", e->gradient, e->converged ? "" : " (not converged)");
 		}
-	print_table(t);
+	cli_print_table(t);
 }
 
 static void print(const struct job *j)
@@ -360,7 +335,7 @@ static void print(const struct job *j)
 	}
 	printf("%s on %s/%s: linear probe (%s), %lld training and %lld test samples, %.1f s\n", j->path, j->data,
 		nr_split_name(j->o->e.split), solvers[j->v->solver], (long long)j->train.count, (long long)j->test.count, j->seconds);
-	print_table(t);
+	cli_print_table(t);
 	if (held) {
 		printf("\n%lld held-out training samples chose (*)%s:\n", (long long)held,
 			lars ? "" : "; it was then fitted to all of them");
@@ -383,7 +358,8 @@ static int measure(struct cli *c, const struct cli_model *m, struct cli_opened *
 	int code = settle(&j);
 	if (!code) code = check_data(&j);
 	if (!code) code = nr_checksum_file(path, NR_SHA256, j.cache.checkpoint, c->err);
-	if (!code && v->stats == RECOMPUTE) code = recompute(&j);
+	/* A masked autoencoder's running statistics are of the few tokens that it saw in training; the probe sees whole pictures. */
+	if (!code && v->stats == RECOMPUTE) code = cli_model_recompute(c, o, m->batch, v->stats_batches);
 	if (!code) code = take_split(&j, NR_TRAIN, v->train_limit, "train features", &j.train, &j.train_from);
 	if (!code) code = take_split(&j, o->e.split, m->limit, "features", &j.test, &j.test_from);
 	for (int k = 0; !code && k < NR_FEATURE_KINDS; k++)

@@ -58,14 +58,6 @@ static int print_json(const struct nr_law *law, const struct nr_proof *p, struct
 	return nr_json_line(stdout, r, err);
 }
 
-static void print_table(struct nr_table *t)
-{
-	struct nr_str s = { 0 };
-	nr_table_text(t, &s);
-	fputs(nr_str_text(&s), stdout);
-	nr_str_release(&s);
-}
-
 static void difference(struct nr_table *t, double d)
 {
 	if (isnan(d)) nr_table_cell(t, "-");
@@ -90,8 +82,7 @@ static int one(struct cli *c, const struct prove *o, const struct nr_prove_optio
 		nr_table_cell(t, "%s", p.part[i].name);
 		difference(t, p.part[i].difference);
 	}
-	print_table(t);
-	nr_table_free(t);
+	cli_print_table(t);
 	printf("%s: %s%s %g%s\n", text, p.holds ? cli_green() : cli_red(), p.holds ? "equal within" : "they differ by more than",
 		s->tolerance, cli_plain());
 	return p.holds ? NR_OK : NR_EVALUE;
@@ -127,12 +118,13 @@ static int all(struct cli *c, const struct prove *o, const struct nr_prove_optio
 		if (p.note[0]) nr_str_printf(&notes, "%s: %s\n", law[i].text, p.note);
 	}
 	if (!o->json) {
-		print_table(t);
+		cli_print_table(t);
 		printf("\n%s%s%d laws, %s%s\n", nr_str_text(&notes), failed ? cli_red() : cli_green(), n,
 			failed ? "not all hold" : "all hold", cli_plain());
+	} else {
+		nr_table_free(t);
 	}
 	nr_str_release(&notes);
-	nr_table_free(t);
 	return c->err->code ? c->err->code : failed ? NR_EVALUE : NR_OK;
 }
 

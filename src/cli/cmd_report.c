@@ -16,15 +16,6 @@ static const struct nr_option options[] = {
 	NR_OPT_END
 };
 
-static const char *command_line(struct cli *c)
-{
-	struct nr_str s = { 0 };
-	for (char **a = c->argv; *a; a++) nr_str_printf(&s, strpbrk(*a, " ()*[]'") ? "%s\"%s\"" : "%s%s", a == c->argv ? "" : " ", *a);
-	const char *text = nr_arena_strdup(c->arena, nr_str_text(&s));
-	nr_str_release(&s);
-	return text ? text : "norma report";
-}
-
 static int run(struct cli *c, const void *conf, const struct nr_list *args)
 {
 	const struct report *o = conf;
@@ -32,7 +23,7 @@ static int run(struct cli *c, const void *conf, const struct nr_list *args)
 		cli_usage(c, "report needs the folder of at least one run");
 		return nr_hint(c->err, "norma report runs/*/");
 	}
-	const struct nr_report report = { .runs = *args, .title = o->title, .command = command_line(c), .made = time(NULL) };
+	const struct nr_report report = { .runs = *args, .title = o->title, .command = cli_command_line(c), .made = time(NULL) };
 	if (nr_report_write(&report, o->output, c->err)) return c->err->code;
 	if (o->json) return cli_print_json(json_pack("{s:s}", "report", o->output), c->err);
 	printf("%s\n", o->output);

@@ -86,3 +86,14 @@ int cli_model_features(struct cli *c, const struct cli_model *m, struct cli_open
 	nr_progress_release(&o->bar);
 	return code;
 }
+
+int cli_model_recompute(struct cli *c, struct cli_opened *o, int64_t batch, int64_t batches)
+{
+	struct nr_evaluation train = o->e;
+	int64_t changed = 0;
+	train.split = NR_TRAIN;
+	train.count = 0;
+	const int code = nr_recalibrate(o->w, &train, batch, batches, &changed, c->err);
+	if (!code && !changed) fprintf(stderr, "norma: warning: the model keeps no running statistics\n");
+	return code;
+}

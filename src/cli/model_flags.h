@@ -48,6 +48,8 @@ int cli_model_run(struct cli *, const struct cli_model *m, const struct nr_list 
 /* Pooled features of the training split (its first `limit` samples; 0: all) and of the chosen one. */
 int cli_model_features(struct cli *, const struct cli_model *, struct cli_opened *, int64_t limit, struct nr_feature_set *train,
 	struct nr_feature_set *test);
+/* Measures the statistics of batchwise norms again, on so many batches of training pictures. */
+int cli_model_recompute(struct cli *, struct cli_opened *, int64_t batch, int64_t batches);
 /* The same evaluation for another split, with a bar of its own. */
 struct nr_evaluation cli_model_split(struct cli_opened *, enum nr_split, const char *label);
 

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "base/optdoc.h"
+#include "base/table.h"
 #include "cli.h"
 #include "norma/norma.h"
 
@@ -112,4 +113,22 @@ int cli_print_json(json_t *j, struct nr_error *err)
 	puts(text);
 	free(text);
 	return NR_OK;
+}
+
+const char *cli_command_line(struct cli *c)
+{
+	struct nr_str s = { 0 };
+	for (char **a = c->argv; *a; a++) nr_str_printf(&s, strpbrk(*a, " ()*[]'") ? "%s\"%s\"" : "%s%s", a == c->argv ? "" : " ", *a);
+	const char *text = nr_arena_strdup(c->arena, nr_str_text(&s));
+	nr_str_release(&s);
+	return text ? text : "norma";
+}
+
+void cli_print_table(struct nr_table *t)
+{
+	struct nr_str text = { 0 };
+	nr_table_text(t, &text);
+	fputs(nr_str_text(&text), stdout);
+	nr_str_release(&text);
+	nr_table_free(t);
 }

@@ -93,15 +93,6 @@ int cli_training_run(struct cli *c, const struct cli_command *command, const voi
 
 /* ---- the run --------------------------------------------------------------------------------------------------------------- */
 
-static const char *command_line(struct cli *c)
-{
-	struct nr_str s = { 0 };
-	for (char **a = c->argv; *a; a++) nr_str_printf(&s, strpbrk(*a, " ()*[]'") ? "%s\"%s\"" : "%s%s", a == c->argv ? "" : " ", *a);
-	const char *text = nr_arena_strdup(c->arena, nr_str_text(&s));
-	nr_str_release(&s);
-	return text ? text : "norma train";
-}
-
 static void add_shown(struct nr_str *line, const struct nr_task_metric *m, const double *value)
 {
 	for (; m->name; m++, value++)
@@ -181,7 +172,7 @@ int cli_train_with(struct cli *c, const struct cli_command *command, const struc
 		cli_usage(c, "the task %s is not for `norma %s`", all.task, command->name);
 		return nr_hint(c->err, "it is for `norma %s`", strcmp(all.task, "classify") ? "pretrain" : "train");
 	}
-	if (nr_trainer_open(&t, &all, command_line(c), c->err)) return c->err->code;
+	if (nr_trainer_open(&t, &all, cli_command_line(c), c->err)) return c->err->code;
 	if (!json) fputs(nr_trainer_header(t), stdout);
 	fflush(stdout);
 	struct nr_train_result r;

@@ -111,14 +111,11 @@ static int64_t keep(struct mae *s, int64_t have)
 
 static int meter(int64_t n, int64_t C, const real *x, double *uniformity, double *rank, struct nr_error *err)
 {
-	struct nr_pairs pairs;
+	struct nr_spread spread;
 	double *s = malloc((size_t)(n < C ? n : C) * sizeof *s);
-	int code = s ? nr_uniformity(n, C, x, 2, &pairs, err) : nr_fail(err, NR_EMEMORY, "cannot measure", "uniformity", "out of memory");
-	if (!code) code = nr_spectrum(n, C, x, 1, s, err);
-	if (!code) {
-		*uniformity = pairs.uniformity;
-		*rank = nr_effective_rank(n < C ? n : C, s);
-	}
+	const int code = s ? nr_spread(n, C, x, s, &spread, err)
+			   : nr_fail(err, NR_EMEMORY, "cannot measure", "uniformity", "out of memory");
+	if (!code) *uniformity = spread.uniformity, *rank = spread.rank;
 	free(s);
 	return code;
 }

@@ -25,14 +25,6 @@ int nr_reconstruction_open(struct nr_reconstruction *d, const struct nr_task_run
 	return d->image && d->pred && d->masked ? NR_OK : nr_fail(err, NR_EMEMORY, "cannot start the training", NULL, "out of memory");
 }
 
-void nr_reconstruction_keep(struct nr_reconstruction *d, const float *image, const real *pred, const real *masked)
-{
-	const int64_t side = d->size / d->patch, patches = side * side, width = d->patch * d->patch * d->channels;
-	memcpy(d->image, image, (size_t)(d->count * d->channels * d->size * d->size) * sizeof *image);
-	for (int64_t i = 0; i < d->count * patches * width; i++) d->pred[i] = (float)pred[i];
-	for (int64_t i = 0; i < d->count * patches; i++) d->masked[i] = (float)masked[i];
-}
-
 /* Moments of a patch as the loss takes them: variance with N-1. */
 static void patch_moments(const struct nr_reconstruction *d, const float *image, int64_t row, int64_t column, double *mean, double *std)
 {
@@ -51,6 +43,19 @@ static void patch_moments(const struct nr_reconstruction *d, const float *image,
 	*std = sqrt(square / (double)(n > 1 ? n - 1 : 1) + 1e-6);
 }
 
+void nr_reconstruction_keep(struct nr_reconstruction *d, const float *image, const real *pred, const real *masked)
+{
+	const int64_t side = d->size / d->patch, patches = side * side, width = d->patch * d->patch * d->channels;
+	const int64_t pixels = d->channels * d->size * d->size;
+	memcpy(d->image, image, (size_t)(d->count * pixels) * sizeof *image);
+	for (int64_t i = 0; i < d->count * patches; i++) {
+		double mean = 0, std = 1;
+		if (d->norm_pix) patch_moments(d, d->image + i / patches * pixels, i % patches / side, i % side, &mean, &std);
+		for (int64_t k = 0; k < width; k++) d->pred[i * width + k] = (float)((double)pred[i * width + k] * std + mean);
+		d->masked[i] = (float)masked[i];
+	}
+}
+
 /* The value of a pixel in a row of the sheet; NAN where nothing is shown. */
 static double value_at(const struct nr_reconstruction *d, int64_t i, int row, int64_t y, int64_t x, int64_t k)
 {
@@ -59,10 +64,7 @@ static double value_at(const struct nr_reconstruction *d, int64_t i, int row, in
 	const double original = image[(k * d->size + y) * d->size + x];
 	if (!row || y / p >= side || x / p >= side || d->masked[i * side * side + place] < .5f) return original;
 	if (row == 1) return NAN;
-	double v = d->pred[((i * side * side + place) * p * p + y % p * p + x % p) * d->channels + k], mean, std;
-	if (!d->norm_pix) return v;
-	patch_moments(d, image, y / p, x / p, &mean, &std);
-	return v * std + mean;
+	return d->pred[((i * side * side + place) * p * p + y % p * p + x % p) * d->channels + k];
 }
 
 int nr_reconstruction_draw(const struct nr_reconstruction *d, const char *path, struct nr_error *err)

@@ -9,7 +9,7 @@ struct nr_reconstruction {
 	bool norm_pix;                          /* predictions are of standardised patches */
 	double mean[3], std[3];                 /* of the input: value * std + mean is in 0..1 */
 	float *image;                           /* (count,channels,size,size) */
-	float *pred;                            /* (count,patches,patch*patch*channels) */
+	float *pred;                            /* (count,patches,patch*patch*channels), as pixels of image */
 	float *masked;                          /* (count,patches): 1 or 0 */
 };
 int nr_reconstruction_open(struct nr_reconstruction *, const struct nr_task_run *, int64_t count, struct nr_error *);

@@ -12,6 +12,8 @@ enum { BINS = 15 };
 struct sums {
 	double nll, bin_conf[BINS], bin_right[BINS], bin_count[BINS];
 	int64_t top1, top5, samples;
+	int32_t *rank;                      /* (batch) */
+	int64_t *confusion;
 };
 
 struct nr_augment nr_augment_for_eval(const struct nr_augment *train, int64_t size, int32_t channels, double crop_share)
@@ -56,41 +58,41 @@ static struct nr_score score_of(const struct sums *s)
 	return score;
 }
 
-static void keep(const struct nr_evaluation *e, const struct nr_runner *r, const struct nr_batch *b, int64_t first)
-{
-	const real *logits = nr_plan_data(r->plan, r->logits), *pooled = nr_plan_data(r->plan, r->pooled);
-	for (int64_t i = 0; i < b->samples; i++) {
-		const int64_t at = first + i;
-		for (int64_t k = 0; e->logits && k < r->classes; k++) e->logits[at * r->classes + k] = (float)logits[i * r->classes + k];
-		for (int64_t k = 0; e->pooled && k < r->width; k++) e->pooled[at * r->width + k] = (float)pooled[i * r->width + k];
-		if (e->label) e->label[at] = b->label[i];
-	}
-}
-
-int nr_evaluate(struct nr_runner *r, const struct nr_evaluation *e, struct nr_score *out, struct nr_error *err)
+int nr_run_over(struct nr_runner *r, const struct nr_evaluation *e, nr_each_batch *each, void *out, struct nr_error *err)
 {
 	const struct nr_loader_config config = { .source = e->source, .split = e->split, .augment = &e->augment, .batch = r->batch,
 		.index = e->index, .count = e->count, .threads = e->workers, .drop_last = e->stats == NR_STATS_BATCH };
 	struct nr_loader *loader = NULL;
-	struct sums s = { 0 };
-	int32_t *rank = malloc((size_t)r->batch * sizeof *rank);
-	if (!rank) return nr_fail(err, NR_EMEMORY, "cannot evaluate", NULL, "out of memory");
 	int code = nr_loader_open(&loader, &config, err);
 	const int64_t batches = code ? 0 : nr_loader_batches(loader);
 	for (int64_t q = 0; !code && q < batches; q++) {
 		struct nr_batch *b;
 		if ((code = nr_loader_next(loader, &b, err))) break;
 		nr_runner_run(r, b->image, e->stats);
-		const real *logits = nr_plan_data(r->plan, r->logits);
-		nr_metric_rank(b->samples, r->classes, logits, b->label, rank);
-		for (int64_t i = 0; i < b->samples; i++)
-			add_sample(&s, r->classes, logits + i * r->classes, b->label[i], rank[i], e->confusion);
-		keep(e, r, b, q * r->batch);
+		each(out, r, b, q * r->batch);
 		nr_loader_give_back(loader, b);
-		if (e->watch && e->watch(e->context, q + 1, batches)) break;
+		if (e->watch && e->watch(e->context, q + 1, batches)) code = 1;
 	}
 	nr_loader_close(loader);
-	free(rank);
-	*out = score_of(&s);
 	return code;
+}
+
+static void score_batch(void *out, const struct nr_runner *r, const struct nr_batch *b, int64_t first)
+{
+	struct sums *s = out;
+	const real *logits = nr_plan_data(r->plan, r->logits);
+	(void)first;
+	nr_metric_rank(b->samples, r->classes, logits, b->label, s->rank);
+	for (int64_t i = 0; i < b->samples; i++)
+		add_sample(s, r->classes, logits + i * r->classes, b->label[i], s->rank[i], s->confusion);
+}
+
+int nr_evaluate(struct nr_runner *r, const struct nr_evaluation *e, struct nr_score *out, struct nr_error *err)
+{
+	struct sums s = { .rank = malloc((size_t)r->batch * sizeof *s.rank), .confusion = e->confusion };
+	if (!s.rank) return nr_fail(err, NR_EMEMORY, "cannot evaluate", NULL, "out of memory");
+	const int code = nr_run_over(r, e, score_batch, &s, err);
+	free(s.rank);
+	*out = score_of(&s);
+	return code < 0 ? code : NR_OK;                 /* stopped: what was seen counts */
 }

@@ -8,27 +8,11 @@
 
 const char *const nr_feature_names[] = { "cls", "mean", NULL };
 
-typedef void take_batch(void *out, const struct nr_runner *, const struct nr_batch *, int64_t first);
-
-/* Runs the encoder over the samples; take gets each batch after it. */
-static int run_over(struct nr_runner *r, const struct nr_evaluation *e, take_batch *take, void *out, struct nr_error *err)
+/* Features of a part of the samples are of no use. */
+static int run_all(struct nr_runner *r, const struct nr_evaluation *e, nr_each_batch *take, void *out, struct nr_error *err)
 {
-	const struct nr_loader_config config = { .source = e->source, .split = e->split, .augment = &e->augment, .batch = r->batch,
-		.index = e->index, .count = e->count, .threads = e->workers };
-	struct nr_loader *loader = NULL;
-	int code = nr_loader_open(&loader, &config, err);
-	const int64_t batches = code ? 0 : nr_loader_batches(loader);
-	for (int64_t q = 0; !code && q < batches; q++) {
-		struct nr_batch *b;
-		if ((code = nr_loader_next(loader, &b, err))) break;
-		nr_runner_run(r, b->image, e->stats);
-		take(out, r, b, q * r->batch);
-		nr_loader_give_back(loader, b);
-		if (e->watch && e->watch(e->context, q + 1, batches))
-			code = nr_fail(err, NR_EVALUE, "cannot keep the features", NULL, "interrupted");
-	}
-	nr_loader_close(loader);
-	return code;
+	const int code = nr_run_over(r, e, take, out, err);
+	return code > 0 ? nr_fail(err, NR_EVALUE, "cannot keep the features", NULL, "interrupted") : code;
 }
 
 static int count_samples(const struct nr_evaluation *e, int64_t *count, struct nr_error *err)
@@ -55,7 +39,7 @@ int nr_features_of(struct nr_feature_set *f, const struct nr_weights *w, const s
 	f->width = r.width;
 	f->x = malloc((size_t)(f->count * f->width) * sizeof *f->x);
 	f->label = malloc((size_t)f->count * sizeof *f->label);
-	int code = f->x && f->label ? run_over(&r, what, take_pooled, f, err)
+	int code = f->x && f->label ? run_all(&r, what, take_pooled, f, err)
 				    : nr_fail(err, NR_EMEMORY, "cannot keep the features", NULL, "out of memory");
 	nr_runner_close(&r);
 	if (code) nr_features_release(f);
@@ -142,7 +126,7 @@ int nr_token_features_of(struct nr_token_features *f, const struct nr_weights *w
 	const bool fits = r.tokens->nd == 3 && r.tokens->d[2] == r.width;
 	int code = fits ? nr_token_features_make(f, count, r.width, want, err)
 			: nr_fail(err, NR_ESHAPE, "cannot take features", w->model.text, "its head does not read a token's width");
-	if (!code) code = run_over(&r, what, take_tokens, &to, err);
+	if (!code) code = run_all(&r, what, take_tokens, &to, err);
 	nr_runner_close(&r);
 	if (code) nr_token_features_release(f);
 	return code;
