@@ -1,5 +1,5 @@
 # libnorma, shared and static, from one set of objects; libnorma64 (real = double) for the tests.
-set(layers base math graph nn norms models data train analysis tasks study report serve)
+set(layers base draw math graph nn norms models data train analysis tasks study report serve)
 set(sources)
 foreach(layer IN LISTS layers)
 	file(GLOB_RECURSE found CONFIGURE_DEPENDS src/${layer}/*.c)
@@ -43,7 +43,7 @@ else()
 endif()
 
 # Installed users of the static library link our dependencies by name.
-set(NORMA_STATIC_LIBS dnnl yaml jansson turbojpeg png matio archive curl crypto sqlite3 z m)
+set(NORMA_STATIC_LIBS dnnl yaml jansson turbojpeg png matio archive curl crypto sqlite3 z utf8proc microhttpd m)
 
 add_library(norma_shared SHARED ${objects})
 add_library(norma_static STATIC ${objects})

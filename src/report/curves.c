@@ -4,8 +4,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "report/html.h"
-#include "report/svg.h"
+#include "draw/html.h"
+#include "draw/svg.h"
 
 /* Records from which a noisy curve is smoothed; windows in its length; points of a smoothed curve. */
 enum { NOISY = 60, WINDOWS = 30, SMOOTHED = 600 };

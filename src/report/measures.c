@@ -6,7 +6,7 @@
 
 #include "base/clock.h"
 #include "report/arms.h"
-#include "report/scale.h"
+#include "draw/scale.h"
 
 /* ---- values of a run --------------------------------------------------------------------------------------------------- */
 

@@ -1,7 +1,7 @@
 /* The frame of a page: see page.h. */
 #include "report/page.h"
 
-#include "report/html.h"
+#include "draw/html.h"
 
 /* Colours after Okabe and Ito, darkened or lightened until they stand out from the paper (3:1 and more). */
 static const char style[] =

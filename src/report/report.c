@@ -12,10 +12,10 @@
 #include "norma_build.h"
 #include "report/arms.h"
 #include "report/curves.h"
-#include "report/html.h"
+#include "draw/html.h"
 #include "report/page.h"
 #include "report/report_runs.h"
-#include "report/svg.h"
+#include "draw/svg.h"
 #include "report/verdict.h"
 
 /* ---- the head ---------------------------------------------------------------------------------------------------------- */

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "report/html.h"
+#include "draw/html.h"
 
 static const char *or_dash(const char *text) { return text && *text ? text : "–"; }
 

@@ -5,7 +5,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "report/html.h"
+#include "draw/html.h"
 
 /* next: the second best; -1 if there is none. */
 struct standing { const struct nr_measure *measure; int best, next; };

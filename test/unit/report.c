@@ -12,9 +12,9 @@
 #include <cmocka.h>
 
 #include "report/arms.h"
-#include "report/html.h"
-#include "report/scale.h"
-#include "report/svg.h"
+#include "draw/html.h"
+#include "draw/scale.h"
+#include "draw/svg.h"
 
 /* ---- ticks --------------------------------------------------------------------------------------------------------------- */
 

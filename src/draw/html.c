@@ -1,5 +1,5 @@
 /* HTML: see html.h. */
-#include "report/html.h"
+#include "draw/html.h"
 
 #include <stdarg.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /* Axes: see scale.h. */
-#include "report/scale.h"
+#include "draw/scale.h"
 
 #include <math.h>
 #include <stdio.h>

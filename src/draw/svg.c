@@ -1,12 +1,12 @@
 /* Line charts: see svg.h. */
-#include "report/svg.h"
+#include "draw/svg.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "report/html.h"
-#include "report/scale.h"
+#include "draw/html.h"
+#include "draw/scale.h"
 
 enum { WIDTH = 480, HEIGHT = 290, TOP = 30, BOTTOM = 40, MARGIN = 14, MAX_LABELS = 14, BUCKETS = 240, MARKERS = 5 };
 static const double LETTER = 7.2;                       /* pixels of a letter, with room for the larger type on a phone */
