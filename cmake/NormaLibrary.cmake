@@ -5,6 +5,8 @@ foreach(layer IN LISTS layers)
 	file(GLOB_RECURSE found CONFIGURE_DEPENDS src/${layer}/*.c)
 	list(APPEND sources ${found})
 endforeach()
+include(NormaWeb)           # norma_web: the pages' styles and scripts
+list(APPEND sources ${norma_web})
 file(GLOB_RECURSE fast_sources CONFIGURE_DEPENDS src/math/fast/*.c)
 if(fast_sources)
 	list(REMOVE_ITEM sources ${fast_sources})
