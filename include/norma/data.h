@@ -33,10 +33,13 @@ enum nr_split { NR_TRAIN, NR_VAL, NR_TEST, NR_EXTRA, NR_SPLITS };      /* extra:
 NR_API const char *nr_split_name(enum nr_split);                       /* "train", "val", "test", "extra" */
 NR_API int nr_split_find(const char *name, struct nr_error *);         /* an nr_split, or an error with the nearest name */
 
+enum nr_kind { NR_PICTURES, NR_TEXTS, NR_GRAPHS };                     /* what a sample is */
+
 struct nr_source {
 	const struct nr_dataset *of;
 	int64_t count[NR_SPLITS];
 	int32_t classes, channels, h, w;    /* h = w = 0: pictures differ in size */
+	int32_t columns;                    /* texts of a sample: 1 lines, 2 pairs, 3 with a negative */
 	char **class_name;                  /* (classes), or NULL */
 	float mean[3], std[3];              /* of the training pictures / 255, by channel; std 0: not known */
 	const char *dir;                    /* where its files are */
@@ -46,6 +49,7 @@ struct nr_source {
 
 struct nr_dataset {
 	const char *name, *title, *cite, *licence;
+	enum nr_kind kind;
 	const char *folder;                 /* below the data root, e.g. "cifar-10-batches-bin"; NULL: option path says where */
 	const char *const *also;            /* other folders: absolute, or below the data root; ends with NULL; NULL: none */
 	const struct nr_data_file *files;   /* the official ones in that folder; the first tells whether the set is there */
@@ -59,6 +63,8 @@ struct nr_dataset {
 	/* Both are called with a valid i by several threads at once. label -1: none. */
 	int (*get)(const struct nr_source *, enum nr_split, int64_t i, struct nr_picture *, struct nr_error *);
 	int32_t (*label)(const struct nr_source *, enum nr_split, int64_t i);
+	/* Texts: one of a sample, as UTF-8 that lives as long as the source. */
+	const char *(*text)(const struct nr_source *, enum nr_split, int64_t i, int32_t column);
 	void (*close)(struct nr_source *);
 };
 
@@ -89,6 +95,8 @@ NR_API int nr_source_open(struct nr_source **, const char *text, const char *roo
 NR_API void nr_source_close(struct nr_source *);                         /* NULL is fine */
 /* label may be NULL; it becomes -1 where there is none. */
 NR_API int nr_source_get(const struct nr_source *, enum nr_split, int64_t i, struct nr_picture *, int32_t *label, struct nr_error *);
+NR_API const char *nr_source_text(const struct nr_source *, enum nr_split, int64_t i, int32_t column);  /* NULL: there is none */
+NR_API int nr_source_expect(const struct nr_source *, enum nr_kind, struct nr_error *);    /* fails if its samples are of another kind */
 NR_API int32_t nr_source_label(const struct nr_source *, enum nr_split, int64_t i);    /* without reading the picture */
 
 /* ---- from a picture to the network's input ------------------------------------------------------------------------- */

@@ -206,6 +206,10 @@ enum nr_run { NR_RUN_FORWARD = 1, NR_RUN_BACKWARD = 2, NR_RUN_COMMIT = 4 };
 
 /* loss: the scalar to differentiate, or the output of inference. Returns the net's first error if there is one. */
 NR_API int nr_plan_make(struct nr_plan **, struct nr_net *, nr_t *loss, unsigned flags, struct nr_error *);
+/* The same in the memory of another plan, if that is large enough: for one model at several lengths. They never run at the same
+ * time, and what one of them left there is gone when another has run. The host is freed after its guests. */
+NR_API int nr_plan_make_beside(struct nr_plan **, struct nr_net *, nr_t *loss, unsigned flags, const struct nr_plan *host,
+	struct nr_error *);
 NR_API void nr_plan_free(struct nr_plan *);
 NR_API void nr_plan_run(struct nr_plan *, const struct nr_exec *, unsigned run);
 /* Runs forward again with a look at every output: the first node whose output is not finite, or NULL. Slow. */

@@ -260,9 +260,24 @@ void nr_source_close(struct nr_source *s)
 	nr_arena_free(s->arena);
 }
 
+int nr_source_expect(const struct nr_source *s, enum nr_kind kind, struct nr_error *err)
+{
+	static const char *const names[] = { "pictures", "texts", "graphs" };
+	if (s->of->kind == kind) return NR_OK;
+	return nr_fail(err, NR_EVALUE, "cannot use", s->of->name, "its samples are %s, and %s are wanted here",
+		names[s->of->kind], names[kind]);
+}
+
+const char *nr_source_text(const struct nr_source *s, enum nr_split split, int64_t i, int32_t column)
+{
+	const bool there = s->of->text && split >= 0 && split < NR_SPLITS && i >= 0 && i < s->count[split] &&
+		column >= 0 && column < s->columns;
+	return there ? s->of->text(s, split, i, column) : NULL;
+}
+
 int32_t nr_source_label(const struct nr_source *s, enum nr_split split, int64_t i)
 {
-	return split >= 0 && split < NR_SPLITS && i >= 0 && i < s->count[split] ? s->of->label(s, split, i) : -1;
+	return split >= 0 && split < NR_SPLITS && i >= 0 && i < s->count[split] && s->of->label ? s->of->label(s, split, i) : -1;
 }
 
 int nr_source_get(const struct nr_source *s, enum nr_split split, int64_t i, struct nr_picture *p,
@@ -272,6 +287,7 @@ int nr_source_get(const struct nr_source *s, enum nr_split split, int64_t i, str
 		return nr_fail(err, NR_EVALUE, "cannot read", s->of->name,
 			"no picture %lld in split %s of %lld", (long long)i,
 			nr_split_name(split), (long long)(split >= 0 && split < NR_SPLITS ? s->count[split] : 0));
+	if (nr_source_expect(s, NR_PICTURES, err)) return err ? (int)err->code : NR_EVALUE;
 	if (label) *label = s->of->label(s, split, i);
 	return s->of->get(s, split, i, p, err);
 }

@@ -83,7 +83,9 @@ int nr_source_digest(const struct nr_source *s, enum nr_split split, char *hex, 
 		const int32_t label = nr_source_label(s, split, i);
 		nr_str_add_n(&all, (const char *)&label, sizeof label);
 	}
-	for (int64_t i = 0; !code && i < n; i += step) {
+	for (int64_t i = 0; s->of->kind == NR_TEXTS && i < n; i++)
+		for (int32_t k = 0; k < s->columns; k++) nr_str_printf(&all, "%s\n", nr_source_text(s, split, i, k));
+	for (int64_t i = 0; s->of->kind == NR_PICTURES && !code && i < n; i += step) {
 		code = nr_source_get(s, split, i, &picture, NULL, err);
 		const size_t bytes = code ? 0 : (size_t)picture.h * (size_t)picture.w * (size_t)picture.channels;
 		nr_str_add_n(&all, (const char *)picture.pixels, bytes);

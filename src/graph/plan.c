@@ -155,7 +155,8 @@ static int take_memory(struct nr_plan *plan, struct planner *p)
 	if (p->err->code) return p->err->code;
 	plan->stats.scratch_bytes = (scratch + 63) / 64 * 64;
 	plan->bytes = plan->stats.arena_bytes + plan->stats.scratch_bytes + 64;
-	plan->memory = nr_slab_make((size_t)plan->bytes);
+	plan->guest = p->host && p->host->bytes >= plan->bytes;
+	plan->memory = plan->guest ? p->host->memory : nr_slab_make((size_t)plan->bytes);
 	if (!plan->memory) {
 		nr_fail(p->err, NR_EMEMORY, "cannot plan", NULL, "%lld MiB of activations were refused",
 			(long long)(plan->bytes >> 20));
@@ -196,6 +197,12 @@ static int make(struct nr_plan *plan, struct planner *p)
 
 int nr_plan_make(struct nr_plan **out, struct nr_net *n, nr_t *loss, unsigned flags, struct nr_error *err)
 {
+	return nr_plan_make_beside(out, n, loss, flags, NULL, err);
+}
+
+int nr_plan_make_beside(struct nr_plan **out, struct nr_net *n, nr_t *loss, unsigned flags, const struct nr_plan *host,
+	struct nr_error *err)
+{
 	*out = NULL;
 	if (n->error.code) {
 		if (err) *err = n->error;
@@ -210,7 +217,7 @@ int nr_plan_make(struct nr_plan **out, struct nr_net *n, nr_t *loss, unsigned fl
 		return nr_fail(err, NR_EMEMORY, "cannot plan", NULL, "out of memory");
 	}
 	*plan = (struct nr_plan){ .net = n, .arena = arena, .loss = loss, .flags = flags, .threads = omp_get_max_threads() };
-	struct planner p = { .net = n, .arena = arena, .flags = flags, .loss = loss, .err = &local };
+	struct planner p = { .net = n, .arena = arena, .flags = flags, .loss = loss, .host = host, .err = &local };
 	const int rc = make(plan, &p);
 	if (rc) {
 		if (err) *err = local;
@@ -224,6 +231,6 @@ int nr_plan_make(struct nr_plan **out, struct nr_net *n, nr_t *loss, unsigned fl
 void nr_plan_free(struct nr_plan *p)
 {
 	if (!p) return;
-	nr_slab_free(p->memory, (size_t)p->bytes);
+	if (!p->guest) nr_slab_free(p->memory, (size_t)p->bytes);
 	nr_arena_free(p->arena);
 }

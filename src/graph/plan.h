@@ -38,6 +38,7 @@ struct planner {
 	struct nr_arena *arena;             /* of the plan: what outlives planning; scratch lists too */
 	unsigned flags;
 	nr_t *loss;
+	const struct nr_plan *host;         /* whose memory may be used; or NULL */
 	struct nr_node **node;              /* pruned and fused */
 	int32_t n_node, n_tensor;
 	struct step *step;
@@ -70,6 +71,7 @@ struct nr_plan {
 	uint8_t **first_write;              /* add flags of the first writers of parameter gradients: accumulation sets them */
 	int32_t n_first_write;
 	char *memory;                       /* the arena of activations, then scratch */
+	int guest;                          /* it is another plan's */
 	int64_t bytes;
 	struct nr_exec exec;                /* what the calls point to */
 	struct buffer *buf;

@@ -14,4 +14,7 @@ void nr_page_open(struct nr_str *s, const char *title)
 	nr_str_printf(s, "\n<style>\n%s</style>\n</head>\n<body>\n", nr_web_report_css);
 }
 
-void nr_page_close(struct nr_str *s) { nr_str_printf(s, "<script>\n//<![CDATA[\n%s//]]>\n</script>\n</body>\n</html>\n", nr_web_report_js); }
+void nr_page_close(struct nr_str *s)
+{
+	nr_str_printf(s, "<script>\n//<![CDATA[\n%s//]]>\n</script>\n</body>\n</html>\n", nr_web_report_js);
+}

@@ -36,6 +36,7 @@ static int open_data(struct nr_trainer *t, struct nr_error *err)
 		return nr_hint(err, "--data fashion-mnist; `norma data list` shows what there is");
 	}
 	if (nr_source_open(&t->source, c->data, *c->data_root ? c->data_root : NULL, err)) return err->code;
+	if (nr_source_expect(t->source, t->task->kind, err)) return err->code;
 	const int train = nr_split_find(c->split, err);
 	if (train < 0) return err->code;
 	t->split = (enum nr_split)train;
@@ -60,6 +61,7 @@ static int parse_model(struct nr_trainer *t, struct nr_error *err)
 	if (nr_model_parse(&t->w.model, t->c.model, t->arena, err)) return err->code;
 	t->norms = t->w.norms = nr_norm_choice_text(&t->c.norms, t->arena);
 	t->run = (struct nr_task_run){ .c = &t->c, .w = &t->w, .source = t->source, .norms = t->norms, .arena = t->arena,
+		.train = { t->split, t->train_index, t->train_count },
 		.own = nr_arena_alloc(t->arena, t->task->own_size + 1) };
 	if (!t->run.own) return out_of_memory(err);
 	if (t->task->settle(&t->run, err)) return err->code;
@@ -69,14 +71,27 @@ static int parse_model(struct nr_trainer *t, struct nr_error *err)
 	return t->w.model.text && t->norms && t->w.norms ? NR_OK : out_of_memory(err);
 }
 
+static int record_shape(struct nr_trainer *t, int64_t i, struct nr_error *err)
+{
+	struct nr_trainer_shape *s = &t->shape[i];
+	t->run.shape = i;
+	t->run.plan = NULL;
+	if (!(s->net = t->run.net = nr_net_make(t->w.store))) return out_of_memory(err);
+	t->shapes = i + 1;
+	if (nr_norms_use(s->net, t->norms, &t->w.model.of->norms, err)) return err->code;
+	s->loss = nr_scale(s->net, t->task->record(&t->run), 1 / (double)t->c.accumulate);
+	if (nr_norms_done(s->net, err)) return err->code;
+	if (nr_plan_make_beside(&s->plan, s->net, s->loss, NR_PLAN_TRAIN, t->shape[0].plan, err)) return err->code;
+	t->run.plan = s->plan;
+	return NR_OK;
+}
+
 static int record(struct nr_trainer *t, struct nr_error *err)
 {
 	if (nr_store_make(&t->w.store, (uint64_t)t->c.seed, err)) return err->code;
-	if (!(t->net = t->run.net = nr_net_make(t->w.store))) return out_of_memory(err);
-	if (nr_norms_use(t->net, t->norms, &t->w.model.of->norms, err)) return err->code;
-	t->loss = nr_scale(t->net, t->task->record(&t->run), 1 / (double)t->c.accumulate);
-	if (nr_norms_done(t->net, err) || nr_plan_make(&t->plan, t->net, t->loss, NR_PLAN_TRAIN, err)) return err->code;
-	t->run.plan = t->plan;
+	const int64_t shapes = t->task->shapes ? t->task->shapes(&t->run) : 1;
+	for (int64_t i = 0; i < shapes; i++)
+		if (record_shape(t, i, err)) return err->code;
 	return NR_OK;
 }
 
@@ -141,8 +156,10 @@ int nr_trainer_setup(struct nr_trainer *t, struct nr_error *err)
 {
 	struct nr_train *c = &t->c;
 	if (!(t->task = nr_task_find(c->task, err)) || open_data(t, err) || parse_model(t, err)) return err->code;
-	c->augment.size = nr_model_int(&t->w.model, "image");
-	c->augment.channels = (int32_t)nr_model_int(&t->w.model, "channels");
+	if (t->task->kind == NR_PICTURES) {
+		c->augment.size = nr_model_int(&t->w.model, "image");
+		c->augment.channels = (int32_t)nr_model_int(&t->w.model, "channels");
+	}
 	if (plan_steps(t, err) || record(t, err) || make_segments(t, err) || start_weights(t, err)) return err->code;
 	if (c->ema > 0) {
 		int64_t n;
@@ -162,8 +179,9 @@ int nr_trainer_setup(struct nr_trainer *t, struct nr_error *err)
 static void describe_batchwise(const struct nr_trainer *t, struct nr_str *s)
 {
 	int64_t sites = 0, least = INT64_MAX, most = 0;
-	for (int32_t i = 0; i < t->net->n_node; i++) {
-		const struct nr_node *k = t->net->node[i];
+	const struct nr_net *net = t->shape[0].net;
+	for (int32_t i = 0; i < net->n_node; i++) {
+		const struct nr_node *k = net->node[i];
 		if (!(k->op->flags & NR_BATCHWISE)) continue;
 		const int64_t rows = nr_rows(k->in[0]);
 		sites++;
@@ -184,16 +202,19 @@ static void describe_batchwise(const struct nr_trainer *t, struct nr_str *s)
 char *nr_trainer_describe(const struct nr_trainer *t)
 {
 	struct nr_str s = { 0 };
-	const struct nr_plan_stats p = nr_plan_stats(t->plan);
-	nr_str_printf(&s, "data              %s: %lld to train on, %lld to evaluate on (%s), %d classes\n",
-		t->c.data, (long long)t->train_count, (long long)t->eval_count,
-		t->eval_index ? "held out" : nr_split_name(t->eval_split), t->source->classes);
+	const struct nr_plan_stats p = nr_plan_stats(t->shape[0].plan);
+	nr_str_printf(&s, "data              %s: %lld to train on", t->c.data, (long long)t->train_count);
+	if (t->eval_count)
+		nr_str_printf(&s, ", %lld to evaluate on (%s)", (long long)t->eval_count,
+			t->eval_index ? "held out" : nr_split_name(t->eval_split));
+	if (t->source->classes) nr_str_printf(&s, ", %d classes", t->source->classes);
+	nr_str_add(&s, "\n");
 	nr_str_printf(&s, "task              %s\n", t->task->title);
 	if (t->task->describe) t->task->describe(&t->run, &s);
 	nr_str_printf(&s, "model             %s: %lld parameters, %.3g GFLOP forward a sample\n", t->c.model, (long long)p.param_count,
 		p.forward_flops * 1e-9 / (double)t->c.batch);
 	int64_t count, with = 0;
-	const struct nr_site *site = nr_sites(t->net, &count);
+	const struct nr_site *site = nr_sites(t->shape[0].net, &count);
 	for (int64_t i = 0; i < count; i++) with += site[i].norm != NULL;
 	nr_str_printf(&s, "norms             %s at %lld of %lld sites\n", *t->norms ? t->norms : t->w.model.of->norms.norm, (long long)with,
 		(long long)count);

@@ -5,27 +5,35 @@
 #include "base/str.h"
 #include "train/evaluate.h"
 
+enum { NR_TASK_SHAPES = 16 };
+
 struct nr_task_run {                        /* a task at work in a trainer, which owns all but `own` */
 	const struct nr_train *c;
 	struct nr_weights *w;
 	const struct nr_source *source;
+	struct { enum nr_split split; const int32_t *index; int64_t count; } train;     /* samples; index NULL: the first ones */
 	const char *norms;                  /* plan of the whole graph; that of the model alone is w->norms */
 	struct nr_arena *arena;
-	struct nr_net *net;
-	struct nr_plan *plan;               /* NULL while recording */
+	int64_t shape;                      /* the one that is recorded, or that the batch has */
+	struct nr_net *net;                 /* of that shape */
+	struct nr_plan *plan;               /* of that shape; NULL while recording */
 	void *own;                          /* own_size bytes, zero at first */
 };
 
 struct nr_task {
 	const char *name, *title, *cite;
+	enum nr_kind kind;                  /* of the samples: pictures come in batches of a loader, others it fetches itself */
 	size_t own_size;
 	const struct nr_task_metric *of_step, *of_eval;
 	int decides;                        /* which of of_eval says what is best */
 	bool lower;                         /* it is the lower one */
 	int (*settle)(struct nr_task_run *, struct nr_error *);    /* options of the model that the task or the data decide */
-	nr_t *(*record)(struct nr_task_run *);                     /* inputs, model, loss */
+	/* How many shapes a batch can have (lengths of texts), the largest first, at most NR_TASK_SHAPES; NULL: one */
+	int64_t (*shapes)(struct nr_task_run *);
+	nr_t *(*record)(struct nr_task_run *);                     /* inputs, model, loss; for every shape */
 	int (*ready)(struct nr_task_run *, int64_t eval_batch, struct nr_error *);     /* the plan is made: those of the evaluation */
-	/* number: of the batch since the beginning, so that draws are pure functions of it */
+	int64_t (*choose)(struct nr_task_run *, int64_t number);   /* the shape of a batch; NULL: there is one */
+	/* number: of the batch since the beginning, so that draws are pure functions of it. The batch is NULL if not of pictures */
 	void (*bind)(struct nr_task_run *, const struct nr_batch *, int64_t number);
 	void (*measure)(struct nr_task_run *, const struct nr_batch *, double *sum);   /* after a pass: of_step, summed over samples */
 	int (*evaluate)(struct nr_task_run *, const struct nr_evaluation *, double *value, int64_t *samples, struct nr_error *);

@@ -53,6 +53,7 @@ static struct nr_checkpoint checkpoint_of(struct nr_trainer *t)
 
 static int open_loader(struct nr_trainer *t, struct nr_error *err)
 {
+	if (t->task->kind != NR_PICTURES) return NR_OK;
 	const struct nr_loader_config config = { .source = t->source, .split = t->split, .augment = &t->c.augment, .batch = t->c.batch,
 		.index = t->train_index, .count = t->train_count, .shuffle = true, .drop_last = true, .seed = (uint64_t)t->c.seed,
 		.start = t->state.step * t->c.accumulate, .threads = (int)t->c.workers, .mixup = t->c.mixup, .cutmix = t->c.cutmix,
@@ -136,8 +137,10 @@ void nr_trainer_close(struct nr_trainer *t)
 	nr_loader_close(t->loader);
 	nr_recorder_close(t->recorder, "failed", NULL, 0, NULL);
 	if (t->task && t->run.own) t->task->close(&t->run);
-	nr_plan_free(t->plan);
-	nr_net_free(t->net);
+	while (t->shapes-- > 0) {                       /* guests of the first one's memory before it */
+		nr_plan_free(t->shape[t->shapes].plan);
+		nr_net_free(t->shape[t->shapes].net);
+	}
 	nr_store_free(t->w.store);
 	nr_source_close(t->source);
 	free(t->scratch);
@@ -151,11 +154,20 @@ void nr_trainer_close(struct nr_trainer *t)
 
 static int not_finite(struct nr_trainer *t, const struct nr_exec *ex, const char *what, struct nr_error *err)
 {
-	const struct nr_node *bad = nr_plan_first_bad(t->plan, ex);
+	const struct nr_node *bad = nr_plan_first_bad(t->run.plan, ex);
 	nr_fail(err, NR_EDIVERGED, "training diverged", t->c.out, "the %s of step %lld is not finite%s%s%s%s",
 		what, (long long)t->state.step + 1, bad ? "; first at " : "", bad ? bad->where.scope : "",
 		bad ? " " : "", bad ? bad->op->name : "");
 	return nr_hint(err, "the last checkpoint is whole: a lower --lr, a longer --warmup or --clip global may help");
+}
+
+static const struct nr_trainer_shape *choose_shape(struct nr_trainer *t, int64_t number)
+{
+	t->run.shape = t->task->choose ? t->task->choose(&t->run, number) : 0;
+	const struct nr_trainer_shape *s = &t->shape[t->run.shape];
+	t->run.net = s->net;
+	t->run.plan = s->plan;
+	return s;
 }
 
 /* Gradients of one step; *loss its mean loss. */
@@ -163,20 +175,21 @@ static int gradients(struct nr_trainer *t, double *loss, struct nr_error *err)
 {
 	*loss = 0;
 	for (int64_t a = 0; a < t->c.accumulate; a++) {
-		struct nr_batch *b;
-		if (nr_loader_next(t->loader, &b, err)) return err->code;
+		struct nr_batch *b = NULL;
+		if (t->loader && nr_loader_next(t->loader, &b, err)) return err->code;
 		const int64_t number = t->state.step * t->c.accumulate + a;
+		const struct nr_trainer_shape *s = choose_shape(t, number);
 		t->task->bind(&t->run, b, number);
 		const struct nr_exec ex = { .train = 1, .accumulate = a > 0, .step = number, .seed = (uint64_t)t->c.seed };
-		nr_plan_run(t->plan, &ex, NR_RUN_FORWARD | NR_RUN_BACKWARD);
-		const double part = (double)*(const real *)nr_plan_data(t->plan, t->loss);
+		nr_plan_run(s->plan, &ex, NR_RUN_FORWARD | NR_RUN_BACKWARD);
+		const double part = (double)*(const real *)nr_plan_data(s->plan, s->loss);
 		if (!isfinite(part)) {
-			nr_loader_give_back(t->loader, b);
+			if (b) nr_loader_give_back(t->loader, b);
 			return not_finite(t, &ex, "loss", err);
 		}
-		nr_plan_run(t->plan, &ex, NR_RUN_COMMIT);
+		nr_plan_run(s->plan, &ex, NR_RUN_COMMIT);
 		t->task->measure(&t->run, b, t->state.sum);
-		nr_loader_give_back(t->loader, b);
+		if (b) nr_loader_give_back(t->loader, b);
 		*loss += part;
 		t->state.seen += (double)t->c.batch;
 	}

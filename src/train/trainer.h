@@ -23,9 +23,8 @@ struct nr_trainer {
 	/* the training step */
 	const struct nr_task *task;
 	struct nr_task_run run;
-	struct nr_net *net;
-	struct nr_plan *plan;
-	nr_t *loss;
+	struct nr_trainer_shape { struct nr_net *net; struct nr_plan *plan; nr_t *loss; } shape[NR_TASK_SHAPES];
+	int64_t shapes;
 	const char **column;                /* names of metrics */
 	struct nr_segment *segment;
 	int64_t segments;

@@ -234,6 +234,38 @@ static void a_frozen_parameter_gets_no_gradient(void **state)
 	end(&f, p);
 }
 
+/* One model at two lengths in one memory gives what each gives in its own. */
+static void a_guest_shares_the_memory_of_its_host(void **state)
+{
+	(void)state;
+	struct fixture f = begin();
+	struct nr_net *small = nr_net_make(f.store);
+	nr_t *x = nr_input(small, "x", NR_REAL, 3, (int64_t)2, (int64_t)3, (int64_t)16);
+	nr_t *large_loss = block(f.net, f.x, 0), *small_loss = block(small, x, 0);
+	struct nr_plan *host = plan(&f, large_loss, NR_PLAN_TRAIN), *guest, *alone;
+	assert_int_equal(nr_plan_make_beside(&guest, small, small_loss, NR_PLAN_TRAIN, host, NULL), 0);
+	assert_int_equal(nr_plan_make(&alone, small, small_loss, NR_PLAN_TRAIN, NULL), 0);
+	assert_ptr_equal(guest->memory, host->memory);
+	const struct nr_exec ex = { .train = 1 };
+	struct nr_plan *const both[] = { guest, alone };
+	real loss[2], grad[2];
+	for (int k = 0; k < 2; k++) {
+		real *values = nr_plan_data(host, f.x);
+		for (int64_t i = 0; i < nr_len(f.x); i++) values[i] = 9;
+		nr_plan_run(host, &ex, NR_RUN_FORWARD | NR_RUN_BACKWARD);
+		values = nr_plan_data(both[k], x);
+		for (int64_t i = 0; i < nr_len(x); i++) values[i] = (real)(i % 7) - 3;
+		nr_plan_run(both[k], &ex, NR_RUN_FORWARD | NR_RUN_BACKWARD);
+		loss[k] = *(real *)nr_plan_data(both[k], small_loss);
+		grad[k] = nr_grad(nr_store_find(f.store, "blocks.0.fc1.weight"))[5];
+	}
+	assert_true(loss[0] == loss[1] && grad[0] == grad[1] && loss[0] != 0);
+	nr_plan_free(alone);
+	nr_plan_free(guest);
+	nr_net_free(small);
+	end(&f, host);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -243,6 +275,7 @@ int main(void)
 		cmocka_unit_test(dead_buffers_are_used_again), cmocka_unit_test(living_buffers_never_overlap),
 		cmocka_unit_test(flops_of_a_linear_layer_are_counted), cmocka_unit_test(the_print_names_the_peak),
 		cmocka_unit_test(training_without_parameters_is_refused), cmocka_unit_test(a_frozen_parameter_gets_no_gradient),
+		cmocka_unit_test(a_guest_shares_the_memory_of_its_host),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

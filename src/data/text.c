@@ -1,0 +1,200 @@
+/* text: texts of one's own. FILE.csv and FILE.tsv have a head line and one, two or three columns: a sentence; a pair that means the
+ * same; and a sentence that contradicts (as SimCSE's nli_for_simcse.csv: sent0,sent1,hard_neg). Any other file has one sentence a
+ * line; blank lines part documents, and a sentence's label is the number of its document. Files may be packed (.gz). */
+#include <string.h>
+#include <strings.h>
+
+#include "base/mem.h"
+#include "base/str.h"
+#include "data/bytes.h"
+#include "data/dataset.h"
+
+enum { MAX_COLUMNS = 3 };
+static const size_t most_bytes = (size_t)1 << 34;
+
+struct text_conf { char *path; double val; };
+static const struct nr_option options[] = {
+	NR_OPT_STRING(struct text_conf, path, NULL, "file: one sentence a line, or .csv/.tsv with two or three columns"),
+	NR_OPT_FLOAT(struct text_conf, val, 0, 0, 0.9, "share of the samples, the last ones, that becomes the split val"), NR_OPT_END
+};
+
+struct texts {
+	const char **text;                      /* (samples,columns) */
+	int32_t *document;                      /* (samples), or NULL */
+	int64_t samples, room;
+};
+
+struct reader { struct nr_source *s; struct texts *t; const char *path; int64_t line; struct nr_error *err; };
+
+static int bad(struct reader *r, const char *what)
+{
+	return nr_fail(r->err, NR_EFORMAT, "cannot read", r->path, "line %lld: %s", (long long)r->line, what);
+}
+
+static int grow(struct reader *r)
+{
+	struct texts *t = r->t;
+	if (t->samples < t->room) return NR_OK;
+	const int64_t room = t->room ? 2 * t->room : 1024;
+	const char **text = nr_arena_alloc(r->s->arena, (size_t)(room * r->s->columns) * sizeof *text);
+	int32_t *document = nr_arena_alloc(r->s->arena, (size_t)room * sizeof *document);
+	if (!text || !document) return nr_fail(r->err, NR_EMEMORY, "cannot read", r->path, "out of memory");
+	if (t->samples) {
+		memcpy(text, t->text, (size_t)(t->samples * r->s->columns) * sizeof *text);
+		memcpy(document, t->document, (size_t)t->samples * sizeof *document);
+	}
+	t->text = text, t->document = document, t->room = room;
+	return NR_OK;
+}
+
+static int add(struct reader *r, char *const *cell, int32_t document)
+{
+	if (grow(r)) return r->err->code;
+	for (int32_t k = 0; k < r->s->columns; k++) {
+		if (strlen(cell[k]) != nr_utf8_span(cell[k], strlen(cell[k]))) return bad(r, "this is not UTF-8");
+		r->t->text[r->t->samples * r->s->columns + k] = cell[k];
+	}
+	r->t->document[r->t->samples++] = document;
+	return NR_OK;
+}
+
+/* ---- one sentence a line ------------------------------------------------------------------------------------------------ */
+
+static int read_lines(struct reader *r, char *text)
+{
+	int32_t document = 0;
+	bool blank = false;
+	r->s->columns = 1;
+	for (char *line; (line = strsep(&text, "\n"));) {
+		r->line++;
+		line[strcspn(line, "\r")] = 0;
+		if (!line[strspn(line, " \t")]) {
+			blank = r->t->samples > 0;
+			continue;
+		}
+		document += blank;
+		blank = false;
+		if (add(r, &line, document)) return r->err->code;
+	}
+	return NR_OK;
+}
+
+/* ---- columns ---------------------------------------------------------------------------------------------------------------- */
+
+/* The next cell, unquoted in place; *at moves behind it. *last: it ended its row. */
+static char *next_cell(struct reader *r, char **at, char separator, bool *last)
+{
+	char *from = *at, *to = *at, *start = *at;
+	const bool quoted = separator == ',' && *from == '"';
+	if (quoted) {
+		for (from++; *from; from++) {
+			if (*from == '"' && from[1] != '"') break;
+			if (*from == '"') from++;
+			r->line += *from == '\n';
+			*to++ = *from;
+		}
+		const bool closed = *from == '"';
+		if (closed) from++;
+		if (!closed || (*from && !strchr(",\r\n", *from))) {
+			bad(r, closed ? "text follows a closing quote" : "a quote is not closed");
+			return NULL;
+		}
+	}
+	while (*from && *from != separator && *from != '\n') *to++ = *from++;
+	if (to > start && to[-1] == '\r') to--;
+	*last = *from != separator;
+	*at = *from ? from + 1 : from;
+	*to = 0;
+	return start;
+}
+
+/* The cells of a row; how many, or -1. */
+static int32_t next_row(struct reader *r, char **at, char separator, char *cell[MAX_COLUMNS])
+{
+	int32_t n = 0;
+	r->line++;
+	for (bool last = false; !last; n++) {
+		char *text = next_cell(r, at, separator, &last);
+		if (!text) return -1;
+		if (n == MAX_COLUMNS) return bad(r, "more than three columns"), -1;
+		cell[n] = text;
+	}
+	return n;
+}
+
+static int read_columns(struct reader *r, char *text, char separator)
+{
+	char *cell[MAX_COLUMNS];
+	r->s->columns = next_row(r, &text, separator, cell);
+	if (r->s->columns < 0) return r->err->code;
+	while (*text) {
+		const int32_t n = next_row(r, &text, separator, cell);
+		if (n < 0) return r->err->code;
+		if (n == 1 && !*cell[0]) continue;              /* a blank line */
+		if (n != r->s->columns)
+			return nr_fail(r->err, NR_EFORMAT, "cannot read", r->path, "line %lld has %d columns, the head line %d",
+				(long long)r->line, n, r->s->columns);
+		if (add(r, cell, 0)) return r->err->code;
+	}
+	return NR_OK;
+}
+
+/* ---- the source ------------------------------------------------------------------------------------------------------------ */
+
+static bool ends_with(const char *path, const char *end)
+{
+	const size_t n = strlen(path), gz = n > 3 && !strcasecmp(path + n - 3, ".gz") ? 3 : 0, e = strlen(end);
+	return n - gz > e && !strncasecmp(path + n - gz - e, end, e);
+}
+
+static int read_file(struct reader *r)
+{
+	struct nr_bytes b;
+	const size_t n = strlen(r->path);
+	const bool packed = n > 3 && !strcasecmp(r->path + n - 3, ".gz");
+	if (packed ? nr_bytes_gunzip(&b, r->path, most_bytes, r->err) : nr_bytes_open(&b, r->path, most_bytes, r->err)) return r->err->code;
+	char *text = nr_arena_alloc(r->s->arena, b.size + 1);
+	const void *zero = memchr(b.data, 0, b.size);
+	if (text) memcpy(text, b.data, b.size);
+	const size_t size = b.size, at = zero ? (size_t)((const uint8_t *)zero - b.data) : 0;
+	nr_bytes_release(&b);
+	if (!text) return nr_fail(r->err, NR_EMEMORY, "cannot read", r->path, "out of memory");
+	if (zero) return nr_fail(r->err, NR_EFORMAT, "cannot read", r->path, "byte %zu is zero: this is no text", at);
+	text[size] = 0;
+	if (!strncmp(text, "\xEF\xBB\xBF", 3)) text += 3;       /* a byte order mark */
+	if (ends_with(r->path, ".csv")) return read_columns(r, text, ',');
+	return ends_with(r->path, ".tsv") ? read_columns(r, text, '\t') : read_lines(r, text);
+}
+
+static int open(struct nr_source *s, const char *dir, const void *conf, struct nr_error *err)
+{
+	const struct text_conf *c = conf;
+	(void)dir;
+	struct texts *t = s->own = nr_arena_alloc(s->arena, sizeof *t);
+	if (!t) return nr_fail(err, NR_EMEMORY, "cannot open", c->path, "out of memory");
+	s->dir = c->path;
+	struct reader r = { .s = s, .t = t, .path = c->path, .err = err };
+	if (read_file(&r)) return err->code;
+	if (!t->samples) return nr_fail(err, NR_EFORMAT, "cannot open", c->path, "it has no text");
+	s->count[NR_VAL] = (int64_t)(c->val * (double)t->samples);
+	s->count[NR_TRAIN] = t->samples - s->count[NR_VAL];
+	return NR_OK;
+}
+
+static int64_t row(const struct nr_source *s, enum nr_split split, int64_t i) { return split == NR_VAL ? s->count[NR_TRAIN] + i : i; }
+
+static const char *text(const struct nr_source *s, enum nr_split split, int64_t i, int32_t column)
+{
+	return ((const struct texts *)s->own)->text[row(s, split, i) * s->columns + column];
+}
+
+static int32_t label(const struct nr_source *s, enum nr_split split, int64_t i)
+{
+	return ((const struct texts *)s->own)->document[row(s, split, i)];
+}
+
+const struct nr_dataset nr_dataset_text = {
+	.name = "text", .title = "texts of one's own: lines, or columns of pairs and triplets", .cite = "", .licence = "your own",
+	.kind = NR_TEXTS, .facts = "text:path=FILE", .conf_size = sizeof(struct text_conf), .options = options, .open = open,
+	.text = text, .label = label,
+};
