@@ -40,6 +40,8 @@ struct nr_exec {                            /* what differs from step to step */
 	int accumulate;                     /* add to the parameter gradients instead of overwriting them */
 	int64_t step;
 	uint64_t seed;
+	void (*after)(void *context, int32_t call);   /* NULL, or called after each forward call: see nr_plan_made */
+	void *context;
 };
 
 struct nr_call {                            /* all a kernel sees; resolved by the plan */
@@ -216,6 +218,9 @@ NR_API void nr_plan_run(struct nr_plan *, const struct nr_exec *, unsigned run);
 NR_API const struct nr_node *nr_plan_first_bad(struct nr_plan *, const struct nr_exec *);
 /* Memory of an input, the loss or a tap. NULL for tensors that the plan did not keep. */
 NR_API void *nr_plan_data(const struct nr_plan *, const nr_t *);
+/* The forward call that makes a tensor, and where its value then lies: sure to stay until the next call only, for the plan keeps
+ * nothing for whoever looks (see nr_exec.after). Inputs and parameters count as made by call 0. -1: it is not made at all. */
+NR_API int32_t nr_plan_made(const struct nr_plan *, const nr_t *, struct nr_view *);
 /* Gradient of an input flagged NR_GRAD. */
 NR_API real *nr_plan_grad(const struct nr_plan *, const nr_t *);
 NR_API const nr_t *nr_plan_tap(const struct nr_plan *, const char *name, struct nr_error *);   /* nearest name on error */

@@ -40,7 +40,7 @@ struct nr_train {
 	/* the run */
 	char *out, *store;
 	bool resume;
-	int64_t seed, workers, log_every, checkpoint_steps;
+	int64_t seed, workers, log_every, microscope, checkpoint_steps;
 	double checkpoint_minutes;
 };
 enum nr_train_loss { NR_LOSS_SOFTMAX, NR_LOSS_SIGMOID };

@@ -10,7 +10,8 @@
 #include "base/table.h"
 
 const struct nr_part *const nr_parts[] = { &nr_part_layers, &nr_part_distributions, &nr_part_attention, &nr_part_gradients,
-	&nr_part_patch, &nr_part_dtn, &nr_part_map, &nr_part_similarity, NULL };
+	&nr_part_patch, &nr_part_dtn, &nr_part_map, &nr_part_similarity, &nr_part_against, &nr_part_views, &nr_part_maps,
+	&nr_part_magnitude, &nr_part_directions, &nr_part_sensitivity, &nr_part_cost, NULL };
 
 int nr_parts_read(const char *names, unsigned *want, struct nr_error *err)
 {
@@ -28,7 +29,7 @@ int nr_parts_read(const char *names, unsigned *want, struct nr_error *err)
 		if (!bit) {
 			nr_fail(err, NR_EUSAGE, "unknown part of the analysis", word, NULL);
 			return near.best ? nr_hint(err, "did you mean '%s'?", near.best)
-					 : nr_hint(err, "layers, distributions, attention, gradients, patch, dtn, map, similarity");
+					 : nr_hint(err, "norma analyze --help lists them");
 		}
 		*want |= bit;
 		s += n;
@@ -49,6 +50,7 @@ static int begin(struct nr_analysis *a, struct nr_error *err)
 	for (int i = 0; nr_parts[i]; i++)
 		if (a->want >> i & 1) taps |= nr_parts[i]->taps;
 	if (nr_taps_open(&a->taps, a->w, a->batch, taps, a->sites, err)) return err->code;
+	if (a->other && nr_taps_open(&a->other_taps, a->other, a->batch, 0, NULL, err)) return err->code;
 	for (int i = 0; nr_parts[i]; i++) {
 		if (!(a->want >> i & 1)) continue;
 		if (!(a->own[i] = nr_arena_alloc(a->arena, nr_parts[i]->size + 1)))
@@ -62,6 +64,7 @@ static int begin(struct nr_analysis *a, struct nr_error *err)
 static int take(struct nr_analysis *a, const struct nr_batch *b, int64_t first, struct nr_error *err)
 {
 	nr_taps_run(&a->taps, b->image);
+	if (a->other) nr_taps_run(&a->other_taps, b->image);
 	for (int i = 0; nr_parts[i]; i++)
 		if (a->want >> i & 1 && nr_parts[i]->take && nr_parts[i]->take(a, a->own[i], b, first, err)) return err->code;
 	return nr_analysis_tick(a, err);
@@ -123,6 +126,7 @@ int nr_analysis_write(const struct nr_analysis *a, const char *dir, struct nr_er
 void nr_analysis_close(struct nr_analysis *a)
 {
 	nr_taps_close(&a->taps);
+	nr_taps_close(&a->other_taps);
 	nr_arena_free(a->arena);
 	a->arena = NULL;
 }
@@ -130,6 +134,13 @@ void nr_analysis_close(struct nr_analysis *a)
 /* ---- what the parts share ------------------------------------------------------------------------------------------------- */
 
 json_t *nr_json_number(double v) { return isfinite(v) ? json_real(v) : json_null(); }
+
+json_t *nr_json_numbers(int64_t n, const double *v)
+{
+	json_t *all = json_array();
+	for (int64_t i = 0; i < n; i++) json_array_append_new(all, nr_json_number(v[i]));
+	return all;
+}
 
 int nr_table_save(struct nr_table *t, const char *dir, const char *name, struct nr_error *err)
 {
@@ -164,4 +175,24 @@ void nr_show_curve(struct nr_str *text, const char *title, int64_t n, const doub
 	nr_str_printf(text, "\n%s\n", title);
 	if (x) nr_plot_text(&(struct nr_plot){ x, y, n, 40, 6 }, text);
 	free(x);
+}
+
+struct nr_size nr_draw_curves(struct nr_str *s, const struct nr_curves *c)
+{
+	enum { MOST = 8 };
+	struct nr_series series[MOST];
+	double *x = malloc((size_t)(c->n + 1) * sizeof *x);
+	const int count = c->count < MOST ? c->count : MOST;
+	if (!x) {
+		s->failed = true;
+		return (struct nr_size){ 0, 0 };
+	}
+	for (int64_t i = 0; i < c->n; i++) x[i] = (double)i;
+	for (int k = 0; k < count; k++)
+		series[k] = (struct nr_series){ .label = c->label ? c->label[k] : NULL, .x = x, .y = c->y + k * c->n, .n = c->n, .arm = k,
+			.weight = NR_BOLD };
+	const struct nr_size size = nr_svg_chart(s, &(struct nr_chart){ .name = c->name, .x_label = c->x_label, .y_label = c->y_label,
+		.scale = NR_LOG_IF_WIDE, .x_whole = true, .series = series, .count = count });
+	free(x);
+	return size;
 }

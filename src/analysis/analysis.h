@@ -13,21 +13,25 @@
 #include "base/json.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "draw/sheet.h"
 #include "train/evaluate.h"
 
-enum { NR_PARTS_MAX = 16 };
+enum { NR_PARTS_MAX = 24 };
 
 struct nr_analysis {
 	const struct nr_weights *w;
 	const struct nr_weights *whole;     /* the same with the decoder that it was pre-trained with; NULL: none */
 	struct nr_evaluation what;          /* which samples; watch is called after every step, of all passes */
+	const struct nr_weights *other;     /* a model to compare with, which takes the same pictures; NULL: none */
+	const char *other_name;
 	int64_t batch;
-	const char *sites;                  /* patterns of norm sites, separated by spaces */
+	const char *sites;                  /* patterns of norm sites, separated by spaces; NULL: the first of the blocks and the last */
+	int64_t block;                      /* whose attention is drawn beside the last one's */
 	unsigned want;                      /* bit i: nr_parts[i] */
 	bool all;                           /* every part was asked for: those that the model has nothing for keep silent */
 	/* from nr_analysis_run on */
 	int64_t count;                      /* samples */
-	struct nr_taps taps;
+	struct nr_taps taps, other_taps;
 	struct nr_arena *arena;             /* of the parts too */
 	void *own[NR_PARTS_MAX];
 	int64_t step, steps;
@@ -48,19 +52,21 @@ struct nr_part {
 };
 extern const struct nr_part *const nr_parts[];          /* ends with NULL */
 extern const struct nr_part nr_part_layers, nr_part_distributions, nr_part_attention, nr_part_gradients, nr_part_patch, nr_part_dtn,
-	nr_part_map, nr_part_similarity;
+	nr_part_map, nr_part_similarity, nr_part_against, nr_part_views, nr_part_maps, nr_part_magnitude, nr_part_directions,
+	nr_part_sensitivity, nr_part_cost;
 
 /* "layers,attention" as bits of want. */
 int nr_parts_read(const char *names, unsigned *want, struct nr_error *);
 int nr_analysis_run(struct nr_analysis *, struct nr_error *);       /* close it also after a failure */
 json_t *nr_analysis_json(const struct nr_analysis *);               /* one object, a key for each part; NULL: out of memory */
 void nr_analysis_show(const struct nr_analysis *, struct nr_str *); /* tables and curves of text */
-int nr_analysis_write(const struct nr_analysis *, const char *dir, struct nr_error *);   /* CSV and PNG; the folder is made */
+int nr_analysis_write(const struct nr_analysis *, const char *dir, struct nr_error *);   /* CSV and SVG; the folder is made */
 void nr_analysis_close(struct nr_analysis *);
 
 /* For the parts. */
 int nr_analysis_tick(struct nr_analysis *, struct nr_error *);      /* one more step; non-zero: interrupted */
 json_t *nr_json_number(double);                                     /* null if it is not finite */
+json_t *nr_json_numbers(int64_t n, const double *);
 struct nr_table;
 int nr_table_save(struct nr_table *, const char *dir, const char *name, struct nr_error *);    /* as CSV; frees it */
 /* A cell with so many digits after the point ('f') or in all ('g'); blank if the number is not finite. */
@@ -68,5 +74,8 @@ void nr_cell_number(struct nr_table *, char form, int digits, double, const char
 void nr_table_show(struct nr_table *, struct nr_str *);                                        /* as text; frees it */
 /* A curve of text over layers 0 .. n-1 below its title; NAN: no value. */
 void nr_show_curve(struct nr_str *, const char *title, int64_t n, const double *y);
+/* A chart of some curves over 0 .. n-1 (layers, blocks, norms), y (count,n); label NULL: none. */
+struct nr_curves { const char *name, *x_label, *y_label; int64_t n; int count; const double *y; const char *const *label; };
+struct nr_size nr_draw_curves(struct nr_str *, const struct nr_curves *);
 
 #endif

@@ -83,3 +83,11 @@ int nr_attention_stats(const struct nr_attention_shape *s, int64_t B, const real
 	free(grid);
 	return whole ? NR_OK : nr_fail(err, NR_EMEMORY, "cannot measure attention", NULL, "out of memory");
 }
+
+void nr_attention_weights(const struct nr_attention_shape *s, const real *qkv, const real *bias, int64_t head, int64_t i, double *out)
+{
+	double sum = 0;
+	const double top = logits_of(s, qkv + head * s->d, bias ? bias + head * s->T * s->T : NULL, i, out);
+	for (int64_t j = 0; j < s->T; j++) sum += out[j] = exp(out[j] - top);
+	for (int64_t j = 0; j < s->T; j++) out[j] /= sum;
+}

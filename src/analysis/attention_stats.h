@@ -21,4 +21,7 @@ struct nr_head_sums {                       /* over samples; divide by their num
 int nr_attention_stats(const struct nr_attention_shape *, int64_t B, const real *qkv, const real *bias, struct nr_head_sums *sum,
 	struct nr_error *);
 
+/* What token i of one sample gives to each of the T tokens in one head; qkv (T,3 H d) of the sample, bias (H,T,T) or NULL. */
+void nr_attention_weights(const struct nr_attention_shape *, const real *qkv, const real *bias, int64_t head, int64_t i, double *out);
+
 #endif

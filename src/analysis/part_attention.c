@@ -5,8 +5,8 @@
 
 #include "analysis/analysis.h"
 #include "analysis/attention_stats.h"
-#include "analysis/canvas.h"
 #include "base/table.h"
+#include "draw/heatmap.h"
 
 struct attention { struct nr_attention_shape *shape; struct nr_head_sums *sum; };     /* (layers), (layers,H) */
 
@@ -110,35 +110,54 @@ static void show(const struct nr_analysis *a, const void *own, struct nr_str *te
 	free(far);
 }
 
+static int draw(const struct nr_analysis *a, const struct attention *s, const char *dir, struct nr_error *err)
+{
+	static const int shown[] = { DISTANCE, ENTROPY, ON_SPECIAL, LOGIT_RMS };
+	static const char *const title[] = { "mean distance, in tokens of the grid", "entropy, in nats", "share given to special tokens",
+		"root mean square of the logits" };
+	const int64_t L = a->taps.attentions, H = a->taps.heads;
+	struct nr_sheet sheet = { 0 };
+	double *map = malloc((size_t)(L * H + 1) * sizeof *map);
+	const char **name = malloc((size_t)(L + 1) * sizeof *name);
+	for (int64_t l = 0; name && l < L; l++) name[l] = a->taps.attention[l].name;
+	for (int i = 0; map && name && i < 4; i++) {
+		for (int64_t k = 0; k < L * H; k++) {
+			double v[MEASURES];
+			values_of(&s->shape[k / H], &s->sum[k], v);
+			map[k] = v[shown[i]];
+		}
+		if (i == 2) nr_sheet_row(&sheet);
+		nr_sheet_put(&sheet, title[i], nr_svg_heatmap(&sheet.panel, &(struct nr_heatmap){ .name = title[i],
+			.x_label = "head", .rows = L, .cols = H, .value = map, .row_label = name }));
+	}
+	const bool whole = map && name;
+	free(map);
+	free(name);
+	if (!whole) return nr_fail(err, NR_EMEMORY, "cannot draw", dir, "out of memory");
+	return nr_sheet_save(&sheet, dir, "attention.svg", "Attention by layer and head",
+		"Heads with a small distance look at their neighbours, as a convolution does, those with a large one over "
+		"the whole picture; a layer that has both kinds sees both scales. An entropy near its largest value is "
+		"attention that chooses nothing. Large logits come before a training that breaks.", err);
+}
+
 static int write(const struct nr_analysis *a, const void *own, const char *dir, struct nr_error *err)
 {
 	const struct attention *s = own;
 	const int64_t L = a->taps.attentions, H = a->taps.heads;
-	static const char *const file[] = { "attention_distance.png", "attention_entropy.png" };
-	static const char *const title[] = { "mean attention distance: rows are blocks - columns heads",
-		"entropy of attention: rows are blocks - columns heads" };
+	if (!L) return NR_OK;
 	struct nr_table *t = nr_table_make();
-	double *map = nr_arena_alloc(a->arena, (size_t)(2 * L * H + 1) * sizeof *map);
 	nr_table_column(t, "layer", NR_LEFT);
 	nr_table_column(t, "head", NR_RIGHT);
 	for (int i = 0; i < MEASURES; i++) nr_table_column(t, measure_name[i], NR_RIGHT);
-	for (int64_t k = 0; map && k < L * H; k++) {
+	for (int64_t k = 0; k < L * H; k++) {
 		double v[MEASURES];
 		values_of(&s->shape[k / H], &s->sum[k], v);
 		nr_table_cell(t, "%s", a->taps.attention[k / H].name);
 		nr_table_cell(t, "%lld", (long long)(k % H));
 		for (int i = 0; i < MEASURES; i++) nr_cell_number(t, 'g', 9, v[i], "");
-		map[k] = v[DISTANCE];
-		map[L * H + k] = v[ENTROPY];
 	}
-	int code = nr_table_save(t, dir, "attention.csv", err);
-	if (!code && !map) code = nr_fail(err, NR_EMEMORY, "cannot draw", dir, "out of memory");
-	for (int i = 0; !code && i < 2 && L; i++) {
-		const char *path = nr_arena_printf(a->arena, "%s/%s", dir, file[i]);
-		const struct nr_tiles tiles = { .rows = 1, .cols = 1, .h = L, .w = H, .value = map + i * L * H };
-		code = path ? nr_tiles_draw(&tiles, title[i], path, err) : nr_fail(err, NR_EMEMORY, "cannot draw", dir, "out of memory");
-	}
-	return code;
+	const int code = nr_table_save(t, dir, "attention.csv", err);
+	return code ? code : draw(a, s, dir, err);
 }
 
 const struct nr_part nr_part_attention = {

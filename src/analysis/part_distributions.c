@@ -4,8 +4,8 @@
 #include <stdlib.h>
 
 #include "analysis/analysis.h"
-#include "analysis/canvas.h"
 #include "base/table.h"
+#include "draw/scatter.h"
 
 enum { DIMS = 50, QUANTILES = 5 };
 static const double quantile[QUANTILES] = { .05, .25, .5, .75, .95 };
@@ -173,44 +173,28 @@ static struct nr_table *table_of(const struct nr_analysis *a, const struct distr
 	return t;
 }
 
-/* A dimension's bars: 5 to 95 % pale, the middle half full, the median white. */
-static void draw_side(struct nr_picture *p, const struct site *v, int side, struct nr_frame f)
+static int draw(const struct site *v, const char *name, const char *dir, struct nr_error *err)
 {
-	enum { SLOT = 16, BAR = 6 };
-	static const uint32_t colour[KINDS] = { NR_BLUE, NR_RED };
-	f.low = INFINITY;
-	f.high = -INFINITY;
-	for (int k = 0; k < KINDS; k++)
-		for (int64_t d = 0; v->side[side][k].there && d < v->side[side][k].dims; d++)
-			nr_frame_hold(&f, QUANTILES, v->side[side][k].of[d].q);
-	nr_frame_draw(p, &f, side_name[side]);
-	for (int k = 0; k < KINDS; k++)
-		for (int64_t d = 0; v->side[side][k].there && d < v->side[side][k].dims; d++) {
-			const double *q = v->side[side][k].of[d].q;
-			const int64_t x = f.x + d * SLOT + 2 + k * BAR;
-			int64_t y[QUANTILES];
-			for (int i = 0; i < QUANTILES; i++) y[i] = (int64_t)nr_frame_y(&f, q[i]);
-			nr_canvas_fill(p, x, y[4], BAR, y[0] - y[4] + 1, colour[k], .35);
-			nr_canvas_fill(p, x, y[3], BAR, y[1] - y[3] + 1, colour[k], 1);
-			nr_canvas_fill(p, x, y[2], BAR, 2, 0xffffff, 1);
-			if (d % 10 == 0 && !k) nr_canvas_text(p, f.x + d * SLOT, f.y + f.h + 6, NR_GREY, "%lld", (long long)d);
+	static const char *const label[KINDS] = { "[CLS]", "patches" }, *const title[SIDES] = { "before the norm", "after the norm" };
+	struct nr_sheet sheet = { 0 };
+	double q[KINDS][DIMS * QUANTILES];
+	for (int side = 0; side < SIDES; side++) {
+		struct nr_bands_of of[KINDS];
+		for (int k = 0; k < KINDS; k++) {
+			const struct seen *x = &v->side[side][k];
+			for (int64_t d = 0; d < x->dims; d++) memcpy(q[k] + d * QUANTILES, x->of[d].q, sizeof x->of[d].q);
+			of[k] = (struct nr_bands_of){ label[k], x->there ? q[k] : NULL };
 		}
-}
-
-static int draw(const struct site *v, const char *path, struct nr_error *err)
-{
-	enum { LEFT = 80, W = DIMS * 16, H = 220, TOP = 60 };
-	struct nr_picture p;
-	int code = nr_canvas_open(&p, LEFT + W + 20, 2 * (H + TOP) + 30, err);
-	if (code) return code;
-	nr_canvas_text(&p, LEFT, 12, NR_BLUE, "[CLS]");
-	nr_canvas_text(&p, LEFT + 64, 12, NR_RED, "patch tokens");
-	nr_canvas_text(&p, LEFT + 200, 12, NR_BLACK, "%s by dimension: 5-25-50-75-95 %%", v->name);
-	for (int side = 0; side < SIDES; side++)
-		draw_side(&p, v, side, (struct nr_frame){ .x = LEFT, .y = TOP + side * (H + TOP), .w = W, .h = H });
-	code = nr_picture_write_png(&p, path, err);
-	nr_picture_release(&p);
-	return code;
+		nr_sheet_row(&sheet);
+		nr_sheet_put(&sheet, title[side], nr_svg_bands(&sheet.panel, &(struct nr_bands){ .name = title[side],
+			.x_label = "dimension", .y_label = "value", .n = v->side[side][0].dims, .of = of, .count = KINDS }));
+	}
+	char head[160];
+	snprintf(head, sizeof head, "The first dimensions before and after the norm at %.100s", v->name);
+	return nr_sheet_save(&sheet, dir, name, head,
+		"Pale bars hold 5 to 95 % of the samples, full ones the middle half, the gap is the median. Before the "
+		"norm [CLS] and patches may lie apart; a norm that both share can bring only one of them to mean 0 and an "
+		"even width. After a separate one both are.", err);
 }
 
 static int write(const struct nr_analysis *a, const void *own, const char *dir, struct nr_error *err)
@@ -219,8 +203,8 @@ static int write(const struct nr_analysis *a, const void *own, const char *dir, 
 	if (!a->taps.sites) return NR_OK;
 	int code = nr_table_save(table_of(a, s), dir, "distributions.csv", err);
 	for (int64_t l = 0; !code && l < a->taps.sites; l++) {
-		const char *path = nr_arena_printf(a->arena, "%s/distributions-%s.png", dir, s->site[l].name);
-		code = path ? draw(&s->site[l], path, err) : nr_fail(err, NR_EMEMORY, "cannot write", dir, "out of memory");
+		const char *name = nr_arena_printf(a->arena, "distributions-%s.svg", s->site[l].name);
+		code = name ? draw(&s->site[l], name, dir, err) : nr_fail(err, NR_EMEMORY, "cannot write", dir, "out of memory");
 	}
 	return code;
 }

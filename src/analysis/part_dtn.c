@@ -4,8 +4,8 @@
 #include <stdlib.h>
 
 #include "analysis/analysis.h"
-#include "analysis/canvas.h"
 #include "base/table.h"
+#include "draw/heatmap.h"
 #include "norms/dtn.h"
 
 enum { MOST_TOKENS = 1024 };                    /* P is (n,n) for a moment */
@@ -72,13 +72,6 @@ static int begin(struct nr_analysis *a, void *own, struct nr_error *err)
 	return NR_OK;
 }
 
-static json_t *list(int64_t n, const double *v)
-{
-	json_t *all = json_array();
-	for (int64_t i = 0; i < n; i++) json_array_append_new(all, nr_json_number(v[i]));
-	return all;
-}
-
 static json_t *json(const struct nr_analysis *a, const void *own)
 {
 	const struct dtn *s = own;
@@ -87,9 +80,9 @@ static json_t *json(const struct nr_analysis *a, const void *own)
 	for (int64_t i = 0; i < a->taps.dtns; i++) {
 		const struct one *v = &s->of[i];
 		json_t *one = json_pack("{s:s, s:I, s:I}", "site", v->name, "h", (json_int_t)v->h, "w", (json_int_t)v->w);
-		json_object_set_new(one, "lambda_mean", list(v->heads, v->lam_mean));
-		json_object_set_new(one, "lambda_var", list(v->heads, v->lam_var));
-		json_object_set_new(one, "p", list(v->p ? v->heads * v->h * v->w : 0, v->p));
+		json_object_set_new(one, "lambda_mean", nr_json_numbers(v->heads, v->lam_mean));
+		json_object_set_new(one, "lambda_var", nr_json_numbers(v->heads, v->lam_var));
+		json_object_set_new(one, "p", nr_json_numbers(v->p ? v->heads * v->h * v->w : 0, v->p));
 		json_array_append_new(all, one);
 	}
 	return all;
@@ -123,31 +116,46 @@ static void show(const struct nr_analysis *a, const void *own, struct nr_str *te
 	nr_table_show(t, text);
 }
 
-static bool alike(const struct one *a, const struct one *b)
+/* Lambda by site and head; sites of other head counts leave blanks. */
+static void draw_lambda(const struct nr_analysis *a, const struct dtn *s, const char *const *label, int64_t heads, double *room,
+	struct nr_sheet *sheet)
 {
-	return a->heads == b->heads && a->h == b->h && a->w == b->w && !a->p == !b->p;
+	static const char *const title[] = { "lambda of the mean", "lambda of the variance" };
+	for (int k = 0; k < 2; k++) {
+		for (int64_t i = 0; i < a->taps.dtns * heads; i++) {
+			const struct one *v = &s->of[i / heads];
+			room[i] = i % heads >= v->heads ? NAN : (k ? v->lam_var : v->lam_mean)[i % heads];
+		}
+		nr_sheet_put(sheet, title[k], nr_svg_heatmap(&sheet->panel, &(struct nr_heatmap){ .name = title[k], .x_label = "head",
+			.rows = a->taps.dtns, .cols = heads, .value = room, .row_label = label, .high = 1 }));
+	}
 }
 
 static int draw(const struct nr_analysis *a, const struct dtn *s, const char *dir, struct nr_error *err)
 {
-	for (int64_t i = 0, done; i < a->taps.dtns; i = done) {         /* sites of the same heads and grid share a picture */
+	const int64_t N = a->taps.dtns;
+	int64_t heads = 1, maps = 0;
+	for (int64_t i = 0; i < N; i++) heads = s->of[i].heads > heads ? s->of[i].heads : heads;
+	struct nr_tile *tile = nr_arena_alloc(a->arena, (size_t)(N * heads) * sizeof *tile);
+	const char **label = nr_arena_alloc(a->arena, (size_t)N * sizeof *label);
+	double *room = nr_arena_alloc(a->arena, (size_t)(N * heads) * sizeof *room);
+	struct nr_sheet sheet = { 0 };
+	if (!tile || !label || !room) return nr_fail(err, NR_EMEMORY, "cannot draw", dir, "out of memory");
+	for (int64_t i = 0; i < N; i++) {
 		const struct one *v = &s->of[i];
-		const int64_t each = v->heads * v->h * v->w;
-		for (done = i + 1; done < a->taps.dtns; done++)
-			if (!alike(v, &s->of[done])) break;
-		double *value = nr_arena_alloc(a->arena, (size_t)((done - i) * each + 1) * sizeof *value);
-		const char **label = nr_arena_alloc(a->arena, (size_t)(done - i) * sizeof *label);
-		const char *path = i ? nr_arena_printf(a->arena, "%s/dtn_neighbourhoods-%s.png", dir, v->name)
-				     : nr_arena_printf(a->arena, "%s/dtn_neighbourhoods.png", dir);
-		if (!value || !label || !path) return nr_fail(err, NR_EMEMORY, "cannot draw", dir, "out of memory");
-		for (int64_t k = i; v->p && k < done; k++) {
-			memcpy(value + (k - i) * each, s->of[k].p, (size_t)each * sizeof *value);
-			label[k - i] = s->of[k].name;
-		}
-		const struct nr_tiles t = { .rows = done - i, .cols = v->heads, .h = v->h, .w = v->w, .value = value, .row_label = label };
-		if (v->p && nr_tiles_draw(&t, "P of each head - from a token in the middle", path, err)) return err->code;
+		label[i] = v->name;
+		for (int64_t h = 0; v->p && h < v->heads; h++, maps++)
+			tile[i * heads + h] = (struct nr_tile){ .h = v->h, .w = v->w, .value = v->p + h * v->h * v->w };
 	}
-	return NR_OK;
+	draw_lambda(a, s, label, heads, room, &sheet);
+	nr_sheet_row(&sheet);
+	if (maps)
+		nr_sheet_put(&sheet, "P of each head, from a token in the middle", nr_svg_tiles(&sheet.panel, &(struct nr_tiles){
+			.name = "neighbourhoods by site and head", .rows = N, .cols = heads, .tile = tile, .row_label = label }));
+	return nr_sheet_save(&sheet, dir, "dtn.svg", "Dynamic Token Normalization: lambda and neighbourhoods",
+		"Lambda 1: the head normalises a token by its own statistics, as layer normalization; 0: by those of the "
+		"tokens that P weighs, as instance normalization over a neighbourhood. A bright spot in P is a small "
+		"neighbourhood, an even map the whole picture.", err);
 }
 
 static int write(const struct nr_analysis *a, const void *own, const char *dir, struct nr_error *err)

@@ -5,7 +5,6 @@
 #include <stdlib.h>
 
 #include "analysis/analysis.h"
-#include "analysis/canvas.h"
 #include "analysis/gradients.h"
 #include "base/table.h"
 
@@ -170,32 +169,40 @@ static void show(const struct nr_analysis *a, const void *own, struct nr_str *te
 	free(y);
 }
 
-static int draw(const struct gradients *s, const char *path, struct nr_error *err)
+static int draw(const struct gradients *s, const char *dir, struct nr_error *err)
 {
-	enum { W = 360, H = 180, LEFT = 90, TOP = 60 };
-	double *y = malloc((size_t)(2 * s->sites + s->blocks + 1) * sizeof *y);
-	struct nr_picture p = { 0 };
-	if (!y) return nr_fail(err, NR_EMEMORY, "cannot draw", path, "out of memory");
-	int code = nr_canvas_open(&p, LEFT + W + 20, 2 * (H + TOP) + 20, err);
-	struct nr_frame f = { LEFT, TOP, W, H, 0, 0 };
+	struct nr_sheet sheet = { 0 };
+	const int64_t N = s->sites;
+	double *y = malloc((size_t)(6 * N + s->blocks + 1) * sizeof *y);
+	if (!y) return nr_fail(err, NR_EMEMORY, "cannot draw", dir, "out of memory");
+	double *lengths = y + s->blocks, *shares = lengths + 2 * N, *turn = shares + 2 * N;
 	for (int64_t i = 0; i < s->blocks; i++) y[i] = s->block[i].norm;
-	if (!code) {
-		nr_frame_hold(&f, s->blocks, y);
-		nr_frame_draw(&p, &f, "gradient norm by block");
-		nr_frame_curve(&p, &f, s->blocks, y, NR_BLACK);
-		for (int64_t i = 0; i < s->sites; i++)
-			for (int k = 0; k < 2; k++) y[k * s->sites + i] = s->site[i].there[k] ? s->site[i].of[k].share : NAN;
-		f = (struct nr_frame){ LEFT, 2 * TOP + H, W, H, 0, 1 };
-		nr_frame_draw(&p, &f, "share of [CLS] by norm:");
-		nr_canvas_text(&p, f.x + 24 * NR_LETTER_W, f.y - NR_LETTER_H - 6, NR_BLUE, "gain");
-		nr_canvas_text(&p, f.x + 29 * NR_LETTER_W, f.y - NR_LETTER_H - 6, NR_RED, "bias");
-		nr_frame_curve(&p, &f, s->sites, y, NR_BLUE);
-		nr_frame_curve(&p, &f, s->sites, y + s->sites, NR_RED);
-		code = nr_picture_write_png(&p, path, err);
+	for (int64_t i = 0; i < N; i++) {
+		lengths[i] = s->site[i].cls_length;
+		lengths[N + i] = s->site[i].length;
+		for (int k = 0; k < 2; k++) {
+			shares[k * N + i] = s->site[i].there[k] ? 100 * s->site[i].of[k].share : NAN;
+			turn[k * N + i] = s->site[i].there[k] ? s->site[i].of[k].cosine : NAN;
+		}
 	}
-	nr_picture_release(&p);
+	static const char *const kinds[] = { "[CLS]", "patches" };
+	const struct nr_curves all[] = {
+		{ "gradient of a block's parameters", "0: patch projection, then blocks", "length", s->blocks, 1, y, NULL },
+		{ "gradient that reaches a token behind a norm", "norm, from the input on", "mean length", N, 2, lengths, kinds },
+		{ "share of [CLS] in the gradient of a shared gain, bias", "norm, from the input on", "%", N, 2, shares, what_name },
+		{ "cosine between the parts of [CLS] and of the other tokens", "norm, from the input on", "cosine", N, 2, turn,
+		  what_name },
+	};
+	for (int i = 0; i < 4; i++) {
+		if (i == 2) nr_sheet_row(&sheet);
+		nr_sheet_put(&sheet, all[i].name, nr_draw_curves(&sheet.panel, &all[i]));
+	}
 	free(y);
-	return code;
+	return nr_sheet_save(&sheet, dir, "gradients.svg", "Gradients of a training step",
+		"One token of a picture, [CLS], may own half of the gradient of a gain that all tokens share: then the "
+		"gain follows [CLS]. A cosine below 0 means that [CLS] and the patches pull it apart. Norms that [CLS] has "
+		"to itself have no share and leave gaps. Gradients that fall or rise by decades over the depth make a deep "
+		"model hard to train.", err);
 }
 
 static int write(const struct nr_analysis *a, const void *own, const char *dir, struct nr_error *err)
@@ -203,8 +210,7 @@ static int write(const struct nr_analysis *a, const void *own, const char *dir, 
 	const struct gradients *s = own;
 	if (!s->loss_name) return NR_OK;
 	struct nr_table *t = nr_table_make();
-	const char *path = nr_arena_printf(a->arena, "%s/gradients.png", dir);
-	if (!path) return nr_fail(err, NR_EMEMORY, "cannot write", dir, "out of memory");
+	(void)a;
 	nr_table_column(t, "block", NR_LEFT);
 	nr_table_column(t, "parameters", NR_RIGHT);
 	nr_table_column(t, "norm", NR_RIGHT);
@@ -215,7 +221,7 @@ static int write(const struct nr_analysis *a, const void *own, const char *dir, 
 	}
 	int code = nr_table_save(t, dir, "gradients.csv", err);
 	if (!code) code = nr_table_save(table_of(s, true), dir, "gradient_shares.csv", err);
-	return code ? code : draw(s, path, err);
+	return code ? code : draw(s, dir, err);
 }
 
 const struct nr_part nr_part_gradients = {

@@ -10,7 +10,6 @@
 #include <stdlib.h>
 
 #include "analysis/analysis.h"
-#include "analysis/canvas.h"
 #include "analysis/uniformity.h"
 #include "base/table.h"
 
@@ -260,39 +259,36 @@ static void show(const struct nr_analysis *a, const void *own, struct nr_str *te
 	free(y);
 }
 
-static int draw(const struct nr_analysis *a, const struct layers *s, const char *path, struct nr_error *err)
+static int draw(const struct nr_analysis *a, const struct layers *s, const char *dir, struct nr_error *err)
 {
-	static const int shown[] = { 0, 1, 2, 3 };
-	enum { W = 300, H = 160, LEFT = 80, TOP = 60 };
-	struct nr_picture p;
+	static const int shown[] = { 0, 1, 2, 3, 10, 6, 7 };
+	enum { SHOWN = sizeof shown / sizeof *shown };
+	static const char *const title[SHOWN] = { "uniformity", "mean cosine of pairs", "effective rank", "length of a token",
+		"largest channel over the median one", "variation about the mean of layer normalization",
+		"variation about the mean of instance normalization" };
+	static const char *const label[KINDS] = { "[CLS]", "patches" };
+	struct nr_sheet sheet = { 0 };
 	double *y = malloc((size_t)(KINDS * a->taps.layers) * sizeof *y);
-	if (!y) return nr_fail(err, NR_EMEMORY, "cannot draw", path, "out of memory");
-	int code = nr_canvas_open(&p, 2 * (W + LEFT) + 20, 2 * (H + TOP) + 30, err);
-	for (int i = 0; !code && i < 4; i++) {
-		struct nr_frame f = { LEFT + i % 2 * (W + LEFT), TOP + i / 2 * (H + TOP), W, H, INFINITY, -INFINITY };
+	if (!y) return nr_fail(err, NR_EMEMORY, "cannot draw", "layers.svg", "out of memory");
+	for (int i = 0; i < SHOWN; i++) {
 		for (int k = 0; k < KINDS; k++) curve_of(a, s, k, shown[i], y + k * a->taps.layers);
-		nr_frame_hold(&f, KINDS * a->taps.layers, y);
-		nr_frame_draw(&p, &f, columns[shown[i]].name);
-		nr_frame_curve(&p, &f, a->taps.layers, y + CLS * a->taps.layers, NR_BLUE);
-		nr_frame_curve(&p, &f, a->taps.layers, y + TOKENS * a->taps.layers, NR_RED);
+		if (i && i % 2 == 0) nr_sheet_row(&sheet);
+		nr_sheet_put(&sheet, title[i], nr_draw_curves(&sheet.panel, &(struct nr_curves){ .name = title[i], .x_label =
+			"layer: 0 embedding, then blocks, last the final norm", .y_label = columns[shown[i]].title, .n = a->taps.layers,
+			.count = KINDS, .y = y, .label = label }));
 	}
-	if (!code) {
-		nr_canvas_text(&p, LEFT, 14, NR_BLUE, "[CLS]");
-		nr_canvas_text(&p, LEFT + 64, 14, NR_RED, "patch tokens");
-		nr_canvas_text(&p, LEFT + 200, 14, NR_GREY, "by layer: embed - blocks - final");
-		code = nr_picture_write_png(&p, path, err);
-	}
-	nr_picture_release(&p);
 	free(y);
-	return code;
+	return nr_sheet_save(&sheet, dir, "layers.svg", "[CLS] and patch tokens, layer by layer",
+		"Uniformity near 0, a mean cosine near 1 and a low rank mean that samples have collapsed onto few "
+		"directions; -4 and 0 mean that they fill the sphere. Where [CLS] and patches part, one shared norm serves "
+		"two distributions. A ratio of channels far above 1 is an outlier channel. Low variation: what the norm "
+		"takes off is nearly the whole token.", err);
 }
 
 static int write(const struct nr_analysis *a, const void *own, const char *dir, struct nr_error *err)
 {
-	const char *path = nr_arena_printf(a->arena, "%s/layers.png", dir);
-	if (!path) return nr_fail(err, NR_EMEMORY, "cannot write", dir, "out of memory");
 	const int code = nr_table_save(table_of(a, own, true), dir, "layers.csv", err);
-	return code ? code : draw(a, own, path, err);
+	return code ? code : draw(a, own, dir, err);
 }
 
 const struct nr_part nr_part_layers = {

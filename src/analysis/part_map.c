@@ -4,16 +4,14 @@
 #include <stdlib.h>
 
 #include "analysis/analysis.h"
-#include "analysis/canvas.h"
 #include "analysis/pca.h"
 #include "analysis/trustworthiness.h"
 #include "analysis/tsne.h"
 #include "base/table.h"
+#include "draw/scatter.h"
 
-enum { CLS, TOKENS, KINDS, TRUST = 12, SIDE = 420, MARGIN = 24, COLOURS = 10 };
+enum { CLS, TOKENS, KINDS, TRUST = 12 };
 static const char *const kind_name[KINDS] = { "cls", "tokens" };
-static const uint32_t colour[COLOURS] = { 0x0072b2, 0xd55e00, 0x009e73, 0xcc79a7, 0xe69f00, 0x56b4e9, 0x222222, 0x999999, 0x8c510a,
-	0x6a3d9a };
 
 struct map {
 	int32_t *label;
@@ -127,31 +125,25 @@ static void show(const struct nr_analysis *a, const void *own, struct nr_str *te
 	nr_table_show(t, text);
 }
 
-/* Points in a square; the same scale on both axes. */
-static void scatter(struct nr_picture *p, int64_t x0, const struct map *s, int64_t n, const double *at, const char *title)
+static int draw(const struct nr_analysis *a, const struct map *s, int k, const char *dir, struct nr_error *err)
 {
-	double low[2] = { INFINITY, INFINITY }, high[2] = { -INFINITY, -INFINITY };
-	for (int64_t i = 0; i < 2 * n; i++) low[i % 2] = fmin(low[i % 2], at[i]), high[i % 2] = fmax(high[i % 2], at[i]);
-	const double span = fmax(fmax(high[0] - low[0], high[1] - low[1]), 1e-30), scale = (SIDE - 8) / span;
-	nr_canvas_fill(p, x0, MARGIN, SIDE, SIDE, NR_PALE, .35);
-	nr_canvas_text(p, x0, 8, NR_BLACK, "%s", title);
-	for (int64_t i = 0; i < n; i++) {
-		const double x = (at[2 * i] - (low[0] + high[0]) / 2) * scale, y = (at[2 * i + 1] - (low[1] + high[1]) / 2) * scale;
-		const uint32_t rgb = s->label[i] < 0 ? NR_GREY : colour[s->label[i] % COLOURS];
-		nr_canvas_fill(p, x0 + SIDE / 2 + (int64_t)lround(x) - 1, MARGIN + SIDE / 2 - (int64_t)lround(y) - 1, 3, 3, rgb, .8);
-	}
-}
-
-static int draw(const struct nr_analysis *a, const struct map *s, int k, const char *path, struct nr_error *err)
-{
-	struct nr_picture p = { 0 };
-	if (!path) return nr_fail(err, NR_EMEMORY, "cannot draw", "map", "out of memory");
-	if (nr_canvas_open(&p, 2 * SIDE + 3 * MARGIN, SIDE + 2 * MARGIN, err)) return err->code;
-	scatter(&p, MARGIN, s, a->count, s->of[k].pca, "PRINCIPAL COMPONENTS 1 AND 2");
-	scatter(&p, SIDE + 2 * MARGIN, s, a->count, s->of[k].tsne, "T-SNE");
-	const int code = nr_picture_write_png(&p, path, err);
-	nr_picture_release(&p);
-	return code;
+	static const char *const title[KINDS] = { "Where samples lie: [CLS] of the last layer",
+		"Where samples lie: patch tokens of the last layer" };
+	const struct nr_source *source = a->what.source;
+	struct nr_sheet sheet = { 0 };
+	struct nr_scatter c = { .name = "principal components", .x_label = "first component", .y_label = "second component", .n = a->count,
+		.at = s->of[k].pca, .group = s->label, .groups = source->classes, .group_name = (const char *const *)source->class_name };
+	nr_sheet_put(&sheet, "principal components", nr_svg_scatter(&sheet.panel, &c));
+	c = (struct nr_scatter){ .name = "t-SNE", .n = a->count, .at = s->of[k].tsne, .group = s->label, .groups = source->classes,
+		.group_name = c.group_name, .legend = true };
+	nr_sheet_put(&sheet, "t-SNE", nr_svg_scatter(&sheet.panel, &c));
+	char caption[512];
+	snprintf(caption, sizeof caption,
+		"Classes that lie apart can be told apart by a linear reader of the features. The components hold "
+		"%.0f %% of the variance. Neighbours on the t-SNE map are neighbours in the features as far as its trustworthiness says "
+		"(%.3f; 1: all are); distances between its clusters mean nothing.", 100 * (s->of[k].explained[0] + s->of[k].explained[1]),
+		s->of[k].trust.value);
+	return nr_sheet_save(&sheet, dir, k == CLS ? "map_cls.svg" : "map_tokens.svg", title[k], caption, err);
 }
 
 static int write(const struct nr_analysis *a, const void *own, const char *dir, struct nr_error *err)
@@ -170,7 +162,7 @@ static int write(const struct nr_analysis *a, const void *own, const char *dir, 
 			for (int c = 0; c < 2; c++) nr_cell_number(t, 'g', 6, v->pca[2 * i + c], "");
 			for (int c = 0; c < 2; c++) nr_cell_number(t, 'g', 6, v->tsne[2 * i + c], "");
 		}
-		if (v->there && !code) code = draw(a, s, k, nr_arena_printf(a->arena, "%s/map_%s.png", dir, kind_name[k]), err);
+		if (v->there && !code) code = draw(a, s, k, dir, err);
 	}
 	const int saved = nr_table_save(t, dir, "map.csv", err);
 	return code ? code : saved;

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "analysis/analysis.h"
-#include "analysis/canvas.h"
+#include "draw/heatmap.h"
 
 struct vector { const char *name; int64_t n; double *value; double low, mean, high; };   /* n 0: there is none */
 struct patch { struct vector gain, bias, post; int64_t channels, side; };
@@ -38,20 +38,14 @@ static int begin(struct nr_analysis *a, void *own, struct nr_error *err)
 	return s->post.n ? NR_OK : load(a, "patch.pos.weight", &s->post, err);
 }
 
-static json_t *vector_json(const struct vector *v)
-{
-	json_t *all = json_array();
-	for (int64_t i = 0; i < v->n; i++) json_array_append_new(all, nr_json_number(v->value[i]));
-	return all;
-}
-
 static json_t *json(const struct nr_analysis *a, const void *own)
 {
 	const struct patch *s = own;
 	(void)a;
 	if (!s->gain.n && !s->bias.n && !s->post.n) return NULL;
 	return json_pack("{s:I, s:I, s:o, s:o, s:o}", "channels", (json_int_t)s->channels, "side", (json_int_t)s->side, "gain",
-		vector_json(&s->gain), "bias", vector_json(&s->bias), "post_gain", vector_json(&s->post));
+		nr_json_numbers(s->gain.n, s->gain.value), "bias", nr_json_numbers(s->bias.n, s->bias.value), "post_gain",
+			nr_json_numbers(s->post.n, s->post.value));
 }
 
 static void show(const struct nr_analysis *a, const void *own, struct nr_str *text)
@@ -67,24 +61,28 @@ static void show(const struct nr_analysis *a, const void *own, struct nr_str *te
 				all[i]->high, (long long)all[i]->n);
 }
 
-static int draw_pixels(const struct nr_analysis *a, const struct patch *s, const char *dir, struct nr_error *err)
+static int draw_pixels(const struct patch *s, struct nr_sheet *sheet, struct nr_error *err)
 {
 	static const char *const rgb[] = { "red", "green", "blue" }, *const grey[] = { "grey" };
-	const char *labels[2];
-	int64_t rows = 0;
-	const int64_t pixels = s->channels * s->side * s->side;
-	double *value = nr_arena_alloc(a->arena, (size_t)(2 * pixels) * sizeof *value);
-	const char *path = nr_arena_printf(a->arena, "%s/patch_norm.png", dir);
-	if (!value || !path) return nr_fail(err, NR_EMEMORY, "cannot draw", dir, "out of memory");
 	const struct vector *const all[] = { &s->gain, &s->bias };
+	const int64_t C = s->channels, pixels = s->side * s->side;
+	const char *label[2];
+	struct nr_tile *tile = calloc((size_t)(2 * C), sizeof *tile);
+	int64_t rows = 0;
+	if (!tile) return nr_fail(err, NR_EMEMORY, "cannot draw", "patch_norm.svg", "out of memory");
 	for (int i = 0; i < 2; i++) {
 		if (!all[i]->n) continue;
-		memcpy(value + rows * pixels, all[i]->value, (size_t)pixels * sizeof *value);
-		labels[rows++] = i ? "bias" : "gain";
+		for (int64_t c = 0; c < C; c++)
+			tile[rows * C + c] = (struct nr_tile){ .h = s->side, .w = s->side, .value = all[i]->value + c * pixels };
+		label[rows++] = i ? "bias" : "gain";
 	}
-	const struct nr_tiles t = { .rows = rows, .cols = s->channels, .h = s->side, .w = s->side, .value = value, .row_label = labels,
-		.col_label = s->channels == 3 ? rgb : s->channels == 1 ? grey : NULL };
-	return rows ? nr_tiles_draw(&t, "norm before the patch projection in pixels", path, err) : NR_OK;
+	if (rows)
+		nr_sheet_put(sheet, "of the norm before the patch projection, by pixel of a patch", nr_svg_tiles(&sheet->panel,
+			&(struct nr_tiles){
+			.name = "gain and bias by pixel", .rows = rows, .cols = C, .tile = tile, .row_label = label,
+			.col_label = C == 3 ? rgb : C == 1 ? grey : NULL }));
+	free(tile);
+	return NR_OK;
 }
 
 static int by_size(const void *a, const void *b)
@@ -93,29 +91,34 @@ static int by_size(const void *a, const void *b)
 	return (x < y) - (x > y);
 }
 
-static int draw_post(const struct nr_analysis *a, const struct patch *s, const char *dir, struct nr_error *err)
+static int draw_post(const struct patch *s, struct nr_sheet *sheet, struct nr_error *err)
 {
-	double *sorted = nr_arena_alloc(a->arena, (size_t)s->post.n * sizeof *sorted);
-	const char *path = nr_arena_printf(a->arena, "%s/patch_post_gain.png", dir);
-	struct nr_frame f = { .x = 80, .y = 50, .w = 420, .h = 200, .low = 0, .high = s->post.high };
-	struct nr_picture p;
-	if (!sorted || !path) return nr_fail(err, NR_EMEMORY, "cannot draw", dir, "out of memory");
-	if (nr_canvas_open(&p, f.x + f.w + 20, f.y + f.h + 20, err)) return err->code;
+	double *sorted = malloc((size_t)(s->post.n + 1) * sizeof *sorted);
+	if (!sorted) return nr_fail(err, NR_EMEMORY, "cannot draw", "patch_norm.svg", "out of memory");
 	memcpy(sorted, s->post.value, (size_t)s->post.n * sizeof *sorted);
 	qsort(sorted, (size_t)s->post.n, sizeof *sorted, by_size);
-	nr_frame_hold(&f, s->post.n, sorted);
-	nr_frame_draw(&p, &f, "gains after the patch projection - by size");
-	nr_frame_curve(&p, &f, s->post.n, sorted, NR_BLUE);
-	const int code = nr_picture_write_png(&p, path, err);
-	nr_picture_release(&p);
-	return code;
+	nr_sheet_row(sheet);
+	nr_sheet_put(sheet, "gains of the norm after the projection, by size", nr_draw_curves(&sheet->panel, &(struct nr_curves){
+		.name = "gains by size", .x_label = "channel, largest first", .y_label = "gain", .n = s->post.n, .count = 1,
+			.y = sorted }));
+	free(sorted);
+	return NR_OK;
 }
 
 static int write(const struct nr_analysis *a, const void *own, const char *dir, struct nr_error *err)
 {
 	const struct patch *s = own;
-	const int code = draw_pixels(a, s, dir, err);
-	return code || !s->post.n ? code : draw_post(a, s, dir, err);
+	struct nr_sheet sheet = { 0 };
+	(void)a;
+	if (!s->gain.n && !s->bias.n && !s->post.n) return NR_OK;
+	if (draw_pixels(s, &sheet, err) || (s->post.n && draw_post(s, &sheet, err))) {
+		nr_sheet_release(&sheet);
+		return err->code;
+	}
+	return nr_sheet_save(&sheet, dir, "patch_norm.svg", "Dual PatchNorm: what the patch norms learnt",
+		"A gain that is larger at the rim or in the middle of the patch tells which pixels the model listens to; "
+		"an even picture means that the norm only sets the scale. Gains near 0 after the projection are channels "
+		"that the model has switched off.", err);
 }
 
 const struct nr_part nr_part_patch = {

@@ -2,9 +2,9 @@
 #include <math.h>
 
 #include "analysis/analysis.h"
-#include "analysis/canvas.h"
 #include "analysis/cka.h"
 #include "base/table.h"
+#include "draw/heatmap.h"
 
 enum { CLS, TOKENS, KINDS };
 static const char *const kind_name[KINDS] = { "cls", "tokens" };
@@ -121,16 +121,23 @@ static int write(const struct nr_analysis *a, const void *own, const char *dir, 
 {
 	const struct similarity *s = own;
 	const int64_t L = a->taps.layers;
+	struct nr_sheet sheet = { 0 };
+	const char **name = nr_arena_alloc(a->arena, (size_t)L * sizeof *name);
+	if (!name) return nr_fail(err, NR_EMEMORY, "cannot draw", dir, "out of memory");
+	for (int64_t l = 0; l < L; l++) name[l] = a->taps.layer[l].name;
 	for (int k = 0; k < KINDS; k++) {
 		if (!any(a, s, k)) continue;
-		const char *csv = nr_arena_printf(a->arena, "similarity_%s.csv", kind_name[k]);
-		const char *png = nr_arena_printf(a->arena, "%s/similarity_%s.png", dir, kind_name[k]);
-		const struct nr_tiles tiles = { .rows = 1, .cols = 1, .h = L, .w = L, .value = s->cka[k] };
-		if (!csv || !png) return nr_fail(err, NR_EMEMORY, "cannot draw", dir, "out of memory");
-		if (nr_table_save(table_of(a, s, k), dir, csv, err) || nr_tiles_draw(&tiles, "CKA of layers: first to last", png, err))
-			return err->code;
+		if (nr_table_save(table_of(a, s, k), dir, k == CLS ? "similarity_cls.csv" : "similarity_tokens.csv", err)) break;
+		nr_sheet_put(&sheet, k == CLS ? "[CLS]" : "patch tokens", nr_svg_heatmap(&sheet.panel, &(struct nr_heatmap){
+			.name = k == CLS ? "CKA of layers, [CLS]" : "CKA of layers, patch tokens", .rows = L, .cols = L, .value = s->cka[k],
+			.row_label = name, .col_label = name, .high = 1 }));
 	}
-	return NR_OK;
+	if (!err->code && sheet.body.len)
+		return nr_sheet_save(&sheet, dir, "similarity.svg", "How alike layers are: linear CKA",
+			"1: one layer is a rotation of the other. Bright blocks about the diagonal are stages in which "
+			"little changes; a dark row is a layer that makes something new of its input.", err);
+	nr_sheet_release(&sheet);
+	return err->code;
 }
 
 const struct nr_part nr_part_similarity = {

@@ -15,7 +15,7 @@ struct recording {
 	const char *patterns;
 	uint64_t used;                      /* bit i: pattern i matched */
 	unsigned want;
-	int64_t room;                       /* of sites */
+	int64_t room, in_blocks;            /* of sites; norms of the blocks seen so far */
 };
 
 /* Its values stay readable; a tensor that is a tap already keeps its name. */
@@ -33,18 +33,24 @@ static bool word_at(const char *words, int i, char *buf, size_t size)
 	}
 }
 
-static nr_t *at_site(void *context, struct nr_net *n, const char *site, const char *full, nr_t *before, nr_t *after)
+static bool chosen(struct recording *r, struct nr_net *n, const char *site, const char *full)
 {
-	struct recording *r = context;
-	struct nr_taps *t = r->t;
 	char pattern[128];
 	bool wanted = false;
+	if (!r->patterns) return strncmp(full, "blocks.", 7) ? r->in_blocks > 0 : !r->in_blocks++;
 	for (int i = 0; i < 64 && word_at(r->patterns, i, pattern, sizeof pattern); i++) {
 		if (!nr_site_matches(n, pattern, site, full)) continue;
 		r->used |= (uint64_t)1 << i;
 		wanted = true;
 	}
-	if (!wanted || before->nd != 3) return after;
+	return wanted;
+}
+
+static nr_t *at_site(void *context, struct nr_net *n, const char *site, const char *full, nr_t *before, nr_t *after)
+{
+	struct recording *r = context;
+	struct nr_taps *t = r->t;
+	if (!(r->want & NR_TAPS_SITES) || before->nd != 3 || !chosen(r, n, site, full)) return after;
 	if (t->sites == r->room) return nr_net_fail(n, NR_ELIMIT, full, "more than %lld sites", (long long)r->room);
 	nr_t *kept = keep(n, after);
 	t->site[t->sites++] = (struct nr_site_tap){ full, keep(n, before), kept };
@@ -54,7 +60,7 @@ static nr_t *at_site(void *context, struct nr_net *n, const char *site, const ch
 static int check_patterns(const struct recording *r, struct nr_error *err)
 {
 	char pattern[128];
-	for (int i = 0; i < 64 && word_at(r->patterns, i, pattern, sizeof pattern); i++) {
+	for (int i = 0; r->patterns && r->want & NR_TAPS_SITES && i < 64 && word_at(r->patterns, i, pattern, sizeof pattern); i++) {
 		if (r->used >> i & 1) continue;
 		nr_fail(err, NR_ENAME, "no norm at the site", pattern, "the model has none there that sees tokens");
 		struct nr_near near = { .word = pattern };
@@ -130,7 +136,7 @@ static int record(struct recording *r, int64_t batch, struct nr_error *err)
 
 int nr_taps_open(struct nr_taps *t, const struct nr_weights *w, int64_t batch, unsigned want, const char *patterns, struct nr_error *err)
 {
-	struct recording r = { .t = t, .w = w, .patterns = want & NR_TAPS_SITES ? patterns : "", .want = want, .room = 1024 };
+	struct recording r = { .t = t, .w = w, .patterns = patterns, .want = want, .room = 1024 };
 	*t = (struct nr_taps){ .net = nr_net_make(w->store), .batch = batch, .heads = nr_model_int(&w->model, "heads") };
 	if (!t->net) return nr_fail(err, NR_EMEMORY, "cannot record the model", w->model.text, "out of memory");
 	t->site = nr_arena_alloc(t->net->arena, (size_t)r.room * sizeof *t->site);

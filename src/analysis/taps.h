@@ -25,7 +25,8 @@ struct nr_taps {
 	struct nr_attention_tap *attention;
 	int64_t layers, sites, attentions, dtns, batch, heads;
 };
-/* want: bits of NR_TAPS_...; patterns: of sites, separated by spaces. One that matches no norm is an error with the nearest. */
+/* want: bits of NR_TAPS_...; patterns: of sites, separated by spaces. One that matches no norm is an error with the nearest. NULL: the
+ * first norm of the blocks and what comes after the last block. */
 int nr_taps_open(struct nr_taps *, const struct nr_weights *, int64_t batch, unsigned want, const char *patterns, struct nr_error *);
 void nr_taps_run(struct nr_taps *, const float *image);     /* with running statistics */
 void nr_taps_close(struct nr_taps *);

@@ -9,15 +9,19 @@
 #include "graph/streams.h"
 #include "model_flags.h"
 
-struct analyze { struct cli_model m; int64_t samples; char *site, *only, *out; };
+struct analyze { struct cli_model m; int64_t samples, block; char *site, *only, *out, *against; };
 
 static const struct nr_option options[] = {
 	CLI_MODEL_OPTIONS(struct analyze, m),
 	NR_OPT_INT(struct analyze, samples, 1024, 2, 1e9, "pictures to look at: the same ones for every model, from all of the split"),
-	CLI_TEXT(struct analyze, site, "final", "SITES", "norms whose distributions are taken: \"final blocks[3].attn.in\", \"mlp.in\""),
+	CLI_TEXT(struct analyze, site, "", "SITES",
+		"norms to look at: \"final blocks[3].attn.in\", \"mlp.in\"; default: the first of the blocks and the final one"),
+	NR_OPT_INT(struct analyze, block, 0, 0, 1e6, "whose attention maps are drawn, beside those of the last block"),
+	CLI_TEXT(struct analyze, against, "", "FILE", "another checkpoint, whose layers are compared with this one's"),
 	CLI_TEXT(struct analyze, only, "", "PARTS",
-		"some of layers,distributions,attention,gradients,patch,dtn,map,similarity; default: all"),
-	CLI_TEXT(struct analyze, out, "", "DIR", "writes analysis.json, tables as CSV and pictures as PNG"),
+		"some of layers,distributions,attention,gradients,patch,dtn,map,similarity,against,views,maps,magnitude,directions,"
+		"sensitivity,cost; default: all"),
+	CLI_TEXT(struct analyze, out, "", "DIR", "writes analysis.json, tables as CSV and pictures as SVG"),
 	NR_OPT_END
 };
 
@@ -32,15 +36,6 @@ static int choose(struct cli *c, const struct analyze *v, struct nr_evaluation *
 	nr_rng_shuffle(nr_rng_make(0, NR_STREAM_SUBSET, 0), 0, order, (int32_t)n);
 	e->index = order;
 	return NR_OK;
-}
-
-/* The final norm may come after the mean of the tokens, where no token goes through it. */
-static const char *sites_of(const struct analyze *v, const struct nr_weights *w)
-{
-	const struct nr_option *pool = nr_option_find(w->model.of->options, "pool");
-	char text[64];
-	const bool mean = pool && !strcmp(nr_option_text(pool, w->model.conf, text, sizeof text), "avg");
-	return !strcmp(v->site, "final") && mean && nr_model_int(&w->model, "fc_norm") > 0 ? "" : v->site;
 }
 
 /* With its decoder, so that gradients can be those of its own loss; NULL if there is none. */
@@ -85,27 +80,47 @@ static int tell(struct cli *c, const struct analyze *v, const struct cli_opened 
 		nr_analysis_show(a, &text);
 		printf("%s on %s/%s: %lld samples, norms %s\n%s", path, o->source->of->name, nr_split_name(o->e.split), (long long)a->count,
 			*o->w->norms ? o->w->norms : o->w->model.of->norms.norm, nr_str_text(&text));
-		if (*v->out) printf("\nwritten to %s (analysis.json, CSV, PNG)\n", v->out);
+		if (*v->out) printf("\nwritten to %s (analysis.json, CSV, SVG)\n", v->out);
 		nr_str_release(&text);
 	}
 	json_decref(all);
 	return code;
 }
 
+/* NULL and no error: none was asked for. */
+static struct nr_weights *open_other(struct cli *c, const struct analyze *v, const struct nr_weights *w)
+{
+	struct nr_weights *other = NULL;
+	if (!*v->against || nr_weights_open(&other, v->against, NULL, NULL, v->m.resample, true, c->err)) return NULL;
+	static const char *const same[] = { "image", "channels" };
+	for (int i = 0; i < 2; i++) {
+		const long long a = nr_model_int(&w->model, same[i]), b = nr_model_int(&other->model, same[i]);
+		if (a == b) continue;
+		nr_fail(c->err, NR_ESHAPE, "cannot compare with", v->against, "its pictures have %s = %lld, not %lld", same[i], b, a);
+		nr_weights_close(other);
+		return NULL;
+	}
+	return other;
+}
+
 static int measure(struct cli *c, const struct cli_model *m, struct cli_opened *o, const char *path)
 {
 	const struct analyze *v = (const struct analyze *)(const void *)m;
 	struct nr_analysis a = { .w = o->w, .what = cli_model_split(o, o->e.split, "analyze"), .batch = m->batch,
-		.sites = sites_of(v, o->w), .want = ~0u, .all = !*v->only };
+		.sites = *v->site ? v->site : NULL, .block = v->block, .other_name = v->against, .want = ~0u, .all = !*v->only };
 	if (*v->only && nr_parts_read(v->only, &a.want, c->err)) return c->err->code;
 	if (choose(c, v, &a.what) || (*v->out && nr_folder_make(v->out, c->err))) return c->err->code;
+	struct nr_weights *other = open_other(c, v, o->w);
+	if (c->err->code) return c->err->code;
 	struct nr_weights *whole = open_whole(v, o->w, path);
 	a.whole = whole;
+	a.other = other;
 	int code = nr_analysis_run(&a, c->err);
 	nr_progress_release(&o->bar);
 	if (!code) code = tell(c, v, o, &a, path);
 	nr_analysis_close(&a);
 	nr_weights_close(whole);
+	nr_weights_close(other);
 	return code;
 }
 
@@ -125,7 +140,11 @@ const struct cli_command cli_analyze = {
 		 "[CLS] and for patch tokens: uniformity, mean cosine, effective rank, norms, outlier channels (layers); quantiles of the\n"
 		 "first 50 dimensions before and after the norms of --site (distributions); attention distance, entropy and logits of\n"
 		 "each head (attention); gradients by block and what [CLS] and the other tokens contribute to those of shared gains and\n"
-		 "biases (gradients); Dual PatchNorm's gain and bias as pictures (patch); lambda and neighbourhoods of DTN (dtn).\n\n"
+		 "biases (gradients); Dual PatchNorm's gain and bias as pictures (patch); lambda and neighbourhoods of DTN (dtn);\n"
+		 "where samples lie, by components and t-SNE (map); how alike layers are (similarity), also to those of --against\n"
+		 "(against); alignment of two random crops (views); what [CLS] looks at (maps); lengths and directions of tokens by\n"
+		 "head before and after a norm (magnitude, directions); what batch size and lengths do to outputs (sensitivity);\n"
+		 "parameters and FLOPs (cost).\n\n"
 		 "Gradients are those of a training step, with batch statistics: of the cross entropy if the model has a head for the\n"
 		 "data, of MAE's own loss if the file has the decoder, else of the uniformity of [CLS] in the batch and of patch\n"
 		 "tokens in their picture. docs/analysis.md says what each number means and which figure of which paper it is.",

@@ -8,14 +8,24 @@
 #include "base/json.h"
 #include "base/save.h"
 #include "base/table.h"
-#include "cli.h"
+#include "norms_views.h"
 
-struct norms { bool json; char *markdown; };
+struct norms { char *markdown; struct norms_views v; };
 
+#define VIEW_TEXT(f, var, help_)                                                                                                       \
+	{ .name = #f, .type = NR_TSTRING, .offset = offsetof(struct norms, v.f), .size = sizeof(char *), .text = "", .metavar = var,   \
+	  .help = help_ }
 static const struct nr_option options[] = {
-	NR_OPT_BOOL(struct norms, json, "0", "one line of JSON for each norm"),
+	{ .name = "json", .type = NR_TBOOL, .offset = offsetof(struct norms, v.json), .size = sizeof(bool), .text = "0",
+	  .help = "one line of JSON for each norm" },
 	{ .name = "markdown", .type = NR_TSTRING, .offset = offsetof(struct norms, markdown), .size = sizeof(char *), .text = "",
 	  .metavar = "DIR", .help = "write a page for each norm and an index into this folder" },
+	VIEW_TEXT(norm, "NORMS", "sphere: norms to show, \"rms layer batch\"; flow: the norm at every site of the placement"),
+	VIEW_TEXT(placement, "P", "flow: placements to compare, separated by spaces; default: pre post prepost sandwich respost"),
+	VIEW_TEXT(model, "MODEL", "flow: the model; default: a small ViT of 12 blocks"),
+	{ .name = "batch", .type = NR_TINT, .offset = offsetof(struct norms, v.batch), .size = sizeof(int64_t), .text = "16", .min = 1,
+	  .max = 65536, .help = "flow: pictures at once" },
+	VIEW_TEXT(out, "DIR", "sphere, flow: writes the picture as SVG and its numbers as JSON"),
 	NR_OPT_END
 };
 
@@ -33,6 +43,7 @@ struct page {
 static void words(struct nr_str *s)
 {
 	for (const struct nr_norm *const *n = nr_norms(); *n; n++) nr_str_printf(s, "%s\n", (*n)->name);
+	nr_str_add(s, "sphere\nflow\n");
 }
 
 static bool names(const char *text, const char *word)
@@ -360,7 +371,7 @@ static int one(struct cli *c, const struct norms *o, const char *name)
 	const struct nr_norm *norm = nr_norm_find(name, c->err);
 	struct page p;
 	if (!norm || read_page(c, norm, &p)) return c->err->code;
-	if (o->json) return nr_json_line(stdout, page_json(&p), c->err);
+	if (o->v.json) return nr_json_line(stdout, page_json(&p), c->err);
 	struct nr_str s = { 0 };
 	card(&s, &p);
 	fputs(nr_str_text(&s), stdout);
@@ -375,11 +386,11 @@ static int list(struct cli *c, const struct norms *o)
 	for (const struct nr_norm *const *n = nr_norms(); *n && !c->err->code; n++) {
 		struct page p;
 		if (read_page(c, *n, &p)) break;
-		if (o->json) nr_json_line(stdout, page_json(&p), c->err);
+		if (o->v.json) nr_json_line(stdout, page_json(&p), c->err);
 		else list_row(t, &p, (*n)->name);
 	}
 	struct nr_str s = { 0 };
-	if (!o->json && !c->err->code) nr_table_text(t, &s);
+	if (!o->v.json && !c->err->code) nr_table_text(t, &s);
 	fputs(nr_str_text(&s), stdout);
 	nr_str_release(&s);
 	nr_table_free(t);
@@ -394,16 +405,21 @@ static int run(struct cli *c, const void *conf, const struct nr_list *args)
 		return nr_hint(c->err, "norma norms --help");
 	}
 	if (*o->markdown) return write_pages(c, o->markdown);
+	if (args->count && !strcmp(args->item[0], "sphere")) return cli_norms_sphere(c, &o->v);
+	if (args->count && !strcmp(args->item[0], "flow")) return cli_norms_flow(c, &o->v);
 	return args->count ? one(c, o, args->item[0]) : list(c, o);
 }
 
 const struct cli_command cli_norms = {
 	.name = "norms",
 	.title = "the normalizations: equations, options, cost, what each one sees",
-	.usage = "[NAME]",
+	.usage = "[NAME|sphere|flow]",
 	.about = "Without a name, a table of all. With one: equation, paper, options, parameters, cost, the laws of\n"
 		 "`norma prove all` that name it, and a picture of the inputs that one output value depends on, which is\n"
-		 "measured by changing every input in turn (in JSON: x itself, # seen, + seen by later steps, . not seen).",
+		 "measured by changing every input in turn (in JSON: x itself, # seen, + seen by later steps, . not seen).\n\n"
+		 "`norms sphere` shows where norms put a cloud of points with three channels: onto a sphere, onto a ring of it, or only\n"
+		 "moved and stretched. `norms flow` measures the gradient of every block of a model before training, for several\n"
+		 "placements: does it stay even over the depth?",
 	.conf_size = sizeof(struct norms),
 	.options = options,
 	.words = words,

@@ -41,6 +41,26 @@ void nr_svg_sample(struct nr_str *s, int arm)
 	nr_str_add(s, "</svg>");
 }
 
+void nr_svg_open(struct nr_str *s, const char *name, struct nr_size size)
+{
+	nr_str_printf(s, "<svg class=\"chart\" width=\"%.0f\" height=\"%.0f\" viewBox=\"0 0 %.0f %.0f\" role=\"img\" aria-label=\"",
+		size.w, size.h, size.w, size.h);
+	nr_html_text(s, name);
+	nr_str_add(s, "\"");
+}
+
+void nr_svg_text(struct nr_str *s, const char *class_, const char *anchor, double x, double y, const char *text)
+{
+	nr_str_printf(s, "<text class=\"%s\" text-anchor=\"%s\" x=\"%.1f\" y=\"%.1f\">", class_, anchor, x, y);
+	nr_html_text(s, text);
+	nr_str_add(s, "</text>");
+}
+
+void nr_svg_nothing(struct nr_str *s, struct nr_size size)
+{
+	nr_svg_text(s, "unit", "middle", size.w / 2, size.h / 2, "no finite value was recorded");
+}
+
 /* ---- ranges ------------------------------------------------------------------------------------------------------------ */
 
 static bool drawn(const struct nr_chart *c, bool log, double x, double y)
@@ -117,13 +137,14 @@ static void add_y_axis(struct nr_str *s, const struct frame *f, const double *ti
 	}
 }
 
-static void add_x_axis(struct nr_str *s, const struct frame *f)
+static void add_x_axis(struct nr_str *s, const struct frame *f, bool whole)
 {
 	double tick[NR_MAX_TICKS], step;
 	char text[64];
 	const int n = nr_ruler_ticks(&f->x, 5, tick, &step);
 	nr_str_printf(s, "<path class=\"axis\" d=\"M%.1f,%.1fH%.1f\"/>", f->left, f->bottom, f->right);
 	for (int i = 0; i < n; i++) {
+		if (whole && fabs(tick[i] - round(tick[i])) > 1e-9) continue;
 		const double x = nr_ruler_at(&f->x, tick[i]);
 		nr_str_printf(s, "<path class=\"axis\" d=\"M%.1f,%.1fv4\"/>", x, f->bottom);
 		nr_str_printf(s, "<text class=\"tick\" text-anchor=\"middle\" x=\"%.1f\" y=\"%.1f\">%s</text>", x, f->bottom + 17,
@@ -165,7 +186,7 @@ static void lay_out(struct nr_str *s, const struct nr_chart *c, const struct ran
 	nr_str_printf(s, "\" data-x=\"%.1f %.1f %.17g %.17g\" data-y=\"%.1f %.1f %.17g %.17g%s\">", f->left, f->right, f->x.lo, f->x.hi,
 		f->bottom, f->top, f->y.lo, f->y.hi, log ? " log" : "");
 	add_y_axis(s, f, tick, n, step);
-	add_x_axis(s, f);
+	add_x_axis(s, f, c->x_whole);
 	add_labels(s, c, f);
 }
 
@@ -265,19 +286,19 @@ static void add_ends(struct nr_str *s, const struct nr_chart *c, const struct fr
 
 /* ---- the chart --------------------------------------------------------------------------------------------------------- */
 
-void nr_svg_chart(struct nr_str *s, const struct nr_chart *c)
+struct nr_size nr_svg_chart(struct nr_str *s, const struct nr_chart *c)
 {
+	const struct nr_size size = { WIDTH, HEIGHT };
 	const struct range all = range_of(c, false);
 	const bool log = c->scale == NR_LOG || (c->scale == NR_LOG_IF_WIDE && all.count && all.positive && all.y1 > 10 * all.y0);
 	const struct range r = log ? range_of(c, true) : all;
 	struct frame f = { 0 };
-	nr_str_printf(s, "<svg class=\"chart\" viewBox=\"0 0 %d %d\" role=\"img\" aria-label=\"", WIDTH, HEIGHT);
-	nr_html_text(s, c->name);
-	nr_str_add(s, "\"");
+	nr_svg_open(s, c->name, size);
 	if (!r.count) {
-		nr_str_printf(s, "><text class=\"unit\" text-anchor=\"middle\" x=\"%d\" y=\"%d\">", WIDTH / 2, HEIGHT / 2);
-		nr_str_add(s, "no finite value was recorded</text></svg>\n");
-		return;
+		nr_str_add(s, ">");
+		nr_svg_nothing(s, size);
+		nr_str_add(s, "</svg>\n");
+		return size;
 	}
 	lay_out(s, c, &r, log, &f);
 	for (int k = 0; k < c->count; k++)
@@ -286,4 +307,5 @@ void nr_svg_chart(struct nr_str *s, const struct nr_chart *c)
 		if (c->series[k].weight == NR_BOLD) add_series(s, c, &f, &c->series[k]);
 	add_ends(s, c, &f);
 	nr_str_add(s, "</svg>\n");
+	return size;
 }

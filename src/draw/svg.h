@@ -10,6 +10,9 @@
 
 enum { NR_COLOURS = 8 };
 
+/* What a drawing measures in its own pixels; in a page the style may give it another width. */
+struct nr_size { double w, h; };
+
 enum nr_y_scale { NR_LINEAR, NR_LOG, NR_LOG_IF_WIDE };    /* wide: all positive and over more than a decade */
 enum nr_weight { NR_THIN, NR_BOLD };
 
@@ -27,12 +30,20 @@ struct nr_chart {
 	const char *x_label, *y_label;
 	enum nr_y_scale scale;                    /* of y */
 	double floor;                           /* log: values below it are not drawn; 0: no limit */
+	bool x_whole;                           /* x counts things: ticks at whole numbers only */
 	const struct nr_series *series;
 	int count;
 };
 
+/* The beginning of a drawing, "<svg ..." with its name, for attributes and ">" of the caller's. */
+void nr_svg_open(struct nr_str *, const char *name, struct nr_size);
+/* A text at x, y; anchor: start, middle or end. NULL is empty. */
+void nr_svg_text(struct nr_str *, const char *class_, const char *anchor, double x, double y, const char *text);
+/* What every drawing says where there is nothing to draw. */
+void nr_svg_nothing(struct nr_str *, struct nr_size);
+
 /* A line chart that fills the width it is given; says so if there is nothing to draw. */
-void nr_svg_chart(struct nr_str *, const struct nr_chart *);
+struct nr_size nr_svg_chart(struct nr_str *, const struct nr_chart *);
 /* A short piece of an arm's line with its marker, for legends. */
 void nr_svg_sample(struct nr_str *, int arm);
 

@@ -20,7 +20,10 @@ void nr_plan_run(struct nr_plan *p, const struct nr_exec *ex, unsigned run)
 	if (omp_get_max_threads() > p->threads) omp_set_num_threads(p->threads); /* scratch is planned for so many */
 	if (p->flags & NR_PLAN_POISON && run & NR_RUN_FORWARD) poison(p);
 	if (run & NR_RUN_FORWARD)
-		for (int32_t i = 0; i < p->n_forward; i++) p->instr[i].fn(&p->instr[i].call);
+		for (int32_t i = 0; i < p->n_forward; i++) {
+			p->instr[i].fn(&p->instr[i].call);
+			if (ex->after) ex->after(ex->context, i);
+		}
 	if (run & NR_RUN_BACKWARD) {
 		for (int32_t i = 0; i < p->n_first_write; i++) *p->first_write[i] = ex->accumulate != 0;
 		for (int32_t i = p->n_forward; i < p->n_instr; i++) p->instr[i].fn(&p->instr[i].call);
@@ -60,6 +63,21 @@ static void *kept(const struct nr_plan *p, struct place at, size_t size)
 void *nr_plan_data(const struct nr_plan *p, const nr_t *t)
 {
 	return t && t->id < p->n_tensor ? kept(p, p->value[t->id], nr_dtype_size(t->dtype)) : NULL;
+}
+
+int32_t nr_plan_made(const struct nr_plan *p, const nr_t *t, struct nr_view *v)
+{
+	for (int32_t i = 0; i < p->n_forward; i++) {
+		const struct nr_call *k = &p->instr[i].call;
+		for (int j = 0; j < k->node->n_out; j++) {
+			if (k->node->out[j] != t) continue;
+			*v = k->y[j];
+			return v->p ? i : -1;
+		}
+	}
+	const int64_t c = nr_cols(t), per = nr_rows_per_sample(t);
+	*v = (struct nr_view){ .p = nr_plan_data(p, t), .dtype = t->dtype, .rows = nr_rows(t), .c = c, .t = per, .bs = per * c };
+	return v->p ? 0 : -1;
 }
 
 real *nr_plan_grad(const struct nr_plan *p, const nr_t *t)

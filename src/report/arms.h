@@ -24,7 +24,7 @@ struct nr_arms {
 	const char *differ;                     /* settings other than the norms in which arms differ, "" if none */
 };
 
-/* By everything in config.yaml but seed, out and store; in the order of the first run of each. */
+/* By everything in config.yaml but seed, out, store and microscope; in the order of the first run of each. */
 int nr_arms_group(struct nr_arms *, const struct nr_runfolder *, int count, struct nr_arena *, struct nr_error *);
 
 enum nr_measured { NR_PERCENT, NR_PLAIN, NR_DURATION };

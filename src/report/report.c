@@ -13,6 +13,7 @@
 #include "report/arms.h"
 #include "report/curves.h"
 #include "draw/html.h"
+#include "report/microscope.h"
 #include "report/page.h"
 #include "report/report_runs.h"
 #include "draw/svg.h"
@@ -191,6 +192,7 @@ static int write_page(const struct nr_report *o, const struct nr_arms *a, const 
 	add_head(&s, a, o, nr_str_text(&title));
 	add_arms(&s, a);
 	add_charts(&s, a, arena);
+	nr_microscope_section(&s, a, arena);
 	add_pictures(&s, a, arena);
 	nr_report_runs(&s, a, arena);
 	nr_page_close(&s);

@@ -79,6 +79,7 @@ static int record_shape(struct nr_trainer *t, int64_t i, struct nr_error *err)
 	if (!(s->net = t->run.net = nr_net_make(t->w.store))) return out_of_memory(err);
 	t->shapes = i + 1;
 	if (nr_norms_use(s->net, t->norms, &t->w.model.of->norms, err)) return err->code;
+	if (t->c.microscope && nr_microscope_make(&s->microscope, s->net, t->arena, err)) return err->code;
 	s->loss = nr_scale(s->net, t->task->record(&t->run), 1 / (double)t->c.accumulate);
 	if (nr_norms_done(s->net, err)) return err->code;
 	if (nr_plan_make_beside(&s->plan, s->net, s->loss, NR_PLAN_TRAIN, t->shape[0].plan, err)) return err->code;
@@ -161,6 +162,8 @@ int nr_trainer_setup(struct nr_trainer *t, struct nr_error *err)
 		c->augment.channels = (int32_t)nr_model_int(&t->w.model, "channels");
 	}
 	if (plan_steps(t, err) || record(t, err) || make_segments(t, err) || start_weights(t, err)) return err->code;
+	for (int64_t i = 0; c->microscope && i < t->shapes; i++)
+		if (nr_microscope_ready(t->shape[i].microscope, t->shape[i].plan, err)) return err->code;
 	if (c->ema > 0) {
 		int64_t n;
 		const real *values = nr_store_values(t->w.store, &n);

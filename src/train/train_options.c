@@ -40,6 +40,7 @@ static const struct nr_option common[] = {
 	NR_OPT_INT(S, seed, 0, 0, 9e15, "of weights, order, augmentation, dropout: all that is random"),
 	NR_OPT_INT(S, workers, 1, 1, 64, "threads that prepare batches"),
 	NR_OPT_INT(S, log_every, 0, 0, 1000000, "steps between lines of metrics; 0: about twenty an epoch"),
+	NR_OPT_INT(S, microscope, 0, 0, 1e15, "steps between looks at every norm's input, output and parameters; 0: none"),
 	NR_OPT_INT(S, checkpoint_steps, 0, 0, 1e15, "steps between checkpoints; 0: by time"),
 	NR_OPT_FLOAT(S, checkpoint_minutes, 2, 0, 1e6, "minutes between checkpoints"),
 	NR_OPT_END

@@ -122,6 +122,8 @@ int nr_trainer_open(struct nr_trainer **out, const struct nr_train *c, const cha
 	}
 	if (!code) code = open_loader(t, err);
 	if (!code) code = open_recorder(t, err);
+	if (!code && t->c.microscope)
+		code = nr_microscope_open(t->shape[0].microscope, nr_trainer_path(t, "microscope.csv"), t->c.resume, t->state.step, err);
 	if (code) nr_trainer_close(t);
 	else *out = t;
 	return code;
@@ -138,6 +140,7 @@ void nr_trainer_close(struct nr_trainer *t)
 	nr_recorder_close(t->recorder, "failed", NULL, 0, NULL);
 	if (t->task && t->run.own) t->task->close(&t->run);
 	while (t->shapes-- > 0) {                       /* guests of the first one's memory before it */
+		nr_microscope_close(t->shape[t->shapes].microscope);
 		nr_plan_free(t->shape[t->shapes].plan);
 		nr_net_free(t->shape[t->shapes].net);
 	}
@@ -170,6 +173,12 @@ static const struct nr_trainer_shape *choose_shape(struct nr_trainer *t, int64_t
 	return s;
 }
 
+/* Is this step, counted from 1, one that the microscope records? The first and the last always are. */
+static bool looked_at(const struct nr_trainer *t, int64_t step)
+{
+	return t->c.microscope && (step == 1 || step % t->c.microscope == 0 || step == t->total);
+}
+
 /* Gradients of one step; *loss its mean loss. */
 static int gradients(struct nr_trainer *t, double *loss, struct nr_error *err)
 {
@@ -180,7 +189,8 @@ static int gradients(struct nr_trainer *t, double *loss, struct nr_error *err)
 		const int64_t number = t->state.step * t->c.accumulate + a;
 		const struct nr_trainer_shape *s = choose_shape(t, number);
 		t->task->bind(&t->run, b, number);
-		const struct nr_exec ex = { .train = 1, .accumulate = a > 0, .step = number, .seed = (uint64_t)t->c.seed };
+		struct nr_exec ex = { .train = 1, .accumulate = a > 0, .step = number, .seed = (uint64_t)t->c.seed };
+		if (a == 0 && looked_at(t, t->state.step + 1)) nr_microscope_look(t->looking = s->microscope, &ex);
 		nr_plan_run(s->plan, &ex, NR_RUN_FORWARD | NR_RUN_BACKWARD);
 		const double part = (double)*(const real *)nr_plan_data(s->plan, s->loss);
 		if (!isfinite(part)) {
@@ -241,7 +251,7 @@ static int evaluate(struct nr_trainer *t, struct nr_error *err)
 static int write_last(struct nr_trainer *t, struct nr_error *err)
 {
 	const struct nr_checkpoint k = checkpoint_of(t);
-	if (nr_recorder_sync(t->recorder, err)) return err->code;
+	if (nr_recorder_sync(t->recorder, err) || (t->c.microscope && nr_microscope_sync(t->shape[0].microscope, err))) return err->code;
 	return nr_checkpoint_write(&k, nr_trainer_path(t, "last.safetensors"), true, err);
 }
 
@@ -295,6 +305,7 @@ struct pace { double began, before, saved, noted; int64_t first, step, log_every
 
 static int record_step(struct nr_trainer *t, struct pace *p, double loss, double lr, double norm, struct nr_error *err)
 {
+	if (looked_at(t, t->state.step) && nr_microscope_write(t->shape[0].microscope, t->looking, t->state.step, err)) return err->code;
 	if (t->state.step % p->log_every && t->state.step != t->total) return NR_OK;
 	const double now = nr_clock(), rate = (double)((t->state.step - p->step) * t->c.batch * t->c.accumulate) / (now - p->noted);
 	const struct nr_metric m[] = { { "loss", loss }, { "lr", lr }, { "grad_norm", norm }, { "images_per_s", rate } };

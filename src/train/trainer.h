@@ -6,6 +6,7 @@
 #include "base/str.h"
 #include "train/checkpoint.h"
 #include "train/evaluate.h"
+#include "train/microscope.h"
 #include "train/recorder.h"
 #include "train/task.h"
 
@@ -23,7 +24,7 @@ struct nr_trainer {
 	/* the training step */
 	const struct nr_task *task;
 	struct nr_task_run run;
-	struct nr_trainer_shape { struct nr_net *net; struct nr_plan *plan; nr_t *loss; } shape[NR_TASK_SHAPES];
+	struct nr_trainer_shape { struct nr_net *net; struct nr_plan *plan; nr_t *loss; struct nr_microscope *microscope; } shape[NR_TASK_SHAPES];
 	int64_t shapes;
 	const char **column;                /* names of metrics */
 	struct nr_segment *segment;
@@ -34,6 +35,7 @@ struct nr_trainer {
 	real *ema, *spare;                  /* like the store's values */
 	struct nr_loader *loader;
 	struct nr_recorder *recorder;
+	struct nr_microscope *looking;      /* what the step at hand is watched by */
 	struct nr_progress_state state;
 };
 

@@ -49,6 +49,15 @@ addEventListener('load', () => {
 	if (box(line).width) bad.push('the legend hides nothing');
 	entry.click();
 	if (!box(line).width) bad.push('the legend does not bring it back');
+	const scope = document.querySelector('#microscope'), [what, when] = scope.querySelectorAll('select, input');
+	const drawn = () => scope.querySelector('svg.chart .bold').getAttribute('d'), last = drawn();
+	if (!scope.querySelector('.maps svg')) bad.push('no heat map');
+	when.value = 0;
+	when.dispatchEvent(new Event('input'));
+	if (drawn() === last || !/step 30\b/.test(scope.querySelector('output').textContent)) bad.push('the slider moves nothing');
+	what.value = what.options.length - 1;
+	what.dispatchEvent(new Event('input'));
+	if (!/not measured/.test(scope.textContent)) bad.push('the statistic does not change');
 	const light = getComputedStyle(document.body).backgroundColor.match(/\d+/g).reduce((a, v) => a + +v, 0) > 382;
 	const found = [innerWidth, light ? 'light' : 'dark', bad.length ? [...new Set(bad)].join('; ') : 'fine'].join('|');
 	if (parent === window) root.setAttribute('data-found', found);

@@ -10,7 +10,14 @@ made_up "$tmp/data/mnist" t10k 100
 export NORMA_DATA=$tmp/data
 model=vit_nano:dim=16,depth=2,heads=2,patch=7
 lacks() { ! grep -qF -- "$1" <<<"$out" || fail "the output has '$1'"; }
-picture() { [ "$(head -c 4 "$1" | tail -c 3)" = PNG ] || fail "no picture '$1'"; }
+# a drawing that is well-formed, has a caption, a style for dark screens and no number that is none
+picture() {
+	[ -s "$1" ] || { fail "no picture '$1'"; return; }
+	for word in "<svg xmlns" prefers-color-scheme:dark 'class="caption"'; do grep -qF "$word" "$1" || fail "$1 lacks '$word'"; done
+	! grep -qE '[ ",M-]nan[ ",]|"inf"' "$1" || fail "$1 has a number that is none"
+	if command -v xmllint >/dev/null; then xmllint --noout "$1" || fail "$1 is not well-formed"
+	elif command -v python3 >/dev/null; then python3 -c 'import sys, xml.dom.minidom as x; x.parse(sys.argv[1])' "$1" || fail "$1 is not well-formed"; fi
+}
 
 run 0 train --data mnist --model "$model" --norm "blocks[0].*=dtn blocks[1].*=ln final=ln patch=dual" --batch 32 --steps 4 --out "$tmp/run" --json
 ckpt=$tmp/run/model.safetensors
@@ -21,20 +28,22 @@ for word in "uniformity of [CLS]" "cross entropy of the head" "mean attention di
 	says "$word"
 done
 json=$(cat "$tmp/told/analysis.json")
-for key in layers distributions attention gradients patch dtn map similarity; do grep -q "\"$key\":" <<<"$json" || fail "analysis.json lacks $key"; done
+for key in layers distributions attention gradients patch dtn map similarity views maps magnitude directions sensitivity cost; do grep -q "\"$key\":" <<<"$json" || fail "analysis.json lacks $key"; done
 [ "$(wc -l <"$tmp/told/layers.csv")" = 8 ] || fail "layers.csv: not a head, an embedding and two rows for each of three layers"
 [ "$(wc -l <"$tmp/told/attention.csv")" = 5 ] || fail "attention.csv: not a line for each head of two blocks"
 [ "$(wc -l <"$tmp/told/distributions.csv")" = 129 ] || fail "distributions.csv: not 2 sites x 2 sides x 2 kinds x 16"
 [ "$(wc -l <"$tmp/told/gradients.csv")" = 4 ] || fail "gradients.csv: not a line for each block"
-for p in layers attention_distance attention_entropy distributions-final distributions-blocks.1.attn.in gradients patch_norm \
-	patch_post_gain dtn_neighbourhoods map_cls map_tokens similarity_cls similarity_tokens; do
-	picture "$tmp/told/$p.png"
+for p in layers attention distributions-final distributions-blocks.1.attn.in gradients patch_norm dtn map_cls map_tokens similarity views \
+	attention_maps magnitude directions; do
+	picture "$tmp/told/$p.svg"
 done
+[ ! -e "$tmp/told/against.svg" ] || fail "compared with nothing"
 
 # the same bits on any number of threads
-run 0 analyze "$ckpt" --samples 70 --batch 32 --threads 1 --json; json file model norms samples layers distributions attention gradients patch dtn
+run 0 analyze "$ckpt" --samples 70 --batch 32 --against "$ckpt" --threads 1 --json
+json file model norms samples layers distributions attention gradients patch dtn against views maps magnitude directions sensitivity cost
 first=$out
-run 0 analyze "$ckpt" --samples 70 --batch 32 --threads 3 --json; [ "$out" = "$first" ] || fail "three threads give another result"
+run 0 analyze "$ckpt" --samples 70 --batch 32 --against "$ckpt" --threads 3 --json; [ "$out" = "$first" ] || fail "three threads give another result"
 
 # some parts alone; a model without what was asked for says so
 run 0 analyze "$ckpt" --samples 20 --only layers,dtn --json; lacks '"attention"'; says '"lambda_mean"'

@@ -11,7 +11,7 @@ lacks() { ! grep -qF -- "$1" "$page" || fail "the page has '$1'"; }
 well_formed() { # also: every picture is inside, nothing is fetched, ids are there
 	command -v python3 >/dev/null || return 0
 	python3 - "$page" <<-'EOF' || fail "the page is not well-formed"
-		import sys, re, base64, xml.etree.ElementTree as tree
+		import sys, re, json, base64, xml.etree.ElementTree as tree
 		text = open(sys.argv[1], encoding="utf-8").read()
 		root = tree.fromstring(text.replace("<!DOCTYPE html>", "", 1))
 		every = list(root.iter())
@@ -25,6 +25,12 @@ well_formed() { # also: every picture is inside, nothing is fetched, ids are the
 		    if e.tag == "a":
 		        assert any(o.get("id") == e.get("href")[1:] for o in every), e.get("href")
 		assert "http://www.w3.org/2000/svg" in text and not re.search(r"https?://(?!www\.w3\.org)", text)
+		for data in root.findall(".//script[@type='application/json']"):
+		    d = json.loads(data.text)
+		    for arm in d["arms"]:
+		        assert len(arm["v"]) == len(d["stats"]) and len(arm["steps"]) <= 48
+		        for part in (g for v in arm["v"] for g in v if g):
+		            assert len(part) == len(arm["steps"]) and all(len(r) == len(d["sites"]) for r in part)
 		rows = [len(r) for r in root.find(".//table").iter("tr")]
 		assert len(set(rows)) == 1, rows
 	EOF
@@ -38,6 +44,7 @@ done
 run 0 report "$tmp"/ln-* "$tmp"/sep-* -o "$page" --json; json report; silent; well_formed
 has '<strong class="plan">sep(bn,ln)</strong> is ahead'; has '83.10'; has 'over 3 seeds of each arm'; has 'The features agree'
 has 'each sees one batch of 32 samples'; has '0123456789abcdef'; has 'norma pretrain --norm &quot;ln&quot; --seed 2'; has 'some CPU'
+has 'The norms over time'; has '"sites":["blocks.0.attn.in","blocks.0.mlp.in"'; has '["in_length","length of a token before the norm: mean"]'
 has 'Nothing: every run has its'; has 'odd&lt;col&gt;'; has 'Spectrum of [CLS]'; lacks 'no finite value'
 [ "$(grep -o '<img ' "$page" | wc -l)" = 2 ] || fail "not one picture for each arm"
 
@@ -63,6 +70,13 @@ echo '{"event":"start","step":0,"seconds":0}' >"$tmp/a/events.jsonl"
 run 0 report "$tmp/a" -o "$page"; well_formed; has 'probe.json is not there'; has 'No run has a reconstruction.png'; has 'not finished'; has 'There is one arm only'
 rm "$tmp/a/metrics.csv" "$tmp/a/env.json"; echo 'no PNG' >"$tmp/a/reconstruction.png"; echo '[1' >"$tmp/a/probe.json"
 run 0 report "$tmp/a" -o "$page"; well_formed; has 'nothing can be said'; has 'it is no PNG file'; has 'No run has records'
+
+# the microscope: a run without one has no section, a damaged file is said
+run 0 report "$tmp/ln-1" "$tmp/b" -o "$page"; well_formed; has '"letter":"B"'; lacks '"letter":"C"'
+rm "$tmp/b/microscope.csv"
+run 0 report "$tmp/b" -o "$page"; well_formed; lacks 'The norms over time'
+printf 'step,site,group,in_var\n1,a,tokens,1\n2,a<b,tokens,1\n' >"$tmp/b/microscope.csv"
+run 0 report "$tmp/b" -o "$page"; well_formed; has 'The norms over time'; has 'line 3 is no record'; lacks '"sites"'
 
 # wrong arguments
 run 2 report; complains "at least one run"; one_line

@@ -1,10 +1,9 @@
-/* src/analysis/{taps,attention_stats,gradients,canvas,analysis}.c on a small ViT with first values. */
+/* src/analysis/{taps,attention_stats,gradients,analysis}.c on a small ViT with first values. */
 #include "unit/rig.h"
 
 #include "analysis/analysis.h"
 #include "analysis/attention_distance.h"
 #include "analysis/attention_stats.h"
-#include "analysis/canvas.h"
 #include "analysis/gradients.h"
 
 #define TINY "vit:image=8,channels=1,patch=2,dim=8,depth=2,heads=2,classes=3"
@@ -73,6 +72,23 @@ static void taps_are_the_blocks_and_the_sites_asked_for(void **state)
 	drop(&w);
 }
 
+static void without_patterns_the_first_and_the_last_norm_are_taken(void **state)
+{
+	(void)state;
+	static const char *const plans[] = { "layer", "placement=post", "layer patch=dual" }, *const last[] = { "final", NULL, "final" };
+	static const char *const first[] = { "blocks.0.attn.in", "blocks.0.attn.res", "blocks.0.attn.in" };
+	for (int i = 0; i < 3; i++) {
+		struct nr_weights w = made(TINY, plans[i]);
+		struct nr_taps t;
+		open_taps(&t, &w, NR_TAPS_SITES, NULL);
+		assert_int_equal(t.sites, last[i] ? 2 : 1);
+		assert_string_equal(t.site[0].name, first[i]);
+		if (last[i]) assert_string_equal(t.site[1].name, last[i]);
+		nr_taps_close(&t);
+		drop(&w);
+	}
+}
+
 static void a_site_without_norm_is_refused(void **state)
 {
 	(void)state;
@@ -117,6 +133,11 @@ static void attention_is_what_its_map_says(void **state)
 	assert_int_equal(nr_attention_stats(&shape, 1, data(&r, 0), data(&r, 1), sum, NULL), 0);
 	assert_int_equal(nr_attention_stats(&shape, B - 1, data(&r, 0) + A * 3 * H * D, data(&r, 1), sum, NULL), 0);
 	nr_attention_distance(B, H, S, h, w, p, 1, distance, NULL);
+	for (int64_t k = 0; k < B * H * A; k++) {
+		double row[A];
+		nr_attention_weights(&shape, data(&r, 0) + k / (H * A) * A * 3 * H * D, data(&r, 1), k / A % H, k % A, row);
+		for (int64_t j = 0; j < A; j++) assert_float_equal(row[j], (double)p[k * A + j], 1e-5);
+	}
 	for (int k = 0; k < H; k++) {
 		double entropy = 0, cls = 0, special = 0;
 		for (int64_t b = 0; b < B; b++)
@@ -186,35 +207,16 @@ static void parts_are_read_by_name(void **state)
 	assert_int_equal(nr_parts_read(" ,", &want, &err), NR_EUSAGE);
 }
 
-static void drawings_stay_inside(void **state)
-{
-	(void)state;
-	struct nr_picture p;
-	assert_int_equal(nr_canvas_open(&p, 20, 10, NULL), 0);
-	nr_canvas_fill(&p, -5, -5, 10, 10, 0x112233, 1);
-	nr_canvas_fill(&p, 15, 5, 100, 100, 0x112233, 1);
-	nr_canvas_line(&p, -50, -50, 70, 60, NR_RED);
-	nr_canvas_line(&p, 0, 0, INFINITY, NAN, NR_RED);
-	nr_canvas_text(&p, 12, 4, NR_BLACK, "%s", "[Cls]~1");
-	assert_int_equal(p.pixels[(9 * 20 + 19) * 3], 0x11);
-	assert_int_equal(p.pixels[(0 * 20 + 10) * 3], 0xff);
-	nr_picture_release(&p);
-	assert_int_equal(nr_heat(0), 0x440154);
-	assert_int_equal(nr_heat(1), 0xfde725);
-	assert_int_equal(nr_heat(7), 0xfde725);
-	assert_int_equal(nr_heat(NAN), 0xffffff);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(taps_are_the_blocks_and_the_sites_asked_for),
+		cmocka_unit_test(without_patterns_the_first_and_the_last_norm_are_taken),
 		cmocka_unit_test(a_site_without_norm_is_refused),
 		cmocka_unit_test(a_late_class_token_and_registers_are_told_apart),
 		cmocka_unit_test(attention_is_what_its_map_says),
 		cmocka_unit_test(shares_add_up_to_the_gradient),
 		cmocka_unit_test(parts_are_read_by_name),
-		cmocka_unit_test(drawings_stay_inside),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

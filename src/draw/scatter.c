@@ -1,0 +1,90 @@
+/* Scatter plots: see scatter.h. */
+#include "draw/scatter.h"
+
+#include <math.h>
+#include <stdio.h>
+
+#include "draw/scale.h"
+
+enum { LEGEND = 130, MOST_NAMES = 18, LINE = 17 };
+
+/* From a point, relative: a group is one path however many points it has. */
+static const char *const shapes[NR_COLOURS] = { "m-1.8,-1.8h3.6v3.6h-3.6z", "m0,-2.6l2.4,4.4h-4.8z", "m0,-2.7l2.7,2.7l-2.7,2.7l-2.7,-2.7z",
+	"m-2.2,0a2.2,2.2 0 1 0 4.4,0a2.2,2.2 0 1 0 -4.4,0z", "m0,2.6l2.4,-4.4h-4.8z", "m-.8,-2.7h1.6v5.4h-1.6z", "m-2.7,-.8h5.4v1.6h-5.4z",
+	"m-2.6,-2.6h1.7l3.5,5.2h-1.7z" };
+static const char *shape_of(int32_t group) { return shapes[(group + 3 * (group / NR_COLOURS)) % NR_COLOURS]; }
+
+struct place { double x, y, scale, side, top; };        /* the middle of the points; of the square */
+
+static bool placed(const struct nr_scatter *c, int64_t i)
+{
+	return nr_ruler_takes(false, c->at[2 * i]) && nr_ruler_takes(false, c->at[2 * i + 1]);
+}
+
+static bool place_of(const struct nr_scatter *c, struct place *p)
+{
+	double low[2] = { INFINITY, INFINITY }, high[2] = { -INFINITY, -INFINITY };
+	for (int64_t i = 0; i < c->n; i++)
+		for (int k = 0; placed(c, i) && k < 2; k++) {
+			low[k] = fmin(low[k], c->at[2 * i + k]);
+			high[k] = fmax(high[k], c->at[2 * i + k]);
+		}
+	const double span = fmax(high[0] - low[0], high[1] - low[1]);
+	*p = (struct place){ (low[0] + high[0]) / 2, (low[1] + high[1]) / 2, (p->side - 14) / fmax(span, 1e-30), p->side, p->top };
+	if (c->reach > 0) *p = (struct place){ 0, 0, p->side / (2 * c->reach), p->side, p->top };
+	return low[0] <= high[0];
+}
+
+static void add_group(struct nr_str *s, const struct nr_scatter *c, const struct place *p, int32_t g)
+{
+	const size_t before = s->len;
+	nr_str_printf(s, "<path class=\"m s%d\" stroke-opacity=\"0\" fill-opacity=\".75\" d=\"", g < 0 ? 6 : g % NR_COLOURS);
+	const size_t start = s->len;
+	for (int64_t i = 0; i < c->n; i++) {
+		const int32_t of = c->group ? c->group[i] : 0;
+		if (!placed(c, i) || (of < 0 ? -1 : of) != g) continue;
+		nr_str_printf(s, "M%.1f,%.1f%s", p->side / 2 + (c->at[2 * i] - p->x) * p->scale,
+			p->top + p->side / 2 - (c->at[2 * i + 1] - p->y) * p->scale, shape_of(g < 0 ? 0 : g));
+	}
+	if (s->len == start && !s->failed) s->text[s->len = before] = 0;        /* an empty group leaves nothing */
+	else nr_str_add(s, "\"/>");
+}
+
+static void add_legend(struct nr_str *s, const struct nr_scatter *c, const struct place *p)
+{
+	const int32_t shown = c->groups < MOST_NAMES ? c->groups : MOST_NAMES;
+	char text[32];
+	for (int32_t g = 0; g < shown; g++) {
+		const double y = p->top + 12 + LINE * (double)g;
+		snprintf(text, sizeof text, "%d", g);
+		nr_str_printf(s, "<path class=\"m s%d\" stroke-opacity=\"0\" d=\"M%.1f,%.1f%s\"/>", g % NR_COLOURS, p->side + 14, y,
+			shape_of(g));
+		nr_svg_text(s, "tick", "start", p->side + 24, y + 4, c->group_name && c->group_name[g] ? c->group_name[g] : text);
+	}
+	if (shown == c->groups) return;
+	snprintf(text, sizeof text, "and %d more", c->groups - shown);
+	nr_svg_text(s, "tick", "start", p->side + 8, p->top + 16 + LINE * (double)shown, text);
+}
+
+struct nr_size nr_svg_scatter(struct nr_str *s, const struct nr_scatter *c)
+{
+	const bool legend = c->legend && c->groups > 1;
+	const double side = c->side > 0 ? c->side : 340, top = c->y_label ? 22 : 4;
+	const struct nr_size size = { side + (legend ? LEGEND : 10), top + side + (c->x_label ? 20 : 4) };
+	struct place p = { .side = side, .top = top };
+	nr_svg_open(s, c->name, size);
+	nr_str_printf(s, "><path class=\"grid\" d=\"M.5,%.1fh%.1fv%.1fh-%.1fz\"/>", top + .5, side - 1, side - 1, side - 1);
+	if (place_of(c, &p)) {
+		if (c->circle > 0)
+			nr_str_printf(s, "<circle class=\"grid\" cx=\"%.1f\" cy=\"%.1f\" r=\"%.1f\"/>", side / 2 - p.x * p.scale,
+				top + side / 2 + p.y * p.scale, c->circle * p.scale);
+		for (int32_t g = -1; g < (c->group ? c->groups : 1); g++) add_group(s, c, &p, g);
+		if (legend) add_legend(s, c, &p);
+	} else {
+		nr_svg_nothing(s, (struct nr_size){ side, top + side });
+	}
+	if (c->y_label) nr_svg_text(s, "unit", "start", 2, 14, c->y_label);
+	if (c->x_label) nr_svg_text(s, "unit", "end", side, top + side + 15, c->x_label);
+	nr_str_add(s, "</svg>\n");
+	return size;
+}
