@@ -22,6 +22,7 @@ struct bench_size {
 	int64_t classes;                        /* ViT */
 	int64_t decoder_dim, decoder_depth, decoder_heads;      /* MAE */
 	double keep;                            /* MAE: share of patches that the encoder sees */
+	int64_t length, vocab;                  /* text: tokens of a sentence */
 };
 
 /* What a model declares while it is recorded. Inputs that it does not have stay NULL. */
@@ -29,6 +30,7 @@ struct bench_inputs {
 	nr_t *image;                            /* (B,C,H,W) */
 	nr_t *labels;                           /* (B) int32 */
 	nr_t *kept, *restore, *weight;          /* MAE's mask: (B,K) int32, (B,N+1) int32, (B,N) */
+	nr_t *ids, *valid;                      /* text: (rows,T), (rows) int32; a sample's rows are the same sentence */
 };
 
 struct bench_model {
@@ -46,7 +48,7 @@ struct bench_case {
 	struct bench_size full, tiny;
 };
 extern const struct bench_case bench_cases[];    /* ends with a NULL name */
-extern const struct bench_model bench_vit, bench_mae;
+extern const struct bench_model bench_vit, bench_mae, bench_simcse;
 
 struct bench_target {
 	const struct bench_case *of;
@@ -91,6 +93,7 @@ struct bench_options {
 	int32_t peer;                           /* enum bench_peer */
 	bool json, tiny, profile;
 	struct nr_list norm, shapes;            /* of `bench norms`; empty: all of them */
+	char *text, *vocab;                     /* of `bench tokenize`; empty: made up, and those of the tests */
 };
 enum bench_peer { BENCH_NONE, BENCH_EAGER, BENCH_COMPILE, BENCH_BOTH };
 
@@ -116,6 +119,8 @@ json_t *bench_compare(const struct bench_target *, const struct bench_options *,
 enum { BENCH_MAX_ROUNDS = 100 };
 /* Runs a program and returns the lines of its output that are JSON objects, as an array (spawn.c). */
 json_t *bench_records(char *const argv[], struct nr_error *);
+/* A file of the source tree; not 0: it is not there. */
+int bench_find_file(const char *relative, char *buf, size_t size);
 /* A file of the source tree, and the Python that has PyTorch; both buffers have `size` bytes. */
 int bench_find_peer(const char *relative, char *script, char *python, size_t size, struct nr_error *);
 
@@ -135,10 +140,16 @@ int bench_norms(const struct bench_options *, int threads, struct nr_error *);
 
 /* ---- others ---- */
 
+/* MB/s of the tokenizers on one thread, and whether the peer's ids are equal (tokenize.c). */
+int bench_tokenize(const struct bench_options *, struct nr_error *);
+
 void bench_print_header(FILE *);
 void bench_print(FILE *, const json_t *record); /* one row for us and one for each peer (print.c) */
 int bench_json_line(FILE *, json_t *record, struct nr_error *);         /* takes the reference; 6 digits */
 int bench_gemm(const struct bench_options *, struct nr_error *);        /* gemm.c */
+/* t-SNE against scikit-learn, uniformity against SGEMM (tsne.c, uniformity.c). */
+int bench_tsne(const struct bench_options *, int threads, struct nr_error *);
+int bench_uniformity(const struct bench_options *, struct nr_error *);
 /* The replayed plan against the same kernels called from a hand-written loop (hand.c). */
 int bench_loop(const struct bench_target *, const struct bench_options *, struct nr_error *);
 

@@ -6,10 +6,25 @@
 #include "bench.h"
 #include "math/random.h"
 
-enum { SEED = 1, STREAM_IMAGE = 2, STREAM_LABELS = 3 };
+enum { SEED = 1, STREAM_IMAGE = 2, STREAM_LABELS = 3, STREAM_IDS = 4 };
+
+/* Words without the special ones, as the peer draws them. */
+static void fill_text(struct bench *b)
+{
+	const struct bench_size *s = b->target.size;
+	const int64_t rows = b->in.ids->d[0], views = rows / s->batch, first = s->vocab > 2000 ? 1000 : 1;
+	int32_t *ids = nr_plan_data(b->plan, b->in.ids), *valid = nr_plan_data(b->plan, b->in.valid);
+	for (int64_t i = 0; i < rows * s->length; i++) {
+		const int64_t sentence = i / s->length / views, place = sentence * s->length + i % s->length;
+		const uint64_t word = nr_rng_below(nr_rng_make(SEED, STREAM_IDS, 0), (uint64_t)place, (uint64_t)(s->vocab - first));
+		ids[i] = (int32_t)(first + (int64_t)word);
+	}
+	for (int64_t i = 0; i < rows; i++) valid[i] = (int32_t)s->length;
+}
 
 static void fill_inputs(struct bench *b)
 {
+	if (b->in.ids) fill_text(b);
 	if (b->in.image)
 		nr_fill_normal(nr_len(b->in.image), nr_plan_data(b->plan, b->in.image), 0, 1,
 			nr_rng_make(SEED, STREAM_IMAGE, 0), 0);

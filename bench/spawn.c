@@ -75,7 +75,7 @@ json_t *bench_records(char *const argv[], struct nr_error *err)
 }
 
 /* Paths relative to the source tree: that of the working folder, or the one that holds build/bin/norma. */
-static int find_file(const char *relative, char *buf, size_t size)
+int bench_find_file(const char *relative, char *buf, size_t size)
 {
 	snprintf(buf, size, "%s", relative);
 	if (!access(buf, R_OK)) return 0;
@@ -95,14 +95,14 @@ static int find_python(char *buf, size_t size, struct nr_error *err)
 {
 	const char *where = getenv("NORMA_PEERS");
 	if (where && *where) snprintf(buf, size, "%s/bin/python", where);
-	if (!(where && *where ? access(buf, X_OK) : find_file(".peers/bin/python", buf, size))) return NR_OK;
+	if (!(where && *where ? access(buf, X_OK) : bench_find_file(".peers/bin/python", buf, size))) return NR_OK;
 	nr_fail(err, NR_EIO, "cannot find the peers", where && *where ? where : ".peers", "no bin/python there");
 	return nr_hint(err, "run scripts/setup-peers, or set NORMA_PEERS");
 }
 
 int bench_find_peer(const char *relative, char *script, char *python, size_t size, struct nr_error *err)
 {
-	if (find_file(relative, script, size)) {
+	if (bench_find_file(relative, script, size)) {
 		nr_fail(err, NR_EIO, "cannot find the peer's script", relative, "%s", strerror(errno));
 		return nr_hint(err, "run norma from its source tree");
 	}

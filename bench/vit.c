@@ -14,7 +14,7 @@ static nr_t *vit_logits(struct nr_net *n, const struct bench_size *s, struct ben
 		(long long)s->depth, (long long)s->heads, (long long)s->classes);
 	if (nr_model_parse(&model, text, nr_net_arena(n), &err)) return nr_net_fail(n, err.code, text, "%s", err.detail);
 	in->image = nr_input(n, "image", NR_REAL, 4, s->batch, s->channels, s->image, s->image);
-	return nr_model_logits(n, &model, in->image);
+	return nr_model_logits(n, &model, &(struct nr_inputs){ .image = in->image });
 }
 
 static nr_t *vit_loss(struct nr_net *n, const struct bench_size *s, struct bench_inputs *in)

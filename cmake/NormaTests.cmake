@@ -5,6 +5,7 @@
 #   test/golden/        golden         every reference file below it
 #   test/cli/NAME.sh    cli.NAME       exit 77: skipped
 #   scripts/check-*     lint.*         label `lint`; the sanitizer presets leave them out
+#   test/peers/NAME.c   peer-NAME      what the peers' Python scripts ask; run by scripts/test-all
 #   test/fuzz/NAME.c    fuzz-NAME      only with NORMA_FUZZ; run by scripts/test-all
 find_library(CMOCKA_LIBRARY cmocka)
 find_path(CMOCKA_INCLUDE_DIR cmocka.h)
@@ -56,6 +57,12 @@ foreach(source IN LISTS unit64_sources)
 	get_filename_component(name ${source} NAME_WE)
 	norma_test_program(unit64-${name} ${source} norma64)
 	norma_test(unit64.${name} 300 unit64-${name})
+endforeach()
+
+file(GLOB peer_sources CONFIGURE_DEPENDS test/peers/*.c)
+foreach(source IN LISTS peer_sources)
+	get_filename_component(name ${source} NAME_WE)
+	norma_test_program(peer-${name} ${source} norma_static)
 endforeach()
 
 file(GLOB gradcheck_source CONFIGURE_DEPENDS test/gradcheck.c)

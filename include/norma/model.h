@@ -1,6 +1,7 @@
 /* Models: one file in src/models, one line in models.def. A model is text: a preset or a family, with options.
  *
  *   "vit_tiny_patch16_224"   "ti/16:image=32,patch=4"   "vit:dim=128,depth=6,heads=4,image=28,patch=4,channels=1"
+ *   "bert-base-uncased"      "minilm-l6:length=64"
  */
 #ifndef NORMA_MODEL_H
 #define NORMA_MODEL_H
@@ -19,18 +20,31 @@ struct nr_naming {                          /* "timm", ...; lists end with a NUL
 	const char *name;
 	const struct nr_rename *rules;
 	double eps;                         /* of the norms in that software, where it is not the model's own; 0: it is */
+	const char *const *ignored;         /* names of tensors that are no weights (a table of positions 0, 1, ...) or copies of others; */
+					    /* ends with NULL, or NULL */
+};
+
+/* What a model is given: pictures, or texts as numbers of their tokens. What it does not read stays NULL. */
+enum nr_reads { NR_READS_IMAGE, NR_READS_TEXT };
+struct nr_inputs {
+	nr_t *image;                        /* (B,channels,H,W) */
+	nr_t *ids, *types;                  /* (B,T) int32; types: of segments, NULL: all 0 */
+	nr_t *valid;                        /* (B) int32 lengths, what follows is padding; NULL: none is padded */
 };
 
 struct nr_model {
 	const char *name, *title, *cite;
+	enum nr_reads reads;
 	size_t conf_size;
 	const struct nr_option *options;
 	const struct nr_preset *presets;
 	const struct nr_naming *namings;
 	struct nr_norm_defaults norms;
-	/* The picture that the conf is for, from the options that every model has: channels, image. */
-	nr_t *(*embed)(struct nr_net *, nr_t *image, const void *conf);          /* (B,channels,H,W) -> tokens with positions */
+	/* Sizes of the inputs are options that every model of a kind has: channels and image; vocab and length. */
+	nr_t *(*embed)(struct nr_net *, const struct nr_inputs *, const void *conf);     /* tokens with positions */
 	nr_t *(*encode)(struct nr_net *, nr_t *tokens, const void *conf);        /* all blocks; special tokens first */
+	/* The same, with the output of each of the `depth` blocks in layer; NULL: the model does not show them. */
+	nr_t *(*encode_layers)(struct nr_net *, nr_t *tokens, const void *conf, nr_t **layer);
 	nr_t *(*pool)(struct nr_net *, nr_t *tokens, const void *conf);          /* (B,C): what a head reads */
 };
 
@@ -41,8 +55,14 @@ NR_API int nr_model_parse(struct nr_model_spec *, const char *text, struct nr_ar
 /* An option of the configuration as a whole number ("image", "classes"; flags are 0 and 1); -1: it has no such option. */
 NR_API int64_t nr_model_int(const struct nr_model_spec *, const char *name);
 NR_API int nr_model_set(struct nr_model_spec *, const char *name, const char *value, struct nr_arena *, struct nr_error *);
+/* Declares what the model reads, for so many samples; texts have as many tokens as the option `length` says. */
+NR_API struct nr_inputs nr_model_inputs(struct nr_net *, const struct nr_model_spec *, int64_t batch);
+/* 0, or an error that says what the model reads instead: for whoever has pictures (or texts) to give. */
+NR_API int nr_model_expect(const struct nr_model_spec *, enum nr_reads, struct nr_error *);
+/* embed and encode. */
+NR_API nr_t *nr_model_tokens(struct nr_net *, const struct nr_model_spec *, const struct nr_inputs *);
 /* embed, encode, pool and a linear layer "head". */
-NR_API nr_t *nr_model_logits(struct nr_net *, const struct nr_model_spec *, nr_t *image);
+NR_API nr_t *nr_model_logits(struct nr_net *, const struct nr_model_spec *, const struct nr_inputs *);
 
 /* ---- public names -------------------------------------------------------------------------------------------------- */
 
@@ -69,9 +89,13 @@ struct nr_st_meta;
 NR_API int nr_model_export(const struct nr_store *, const struct nr_model *, const char *path, const char *naming,
 	const struct nr_st_meta *, int64_t n_meta, struct nr_error *);
 
-/* What the tensors of a file look like; texts live in the arena. Heads cannot be seen: a width of 64 is assumed. */
+/* What the tensors of a file look like; texts live in the arena. Heads cannot be seen: a width of 64 is assumed, unless a
+ * config.json of Hugging Face's beside the file says how many there are (text models). */
 struct nr_st_file;
-struct nr_guess { const char *model, *norms, *naming; };      /* "vit_tiny_patch16_224:classes=10", "patch=dual", "timm" */
+struct nr_guess {
+	const char *model, *norms, *naming; /* "vit_tiny_patch16_224:classes=10", "patch=dual", "timm" */
+	bool sure;                          /* a config.json said what tensors cannot show */
+};
 NR_API int nr_model_guess(struct nr_guess *, const struct nr_st_file *, struct nr_arena *);   /* 1: it looks like one; 0: it does not */
 
 #endif

@@ -13,6 +13,7 @@ NR_API const struct nr_op *const *nr_ops(void);
 /* y = x W^T + b: parameters name.weight (out,in) and name.bias (out). */
 NR_API nr_t *nr_linear(struct nr_net *, const char *name, nr_t *x, int64_t out);
 NR_API nr_t *nr_linear_no_bias(struct nr_net *, const char *name, nr_t *x, int64_t out);
+NR_API nr_t *nr_linear_tied(struct nr_net *, nr_t *x, nr_t *weight, nr_t *bias);           /* with a weight of someone else's */
 NR_API nr_t *nr_linear_gelu(struct nr_net *, const char *name, nr_t *x, int64_t out);      /* gelu(linear(x)), erf form */
 /* Activation by name: relu gelu gelu_tanh hard_swish tanh sigmoid silu exp. */
 NR_API nr_t *nr_activate(struct nr_net *, const char *name, nr_t *x);
@@ -49,12 +50,15 @@ NR_API nr_t *nr_take_tokens(struct nr_net *, nr_t *x, nr_t *index);
 /* MAE's decoder input: y[b,i] = x[b, restore[b,i]] if that is < K, else the mask token. x (B,K,C), restore (B,T) int32. */
 NR_API nr_t *nr_restore_tokens(struct nr_net *, nr_t *x, nr_t *mask_token, nr_t *restore);
 NR_API nr_t *nr_mean_tokens(struct nr_net *, nr_t *x, nr_t *valid);                        /* (B,T,C) -> (B,C); special tokens left out */
+NR_API nr_t *nr_mean_all_tokens(struct nr_net *, nr_t *x, nr_t *valid);                    /* the same with them */
 /* (B,H,W,C), weight name.weight (out,in/groups,k,k) as in checkpoints; groups is 1 or C (depthwise). */
 NR_API nr_t *nr_conv(struct nr_net *, const char *name, nr_t *x, int64_t out, int64_t k, int64_t stride, int64_t pad,
 	int64_t groups, int bias);
 NR_API nr_t *nr_pool(struct nr_net *, const char *kind, nr_t *x, int64_t k, int64_t stride, int64_t pad);   /* "mean" "max" */
 /* ids (B,T) int32 -> rows of name.weight (count,C); pad_id < 0: none, else its row gets no gradient. */
 NR_API nr_t *nr_embedding(struct nr_net *, const char *name, nr_t *ids, int64_t count, int64_t dim, int32_t pad_id);
+/* RoBERTa's places: pad_id + the number of ids up to here that are not pad_id; pads get pad_id. (B,T) int32, both. */
+NR_API nr_t *nr_text_positions(struct nr_net *, nr_t *ids, int32_t pad_id);
 
 /* Elementwise and small. */
 NR_API nr_t *nr_mul(struct nr_net *, nr_t *a, nr_t *b);
@@ -84,6 +88,9 @@ NR_API nr_t *nr_weighted_sum(struct nr_net *, nr_t *x, nr_t *weight);           
 enum nr_pair_kind { NR_PAIRS_SQUARE, NR_PAIRS_LINEAR, NR_PAIRS_GAUSS };
 struct nr_pair_options { enum nr_pair_kind kind; int normalize, self; };
 NR_API nr_t *nr_pair_loss(struct nr_net *, nr_t *x, struct nr_pair_options);
+/* SimCSE: z (B,2,C) or (B,3,C), a sentence, its positive, its hard negative. The loss; *sim (B,B) or (B,2B): cosines over the
+ * temperature, with the weight of a hard negative on its own sentence's; sim may be NULL. See nn/simcse.c. */
+NR_API nr_t *nr_simcse_loss(struct nr_net *, nr_t *z, double temperature, double hard_weight, nr_t **sim);
 
 /* The caller's line, for messages: inside nn the plain functions are wanted. */
 #ifndef NR_INSIDE_NN

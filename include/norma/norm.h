@@ -34,6 +34,7 @@ NR_API nr_t *nr_norm_make(struct nr_net *, const char *scope, const char *text, 
  *                   subln_before_act
  *   patch=V         Dual PatchNorm and its ablations: dual pre post post_posemb rms only_learnable no_learnable none
  *   residual=R      plain, layerscale:init=1e-4, rezero, deepnorm
+ *   eps=E           of every norm whose text gives none, instead of the model's
  *
  * PATTERN: `attn.in`, `blocks[0:6].attn.in`, `blocks[-1].*`; `*` stands for the default sites, `**` for all. A plan without
  * NORM and PATTERN puts the model's own norm at the default sites. */
@@ -41,6 +42,7 @@ NR_API nr_t *nr_norm_make(struct nr_net *, const char *scope, const char *text, 
 struct nr_norm_defaults {
 	const char *norm, *placement;       /* "layer", "pre" */
 	const char *sites;                  /* default sites apart from the blocks and "final": "embed"; or NULL */
+	const char *rules;                  /* "embed=layer": what holds before the plan's own rules; or NULL */
 	double eps;                         /* where a norm's text gives none; 0: the norm's own */
 };
 /* Gives the net its plan; text NULL or "" is the model's default. */

@@ -46,6 +46,7 @@ NR_API int nr_st_open_memory(struct nr_st_file **out, const void *bytes, size_t 
 			     struct nr_error *);
 NR_API void nr_st_close(struct nr_st_file *);  /* NULL is fine */
 
+NR_API const char *nr_st_path(const struct nr_st_file *);         /* as it was opened */
 NR_API int64_t nr_st_count(const struct nr_st_file *);
 /* In the order of the data. */
 NR_API const struct nr_st_tensor *nr_st_get(const struct nr_st_file *, int64_t i);

@@ -16,13 +16,15 @@ static int make(struct nr_weights *w, const struct nr_flow_config *c, const char
 	*w = (struct nr_weights){ .arena = arena, .norms = plan };
 	if (nr_model_parse(&w->model, c->model, arena, err) || nr_store_make(&w->store, c->seed, err)) return err->code;
 	const struct nr_model_spec *m = &w->model;
-	const int64_t size = nr_model_int(m, "image");
 	struct nr_net *n = nr_net_make(w->store);
 	if (!n) return nr_fail(err, NR_EMEMORY, "cannot record the model", c->model, "out of memory");
-	int code = nr_norms_use(n, plan, &m->of->norms, err);
-	if (!code && !nr_model_logits(n, m, nr_input(n, "image", NR_REAL, 4, c->batch, nr_model_int(m, "channels"), size, size)))
-		*err = *nr_net_error(n), code = err->code;
-	if (!code) code = nr_norms_done(n, err);
+	int code = nr_model_expect(m, NR_READS_IMAGE, err);
+	if (!code) code = nr_norms_use(n, plan, &m->of->norms, err);
+	if (!code) {
+		const struct nr_inputs in = nr_model_inputs(n, m, c->batch);
+		nr_model_logits(n, m, &in);
+		code = nr_norms_done(n, err);
+	}
 	if (!code) code = nr_store_seal(w->store, err);
 	nr_net_free(n);
 	return code;

@@ -64,9 +64,10 @@ static nr_t *record(struct nr_gradients *g, struct nr_error *err)
 		g->image = g->mae.image;
 		return loss;
 	}
-	const int64_t size = nr_model_int(m, "image");
-	g->image = nr_input(n, "image", NR_REAL, 4, g->batch, nr_model_int(m, "channels"), size, size);
-	nr_t *x = m->of->encode(n, m->of->embed(n, g->image, m->conf), m->conf);
+	if (nr_model_expect(m, NR_READS_IMAGE, err)) return NULL;
+	const struct nr_inputs in = nr_model_inputs(n, m, g->batch);
+	g->image = in.image;
+	nr_t *x = nr_model_tokens(n, m, &in);
 	if (g->kind == NR_GRAD_UNIFORMITY) return uniformity(n, m, x);
 	g->label = nr_input(n, "label", NR_I32, 1, g->batch);
 	return nr_cross_entropy(n, nr_linear(n, "head", m->of->pool(n, x, m->conf), nr_model_int(m, "classes")), g->label, 0, -1);

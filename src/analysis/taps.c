@@ -104,13 +104,14 @@ static int record(struct recording *r, int64_t batch, struct nr_error *err)
 {
 	struct nr_taps *t = r->t;
 	const struct nr_model_spec *m = &r->w->model;
-	const int64_t size = nr_model_int(m, "image"), depth = nr_model_int(m, "depth");
+	const int64_t depth = nr_model_int(m, "depth");
 	struct nr_net *n = t->net;
-	if (nr_norms_use(n, r->w->norms, &m->of->norms, err)) return err->code;
+	if (nr_model_expect(m, NR_READS_IMAGE, err) || nr_norms_use(n, r->w->norms, &m->of->norms, err)) return err->code;
 	nr_norms_watch(n, (struct nr_norm_watch){ at_site, r });
 	nr_net_keep_hidden(n, 1);
-	t->image = nr_input(n, "image", NR_REAL, 4, batch, nr_model_int(m, "channels"), size, size);
-	nr_t *embed = nr_tap(n, "embed", m->of->embed(n, t->image, m->conf));
+	const struct nr_inputs in = nr_model_inputs(n, m, batch);
+	t->image = in.image;
+	nr_t *embed = nr_tap(n, "embed", m->of->embed(n, &in, m->conf));
 	nr_t *x = m->of->encode(n, embed, m->conf);
 	t->pooled = m->of->pool(n, x, m->conf);
 	if (nr_norms_done(n, err)) return err->code;

@@ -10,7 +10,7 @@
 
 static const char what[] = "cannot compute t-SNE";
 
-enum { WATCH_EVERY = 10, JITTER_STREAM = 0x74736e65 }; /* "tsne" */
+enum { WATCH_EVERY = 10, LEAST_RATE = 200, JITTER_STREAM = 0x74736e65 }; /* "tsne" */
 
 struct work {
 	struct nr_tsne_p p;
@@ -146,7 +146,7 @@ int nr_tsne_run(const struct nr_tsne *o, int64_t N, int64_t C, const real *x, do
 	if (code) return code;
 	const double perplexity = fmax(1, fmin(o->perplexity, (double)(N - 1) / 3));
 	*r = (struct nr_tsne_result){ .perplexity = perplexity };
-	r->rate = o->rate > 0 ? o->rate : (double)N / fmax(12, o->exaggeration);
+	r->rate = o->rate > 0 ? o->rate : fmax((double)N / fmax(12, o->exaggeration), fmin((double)N, LEAST_RATE));
 	r->exact = N <= o->exact || N < 4;
 	r->neighbours = r->exact ? N - 1 : (int64_t)(3 * perplexity);
 	memset(y, 0, (size_t)(2 * N) * sizeof *y);

@@ -17,7 +17,7 @@ struct nr_tsne {
 	double theta;                   /* 0 .. .7; 0 visits every point */
 	double exaggeration;            /* p is multiplied by it at first */
 	double rate;                    /* times sum (p - q) (y_i - y_j) / (1 + d^2), the gradient without its 4; 0: N / 12, or */
-					/* N / exaggeration if that is less */
+					/* N / exaggeration if that is less, but not below min(N, 200) */
 	int64_t steps, exaggerated;     /* in all; of these with exaggeration */
 	int64_t exact;                  /* rows up to which every pair counts; fewer than 4 always do */
 	uint64_t seed;                  /* of the jitter */
@@ -25,7 +25,7 @@ struct nr_tsne {
 	int (*watch)(void *context, int64_t done, int64_t of, double kl);
 	void *context;
 };
-#define NR_TSNE_DEFAULTS { .perplexity = 30, .theta = .5, .exaggeration = 12, .steps = 1000, .exaggerated = 250, .exact = 2000 }
+#define NR_TSNE_DEFAULTS { .perplexity = 30, .theta = .3, .exaggeration = 12, .steps = 1000, .exaggerated = 250, .exact = 2000 }
 
 struct nr_tsne_result {
 	double perplexity, rate;        /* as used */

@@ -26,7 +26,7 @@ json_t *nr_json_parse(const char *text, size_t size, const char *name, struct nr
 	return explain(root, name, &e, err);
 }
 
-json_t *nr_json_load(const char *path, struct nr_error *err)
+static json_t *load(const char *path, size_t flags, struct nr_error *err)
 {
 	FILE *f = fopen(path, "rbe");
 	if (!f) {
@@ -35,7 +35,7 @@ json_t *nr_json_load(const char *path, struct nr_error *err)
 	}
 	json_error_t e;
 	errno = 0;
-	json_t *root = json_loadf(f, JSON_REJECT_DUPLICATES, &e);
+	json_t *root = json_loadf(f, JSON_REJECT_DUPLICATES | flags, &e);
 	int number = errno, failed = ferror(f);
 	fclose(f);
 	if (failed) {  /* jansson takes it for the end of the file */
@@ -45,6 +45,9 @@ json_t *nr_json_load(const char *path, struct nr_error *err)
 	}
 	return explain(root, path, &e, err);
 }
+
+json_t *nr_json_load(const char *path, struct nr_error *err) { return load(path, 0, err); }
+json_t *nr_json_load_reals(const char *path, struct nr_error *err) { return load(path, JSON_DECODE_INT_AS_REAL, err); }
 
 int nr_json_add(struct nr_str *s, json_t *object, struct nr_error *err)
 {

@@ -12,6 +12,8 @@ struct nr_str;
 /* Duplicate keys are errors. The caller owns the result (json_decref); NULL and err on failure, with line and
  * column. */
 json_t *nr_json_load(const char *path, struct nr_error *err);
+/* All numbers are reals: for files with whole numbers beyond 64 bits. */
+json_t *nr_json_load_reals(const char *path, struct nr_error *err);
 json_t *nr_json_parse(const char *text, size_t size, const char *name, struct nr_error *err);
 
 /* An object as one compact line with a newline, in one write. Takes the reference of object, so that

@@ -336,6 +336,11 @@ void nr_st_close(struct nr_st_file *f)
 	nr_arena_free(f->arena);
 }
 
+const char *nr_st_path(const struct nr_st_file *f)
+{
+	return f->path;
+}
+
 int64_t nr_st_count(const struct nr_st_file *f)
 {
 	return f->count;

@@ -178,6 +178,9 @@ size_t nr_utf8_span(const char *s, size_t size)
 {
 	size_t i = 0;
 	while (i < size) {
+		uint64_t eight;         /* of ASCII at once */
+		while (size - i >= 8 && (memcpy(&eight, s + i, 8), !(eight & UINT64_C(0x8080808080808080)))) i += 8;
+		if (i == size) break;
 		uint32_t point;
 		size_t n = utf8_next(s + i, size - i, &point);
 		if (!n)

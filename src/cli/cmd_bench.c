@@ -1,4 +1,4 @@
-/* norma bench step|all|loop|gemm|norms: see bench/bench.h. */
+/* norma bench NAME: see bench/bench.h. */
 #include <omp.h>
 #include <stdio.h>
 #include <string.h>
@@ -12,17 +12,22 @@ static const struct nr_option options[] = { NR_OPT_BOOL(struct bench_options, js
 						    "one line of JSON for each record"),
 	NR_OPT_FLOAT(struct bench_options, seconds, 6, 0, 3600, "time spent on each case (norms: on each shape), in each round"),
 	NR_OPT_ENUM(struct bench_options, peer, "none", peers,
-		"run PyTorch in turn and add the ratio; --peer alone means both (norms: eager)"),
+		"run PyTorch (tsne: scikit-learn) in turn and add the ratio; --peer alone means both (norms: eager)"),
 	NR_OPT_INT(struct bench_options, rounds, 3, 1, 100, "rounds with --peer: ours, then each peer"),
 	NR_OPT_BOOL(struct bench_options, tiny, "0", "a very small version of the case, one step: for tests"),
 	NR_OPT_BOOL(struct bench_options, profile, "0", "time by kind of instruction instead"),
 	NR_OPT_LIST(struct bench_options, norm, "norms: only this one, may be repeated; step: norm plan of the model"),
 	NR_OPT_LIST(struct bench_options, shapes, "norms: samples x tokens x channels, as in 64x196x384; may be repeated"),
+	CLI_TEXT(struct bench_options, text, "", "FILE", "tokenize: lines of text, repeated to 10 MB; made up if not given"),
+	CLI_TEXT(struct bench_options, vocab, "", "PATH", "tokenize: the vocabulary; a small BPE and BERT's if not given"),
 	NR_OPT_END };
+
+enum { STEP, ALL, LOOP, GEMM, NORMS, LOADER, TSNE, UNIFORMITY, TOKENIZE };
+static const char *const names[] = { "step", "all", "loop", "gemm", "norms", "loader", "tsne", "uniformity", "tokenize", NULL };
 
 static void words(struct nr_str *s)
 {
-	nr_str_add(s, "step\nall\nloop\ngemm\nnorms\nloader\n");
+	for (int i = 0; names[i]; i++) nr_str_printf(s, "%s\n", names[i]);
 	for (const struct bench_case *c = bench_cases; c->name; c++)
 		nr_str_printf(s, "%s/train\n%s/infer\n", c->name, c->name);
 }
@@ -78,40 +83,46 @@ static int all(struct cli *c, const struct bench_options *o)
 static int run(struct cli *c, const void *conf, const struct nr_list *args)
 {
 	const struct bench_options *o = conf;
-	static const char *const names[] = { "step", "all", "loop", "gemm", "norms", "loader", NULL };
 	const char *what = args->count ? args->item[0] : NULL;
 	int k = 0;
 	while (what && names[k] && strcmp(names[k], what)) k++;
 	if (!what || !names[k]) {
 		const char *near = what ? nr_nearest(what, names) : NULL;
-		nr_fail(c->err, NR_EUSAGE, what ? "unknown benchmark" : "bench needs one of step, all, loop, gemm, norms, loader",
+		nr_fail(c->err, NR_EUSAGE, what ? "unknown benchmark" : "bench needs the name of a benchmark",
 			what, NULL);
 		return near ? nr_hint(c->err, "did you mean '%s'?", near) : nr_hint(c->err, "norma bench --help");
 	}
-	const int64_t wanted = k == 0 || k == 2 ? 2 : 1;
+	const int64_t wanted = k == STEP || k == LOOP ? 2 : 1;
 	if (args->count != wanted) {
 		cli_usage(c, "bench %s takes %s", what, wanted == 2 ? "one case" : "no arguments");
 		return nr_hint(c->err, "norma bench --help");
 	}
 	if (o->tiny && o->peer != BENCH_NONE) return cli_usage(c, "--tiny cases have no peer");
-	if (k != 4 && o->shapes.count) return cli_usage(c, "--shapes is for bench norms");
-	if (k != 4 && o->norm.count && (k != 0 || o->norm.count > 1 || o->peer != BENCH_NONE))
+	if (k != TOKENIZE && (*o->text || *o->vocab)) return cli_usage(c, "--text and --vocab are for bench tokenize");
+	if (k != NORMS && o->shapes.count) return cli_usage(c, "--shapes is for bench norms");
+	if (k != NORMS && o->norm.count && (k != STEP || o->norm.count > 1 || o->peer != BENCH_NONE))
 		return cli_usage(c, "--norm is for bench norms, and once for bench step without --peer");
 	struct bench_target t;
 	if (wanted == 2 && bench_target_parse(&t, args->item[1], o->tiny, c->err)) return c->err->code;
-	if (k == 0 && o->norm.count) t.norm = o->norm.item[0];
-	if (k == 0) return step(c, o, &t);
-	if (k == 1) return all(c, o);
-	if (!o->tiny && (k != 4 || o->peer == BENCH_NONE)) cli_bound_spin(c);
-	if (k == 4) return bench_norms(o, omp_get_max_threads(), c->err);
-	if (k == 5) return bench_loader(o, omp_get_max_threads(), c->err);
-	return k == 2 ? bench_loop(&t, o, c->err) : bench_gemm(o, c->err);
+	if (k == STEP && o->norm.count) t.norm = o->norm.item[0];
+	if (k == STEP) return step(c, o, &t);
+	if (k == ALL) return all(c, o);
+	if (k == TOKENIZE) return bench_tokenize(o, c->err);
+	if (!o->tiny && (k != NORMS || o->peer == BENCH_NONE)) cli_bound_spin(c);
+	switch (k) {
+	case LOOP: return bench_loop(&t, o, c->err);
+	case GEMM: return bench_gemm(o, c->err);
+	case NORMS: return bench_norms(o, omp_get_max_threads(), c->err);
+	case LOADER: return bench_loader(o, omp_get_max_threads(), c->err);
+	case TSNE: return bench_tsne(o, omp_get_max_threads(), c->err);
+	default: return bench_uniformity(o, c->err);
+	}
 }
 
 const struct cli_command cli_bench = {
 	.name = "bench",
 	.title = "time training steps, also against PyTorch",
-	.usage = "step CASE | all | loop CASE | gemm | norms | loader",
+	.usage = "step CASE | all | loop CASE | gemm | norms | loader | tsne | uniformity | tokenize",
 	.about = "step  a training step (CASE/train) or inference (CASE/infer): median and best of single steps,\n"
 		 "beside the rate of a matrix product 1576x768x768 in the same process.\n\n"
 		 "all  every case, each in a process of its own.\n\n"
@@ -121,6 +132,9 @@ const struct cli_command cli_bench = {
 		 "and y written, then x and dy read and dx written. A norm that mixes tokens is also held against its\n"
 		 "matrix products at the rate of our own SGEMM.\n\n"
 		 "loader  pictures per second of the data loader, from memory and from JPEG files.\n\n"
+		 "tsne  t-SNE of 10,000 x 128, with --peer beside scikit-learn's: time, divergence, trustworthiness.\n\n"
+		 "uniformity  uniformity of 10,000 x 768: share of the SGEMM rate, and memory.\n\n"
+		 "tokenize  WordPiece and byte-level BPE on 10 MB of lines, one thread; --peer: beside the tokenizers library.\n\n"
 		 "With --peer the PyTorch script of bench/peers runs in turn; the ratio is the peer's time over ours,\n"
 		 "within a round, median of rounds. It needs the environment of scripts/setup-peers.",
 	.conf_size = sizeof(struct bench_options),

@@ -9,13 +9,15 @@
 #include "base/json.h"
 #include "base/save.h"
 #include "cli.h"
+#include "models/hf_config.h"
 #include "weights_meta.h"
 
 struct convert { char *to, *model, *norm, *from, *resample; int64_t image, classes; bool decoder, partial, force, json; };
 
 static const struct nr_option options[] = {
 	CLI_TEXT(struct convert, to, NULL, "NAMES",
-		"names to write: timm, mae (its released code), huggingface (its hub), huggingface5 (its version 5), norma"),
+		"names to write: timm, mae (its released code), huggingface (its hub), huggingface5 (its version 5), huggingface_base "
+		"(text encoders without a prefix), simcse, norma"),
 	CLI_TEXT(struct convert, model, "", "MODEL", "model, for files that do not say it themselves (norma inspect)"),
 	CLI_TEXT(struct convert, norm, "", "PLAN", "norm plan, likewise"),
 	CLI_TEXT(struct convert, from, "auto", "NAMES", "names that the file has; auto: those that fit best"),
@@ -59,7 +61,8 @@ static void print_notes(const struct convert *o, const struct nr_weights *w)
 	const double usual = to && to->eps > 0 ? to->eps : w->model.of->norms.eps;
 	const size_t first = strcspn(w->norms, " =(");
 	if (!strcmp(o->to, "norma")) return;
-	if (w->norms[first] && strncmp(w->norms, "layer:", 6) && strncmp(w->norms, "ln:", 3))
+	const bool plain = !strncmp(w->norms, "layer:", 6) || !strncmp(w->norms, "ln:", 3) || !strncmp(w->norms, "eps=", 4);
+	if (w->norms[first] && !plain)
 		printf("note     models of %s have no such norm plan; norma reads the file back\n", o->to);
 	if (eps_of(w) != usual) printf("note     these norms have eps %g, %s builds them with %g\n", eps_of(w), o->to, usual);
 }
@@ -151,7 +154,8 @@ static json_t *timm_config(const struct nr_weights *w)
 
 static int write_config(struct cli *c, const struct convert *o, const struct nr_weights *w, const char *path)
 {
-	json_t *j = !strcmp(o->to, "timm") ? timm_config(w) : hf_config(w);
+	json_t *j = w->model.of->reads == NR_READS_TEXT ? nr_hf_config_json(&w->model, w->store, eps_of(w))
+		    : !strcmp(o->to, "timm") ? timm_config(w) : hf_config(w);
 	char *text = j ? json_dumps(j, JSON_INDENT(2) | JSON_REAL_PRECISION(9)) : NULL;
 	const int code = text ? nr_save_file(path, text, strlen(text), c->err)
 			      : nr_fail(c->err, NR_EMEMORY, "cannot write", path, "out of memory");
@@ -201,6 +205,14 @@ static const char *model_text(struct cli *c, const struct convert *o, const char
 	return text;
 }
 
+/* Names that some model knows; the others are refused before a file is read. */
+static int known_names(struct cli *c, const char *name)
+{
+	for (const struct nr_model *const *m = nr_models(); *m; m++)
+		if (nr_naming_find(*m, name, NULL)) return NR_OK;
+	return nr_naming_find(nr_models()[0], name, c->err) ? NR_OK : (int)c->err->code;
+}
+
 static int free_to_write(struct cli *c, const struct convert *o, const char *path)
 {
 	if (o->force || access(path, F_OK)) return NR_OK;
@@ -242,8 +254,7 @@ static int run(struct cli *c, const void *conf, const struct nr_list *args)
 		cli_usage(c, "convert needs two files: what to read and what to write");
 		return nr_hint(c->err, "norma convert --help");
 	}
-	if (!nr_naming_find(nr_models()[0], o->to, c->err)) return c->err->code;
-	if (strcmp(o->from, "auto") && !nr_naming_find(nr_models()[0], o->from, c->err)) return c->err->code;
+	if (known_names(c, o->to) || (strcmp(o->from, "auto") && known_names(c, o->from))) return c->err->code;
 	const char *kept[KEPT_KEYS] = { NULL }, *model = model_text(c, o, args->item[0], kept);
 	if (!model || out_paths(c, args->item[1], &weights, &config) || free_to_write(c, o, weights)) return c->err->code;
 	if (config && free_to_write(c, o, config)) return c->err->code;

@@ -8,9 +8,8 @@
 #include "base/progress.h"
 #include "cli.h"
 #include "data/npy.h"
-#include "norma/trainer.h"
+#include "infer_text.h"
 
-enum what { LOGITS, POOLED, TOKENS };
 struct infer { char *model, *norm, *from, *resample, *input, *output; int32_t what; int64_t batch; bool partial; };
 
 static const char *const whats[] = { "logits", "pooled", "tokens", NULL };
@@ -19,7 +18,8 @@ static const struct nr_option options[] = {
 	CLI_TEXT(struct infer, norm, "", "PLAN", "norm plan, likewise"),
 	CLI_TEXT(struct infer, from, "auto", "NAMES", "names that the file has: timm, huggingface, norma; auto: by fit"),
 	CLI_TEXT(struct infer, resample, "", "KIND", "resize a position table of another grid: timm, mae, dino, bigvision"),
-	CLI_TEXT(struct infer, input, NULL, "X.npy", "pictures (N,channels,height,width) as float32, already normalised"),
+	CLI_TEXT(struct infer, input, NULL, "X.npy",
+		"pictures (N,channels,height,width) as float32, already normalised; or numbers of tokens (N,T)"),
 	CLI_TEXT(struct infer, output, NULL, "Y.npy", "results: logits (N,classes), pooled (N,width) or tokens (N,T,width)"),
 	NR_OPT_ENUM(struct infer, what, "logits", whats, "what to write"),
 	NR_OPT_INT(struct infer, batch, 16, 1, 100000, "pictures at once; the results do not depend on it"),
@@ -77,7 +77,7 @@ static int infer(struct cli *c, const struct infer *o, const struct nr_weights *
 	struct nr_runner r;
 	const int64_t n = x->nd > 0 && x->shape[0] > 0 ? x->shape[0] : 1;
 	if (nr_runner_open(&r, w, o->batch < n ? o->batch : n, c->err)) return c->err->code;
-	const nr_t *what = o->what == LOGITS ? r.logits : o->what == POOLED ? r.pooled : r.tokens;
+	const nr_t *what = o->what == INFER_LOGITS ? r.logits : o->what == INFER_POOLED ? r.pooled : r.tokens;
 	const int64_t total = nr_len(what) / r.batch * n;
 	int code = check_input(x, &r, o->input, c->err);
 	float *image = code ? NULL : malloc((size_t)nr_len(r.image) * sizeof *image);
@@ -123,7 +123,9 @@ static int run(struct cli *c, const void *conf, const struct nr_list *args)
 	struct nr_import how = { .naming = o->from, .resample = *o->resample ? o->resample : NULL, .partial = o->partial, .tell = warn_kept,
 		.context = &told };
 	int code = nr_weights_import(&w, args->item[0], *o->model ? o->model : NULL, *o->norm ? o->norm : NULL, &how, c->err);
-	if (!code) code = infer(c, o, w, &x.array);
+	if (!code && w->model.of->reads == NR_READS_TEXT)
+		code = cli_infer_text(c, &(struct infer_text){ o->input, o->output, (enum infer_what)o->what, o->batch }, w, &x.array);
+	else if (!code) code = infer(c, o, w, &x.array);
 	nr_weights_close(w);
 	nr_npy_close(&x);
 	return code;
@@ -135,6 +137,8 @@ const struct cli_command cli_infer = {
 	.usage = "WEIGHTS --input X.npy --output Y.npy",
 	.about = "Loads weights (ours, timm's or Hugging Face's names), runs the pictures of a .npy file through the model\n"
 		 "and writes its logits, the pooled features that the head reads, or the tokens after the last block.\n"
+		 "For a text model the file holds whole numbers (N,T), those of the tokens; pads at the end of a row are\n"
+		 "padding, which no other token sees.\n"
 		 "Norms use running statistics, so the result is the same for any batch size and number of threads.\n\n"
 		 "Without --norm, weights in Hugging Face's names get its eps of 1e-12.",
 	.conf_size = sizeof(struct infer),

@@ -222,8 +222,10 @@ static void print_head(const struct content *k)
 		(long long)k->count, (long long)k->values, (double)k->bytes / 1048576);
 	if (k->guess.model) printf("%-15s  %s\n", "names", k->guess.naming);
 	if (k->guess.model && !nr_st_metadata(k->file, "norma.model")) {        /* ours say it themselves */
-		printf("looks like       --model %s%s%s%s%s (heads cannot be seen: a width of 64 is assumed)\n", cli_bold(), k->guess.model,
-			cli_plain(), *k->guess.norms ? " --norm " : "", k->guess.norms);
+		const char *quote = strchr(k->guess.norms, ' ') || strchr(k->guess.norms, '(') ? "\"" : "";
+		printf("looks like       --model %s%s%s%s%s%s%s (%s)\n", cli_bold(), k->guess.model, cli_plain(),
+			*k->guess.norms ? " --norm " : "", quote, k->guess.norms, quote,
+			k->guess.sure ? "by the config.json beside it" : "heads cannot be seen: a width of 64 is assumed");
 	}
 	for (int64_t i = 0; i < nr_st_metadata_count(k->file); i++) {
 		const struct nr_st_meta m = nr_st_metadata_get(k->file, i);

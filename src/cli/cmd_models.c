@@ -69,8 +69,8 @@ static int record(struct cli *c, struct recorded *r, const char *name, const str
 	r->net = nr_net_make(r->store);
 	if (!r->net || !r->norms) return nr_fail(c->err, NR_EMEMORY, "cannot record the model", name, "out of memory");
 	if (nr_norms_use(r->net, r->norms, &r->model.of->norms, c->err)) return c->err->code;
-	const int64_t size = nr_model_int(&r->model, "image"), channels = nr_model_int(&r->model, "channels");
-	nr_model_logits(r->net, &r->model, nr_input(r->net, "image", NR_REAL, 4, (int64_t)1, channels, size, size));
+	const struct nr_inputs in = nr_model_inputs(r->net, &r->model, 1);
+	nr_model_logits(r->net, &r->model, &in);
 	if (r->net->error.code) return (int)(*c->err = r->net->error).code;
 	if (nr_norms_done(r->net, c->err)) return c->err->code;
 	for (int64_t i = 0; i < nr_store_count(r->store); i++) {
@@ -242,9 +242,10 @@ static void print_card(struct cli *c, const struct recorded *r, const char *name
 	const struct nr_model *m = r->model.of;
 	char text[48];
 	printf("%s%s%s: %s, %s\n", cli_bold(), name, cli_plain(), m->title, m->cite);
-	printf("%s parameters, %.3f GMAC for a picture of %lld x %lld x %lld\n", grouped(r->params, text, sizeof text), r->macs * 1e-9,
-		(long long)nr_model_int(&r->model, "channels"), (long long)nr_model_int(&r->model, "image"),
-		(long long)nr_model_int(&r->model, "image"));
+	printf("%s parameters, %.3f GMAC for ", grouped(r->params, text, sizeof text), r->macs * 1e-9);
+	if (m->reads == NR_READS_TEXT) printf("a text of %lld tokens\n", (long long)nr_model_int(&r->model, "length"));
+	else printf("a picture of %lld x %lld x %lld\n", (long long)nr_model_int(&r->model, "channels"),
+		(long long)nr_model_int(&r->model, "image"), (long long)nr_model_int(&r->model, "image"));
 	if (r->buffers) printf("%s running statistics\n", grouped(r->buffers, text, sizeof text));
 	print_options(c, &r->model);
 	print_parts(c, r);
@@ -342,7 +343,7 @@ const struct cli_command cli_models = {
 	.title = "the models: presets, sizes, options, sites of norms",
 	.usage = "[NAME[:key=value,...]]",
 	.about = "Without a name, every family with its presets: parameters and multiply-adds of linear layers,\n"
-		 "convolutions and attention for one picture. With one: its options, its parameters by part and where\n"
+		 "convolutions and attention for one picture or text. With one: its options, its parameters by part and where\n"
 		 "norms can sit and do, with the plan that --norm and its companions make. --write leaves the model with\n"
 		 "its initial values as a file, which other commands can load.",
 	.conf_size = sizeof(struct models),

@@ -1,4 +1,4 @@
-/* norma-golden DIR...: runs every *.safetensors below the folders against libnorma and counts.
+/* norma-golden DIR...: runs every *.safetensors, and the tokenizers' *.tsv, below the folders against libnorma and counts.
  *
  * One line per failure (file, tensor, error, tolerance), the kinds without a handler, and at the end exactly
  * `N passed, M failed, K skipped`. Exit: 0 nothing failed and something was found, 1 otherwise, 2 usage. */
@@ -11,6 +11,7 @@
 #include "base/args.h"
 #include "base/str.h"
 #include "golden/replay.h"
+#include "golden/tokenizer.h"
 
 static const struct handler {
 	const char *format, *kind;
@@ -142,7 +143,10 @@ static void run_file(struct tally *t, const char *path)
 	char text[1536];
 	if (!c.arena)
 		golden_fail(&c, NULL, "out of memory");
-	else if (nr_st_open(&c.file, path, &err))
+	else if (golden_is_tokens(path)) {
+		golden_tokens(&c);
+		t->passed += !c.failures;
+	} else if (nr_st_open(&c.file, path, &err))
 		golden_fail(&c, NULL, "%s", nr_error_text(&err, text, sizeof text));
 	else
 		run_opened(t, &c);
@@ -155,7 +159,7 @@ static void run_file(struct tally *t, const char *path)
 static bool is_golden(const char *name)
 {
 	const size_t n = strlen(name), tail = strlen(".safetensors");
-	return n > tail && !strcmp(name + n - tail, ".safetensors");
+	return (n > tail && !strcmp(name + n - tail, ".safetensors")) || golden_is_tokens(name);
 }
 
 /* Depth first, by name. Returns false when a folder cannot be read. */

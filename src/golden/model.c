@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "models/hf_config.h"
 #include "norma/train.h"
 
 static const json_t *look_up(struct golden_case *c, const char *name, const char *other)
@@ -23,7 +24,9 @@ const char *golden_config_text(struct golden_case *c, const char *name, const ch
 const char *golden_config_act(struct golden_case *c)
 {
 	const char *act = golden_config_text(c, "act", "hidden_act", "gelu");
-	if (strstr(act, "tanh") || !strcmp(act, "gelu_new")) return "gelu_tanh";
+	const char *ours = nr_hf_act(act);
+	if (ours) return ours;
+	if (strstr(act, "tanh")) return "gelu_tanh";
 	return strncmp(act, "gelu", 4) ? act : "gelu";
 }
 
@@ -39,7 +42,8 @@ void golden_model_open(struct golden_case *c, struct golden_model *m, const char
 	struct nr_error err = { 0 };
 	if (!m->prefix) m->prefix = "param";
 	demand(c, nr_model_parse(&m->model, text, c->arena, &err), &err);
-	const struct nr_norm_defaults d = { .norm = m->model.of->norms.norm, .placement = m->model.of->norms.placement, .eps = eps };
+	const struct nr_norm_defaults d = { .norm = m->model.of->norms.norm, .placement = m->model.of->norms.placement,
+		.rules = m->model.of->norms.rules, .eps = eps };
 	m->naming = nr_naming_find(m->model.of, naming, &err);
 	demand(c, m->naming ? NR_OK : (int)err.code, &err);
 	demand(c, nr_store_make(&m->store, 0, &err), &err);
@@ -137,18 +141,36 @@ void golden_model_check(struct golden_case *c, struct golden_model *m)
 
 static double number(const json_t *o, const char *key) { return json_number_value(json_object_get(o, key)); }
 
-/* The parameters that train; the names without decay are listed in the file and must be those of our own flags. */
-static int64_t segments(struct golden_case *c, struct golden_model *m, const json_t *spared, struct nr_segment *s)
+static bool listed(const json_t *names, const char *name)
 {
+	for (size_t k = 0; k < json_array_size(names); k++)
+		if (!strcmp(json_string_value(json_array_get(names, k)), name)) return true;
+	return false;
+}
+static bool ends_with(const char *name, const json_t *suffixes)
+{
+	for (size_t k = 0; k < json_array_size(suffixes); k++) {
+		const char *end = json_string_value(json_array_get(suffixes, k));
+		const size_t n = strlen(name), tail = strlen(end);
+		if (n >= tail && !strcmp(name + n - tail, end)) return true;
+	}
+	return false;
+}
+
+/* The parameters that train. Those without decay are either listed in the file, and must be those of our own flags, or end in
+ * what the file lists. Several names of one of ours (query, key, value) end alike. */
+static int64_t segments(struct golden_case *c, struct golden_model *m, const json_t *optim, struct nr_segment *s)
+{
+	const json_t *spared = json_object_get(optim, "no_decay"), *suffixes = json_object_get(optim, "no_decay_suffixes");
+	const json_t *frozen = json_object_get(c->config, "no_grad_params");
 	int64_t count = 0;
 	for (int64_t i = 0; i < nr_store_count(m->store); i++) {
 		const struct nr_entry *e = nr_store_at(m->store, i);
-		bool pixels, decay = true;
-		if (e->buffer || e->frozen) continue;
+		bool pixels;
 		const char *name = nr_naming_text(m->naming, e->name, &pixels, c->arena);
-		for (size_t k = 0; k < json_array_size(spared); k++)
-			decay &= strcmp(json_string_value(json_array_get(spared, k)), name) != 0;
-		golden_expect(c, decay == !(e->init & NR_NO_DECAY), nr_arena_printf(c->arena, "weight decay of %s", name));
+		if (e->buffer || e->frozen || listed(frozen, nr_arena_printf(c->arena, "%.*s", (int)strcspn(name, " "), name))) continue;
+		const bool decay = !listed(spared, name) && !ends_with(name, suffixes);
+		if (!suffixes) golden_expect(c, decay == !(e->init & NR_NO_DECAY), nr_arena_printf(c->arena, "weight decay of %s", name));
 		s[count++] = (struct nr_segment){ .value = nr_value(e), .grad = nr_grad(e), .m = golden_reals(c, e->count),
 			.v = golden_reals(c, e->count), .count = e->count, .nd = e->nd, .lr_scale = 1, .decay = decay };
 	}
@@ -158,10 +180,11 @@ static int64_t segments(struct golden_case *c, struct golden_model *m, const jso
 void golden_model_train(struct golden_case *c, struct golden_model *m)
 {
 	const char *text = nr_st_metadata(c->file, "optim");
-	json_t *optim = text ? json_loads(text, 0, NULL) : NULL;
+	json_t *optim = text ? json_loads(text, 0, NULL) : json_incref(json_object_get(c->config, "optim"));
 	if (!optim) return;
-	const json_t *betas = json_object_get(optim, "betas");
-	const int64_t steps = json_integer_value(json_object_get(optim, "steps"));
+	const json_t *betas = json_object_get(optim, "betas"), *lr = json_object_get(optim, "lr");
+	const bool list = json_is_array(lr);
+	const int64_t steps = list ? (int64_t)json_array_size(lr) : json_integer_value(json_object_get(optim, "steps"));
 	struct nr_optim o;
 	nr_option_defaults(nr_optim_options, &o);
 	o.kind = NR_OPTIM_ADAMW;
@@ -171,21 +194,29 @@ void golden_model_train(struct golden_case *c, struct golden_model *m)
 	o.beta1 = json_number_value(json_array_get(betas, 0));
 	o.beta2 = json_number_value(json_array_get(betas, 1));
 	struct nr_segment *s = golden_alloc(c, nr_store_count(m->store), sizeof *s);
-	const int64_t n = segments(c, m, json_object_get(optim, "no_decay"), s);
+	const int64_t n = segments(c, m, optim, s);
 	void *scratch = golden_alloc(c, 1, nr_optim_scratch(s, n));
-	real *losses = golden_reals(c, steps);
-	const struct nr_rates rates = { o.lr, o.weight_decay };
+	if ((o.clip_norm = number(optim, "max_grad_norm")) > 0) o.clip = NR_CLIP_GLOBAL;
+	real *losses = golden_reals(c, steps + 1), *lengths = golden_reals(c, steps);
 	read_all(c, m);                                 /* the first pass moved the buffers */
 	for (int64_t t = 1; t <= steps; t++) {
+		const struct nr_rates rates = { list ? json_number_value(json_array_get(lr, (size_t)t - 1)) : o.lr, o.weight_decay };
+		struct nr_optim_info info;
 		golden_model_run(c, m, t);
 		losses[t - 1] = *(const real *)nr_plan_data(m->plan, m->loss);
-		nr_optim_step(&o, &rates, t, s, n, scratch, NULL);
+		nr_optim_step(&o, &rates, t, s, n, scratch, &info);
+		lengths[t - 1] = (real)info.grad_norm;
 	}
-	golden_check(c, "out", losses, steps, "out.step_losses");
 	for (int64_t i = 0; i < nr_store_count(m->store); i++) {
 		const struct nr_entry *e = nr_store_at(m->store, i);
 		theirs(c, m, e, e->buffer ? "step3buffer" : "step3", COMPARE, nr_value(e), e->buffer ? "buf" : "step3");
 	}
+	if (list) {                                     /* and the loss that the last step leads to */
+		golden_model_run(c, m, steps + 1);
+		losses[steps] = *(const real *)nr_plan_data(m->plan, m->loss);
+	}
+	golden_check(c, "out", losses, steps + list, "out.step_losses");
+	golden_check(c, "out", lengths, steps, "out.step_grad_norms");
 	json_decref(optim);
 }
 

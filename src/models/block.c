@@ -44,7 +44,8 @@ static nr_t *mlp(struct nr_net *n, nr_t *x, const struct nr_block *b)
 	const int64_t C = x ? nr_cols(x) : 0;
 	x = nr_norm(n, "mlp.hidden", nr_linear(n, "mlp.fc1", x, b->hidden));
 	x = nr_norm(n, "mlp.inner", nr_activate(n, b->act ? b->act : "gelu", x));
-	return nr_dropout(n, nr_linear(n, "mlp.fc2", nr_dropout(n, x, b->dropout), C), b->dropout);
+	if (!b->no_hidden_dropout) x = nr_dropout(n, x, b->dropout);
+	return nr_dropout(n, nr_linear(n, "mlp.fc2", x, C), b->dropout);
 }
 
 /* Sub-LN and DeepNorm scale the initial values of all but queries and keys. */

@@ -1,4 +1,7 @@
-/* Which model a file of tensors looks like, by names and shapes: for models of one stack of blocks behind a patch embedding. */
+/* Which model a file of tensors looks like, by names and shapes: for models of one stack of blocks behind a patch embedding.
+ * Text models are in guess_text.c. */
+#include "models/guess.h"
+
 #include "base/mem.h"
 #include "base/str.h"
 #include "norma/model.h"
@@ -139,6 +142,7 @@ int nr_model_guess(struct nr_guess *g, const struct nr_st_file *f, struct nr_are
 	int most = 0;
 	*g = (struct nr_guess){ 0 };
 	for (const struct nr_model *const *m = nr_models(); *m; m++) {
+		if ((*m)->reads != NR_READS_IMAGE) continue;
 		const struct nr_naming *const own = nr_naming_find(*m, "norma", NULL);
 		for (const struct nr_naming *n = own;;) {
 			const struct look l = { f, n, arena };
@@ -146,11 +150,11 @@ int nr_model_guess(struct nr_guess *g, const struct nr_st_file *f, struct nr_are
 			const int seen = visible(&l);
 			if (seen > most && measure(&l, &s) && s.depth > 0 && s.image > 0) {
 				const char *text = shortest(*m, &s, arena);
-				if (text) *g = (struct nr_guess){ text, norms_of(&l), n->name }, most = seen;
+				if (text) *g = (struct nr_guess){ .model = text, .norms = norms_of(&l), .naming = n->name }, most = seen;
 			}
 			n = n == own ? (*m)->namings : n + 1;
 			if (!n->name) break;
 		}
 	}
-	return g->model != NULL;
+	return g->model || nr_text_guess(g, f, arena);
 }

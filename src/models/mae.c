@@ -71,7 +71,7 @@ static nr_t *encoder(struct nr_net *n, const struct nr_model_spec *m, const stru
 {
 	/* Made here first: MAE draws the token from a plain normal and lets it decay, timm's ViT does neither. */
 	if (s->classes) nr_param(n, "cls_token", NR_NORMAL_02, 3, (int64_t)1, (int64_t)1, s->dim);
-	nr_t *x = nr_take_tokens(n, m->of->embed(n, g->image, m->conf), g->kept);
+	nr_t *x = nr_take_tokens(n, m->of->embed(n, &(struct nr_inputs){ .image = g->image }, m->conf), g->kept);
 	return nr_hidden(n, m->of->encode(n, x, m->conf), "latent");
 }
 

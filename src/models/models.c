@@ -68,8 +68,28 @@ int nr_model_set(struct nr_model_spec *m, const char *name, const char *value, s
 	return nr_option_set(m->of->options, m->conf, name, value, arena, err);
 }
 
-nr_t *nr_model_logits(struct nr_net *n, const struct nr_model_spec *m, nr_t *image)
+struct nr_inputs nr_model_inputs(struct nr_net *n, const struct nr_model_spec *m, int64_t batch)
 {
-	nr_t *tokens = m->of->encode(n, m->of->embed(n, image, m->conf), m->conf);
-	return nr_linear(n, "head", m->of->pool(n, tokens, m->conf), nr_model_int(m, "classes"));
+	const int64_t size = nr_model_int(m, "image"), length = nr_model_int(m, "length");
+	if (m->of->reads == NR_READS_IMAGE)
+		return (struct nr_inputs){ .image = nr_input(n, "image", NR_REAL, 4, batch, nr_model_int(m, "channels"), size, size) };
+	return (struct nr_inputs){ .ids = nr_input(n, "ids", NR_I32, 2, batch, length), .valid = nr_input(n, "valid", NR_I32, 1, batch) };
+}
+
+int nr_model_expect(const struct nr_model_spec *m, enum nr_reads reads, struct nr_error *err)
+{
+	static const char *const what[] = { "pictures", "text" };
+	if (m->of->reads == reads) return NR_OK;
+	return nr_fail(err, NR_EUSAGE, "cannot use the model", m->text, "it reads %s; this wants a model of %s", what[m->of->reads],
+		what[reads]);
+}
+
+nr_t *nr_model_tokens(struct nr_net *n, const struct nr_model_spec *m, const struct nr_inputs *in)
+{
+	return m->of->encode(n, m->of->embed(n, in, m->conf), m->conf);
+}
+
+nr_t *nr_model_logits(struct nr_net *n, const struct nr_model_spec *m, const struct nr_inputs *in)
+{
+	return nr_linear(n, "head", m->of->pool(n, nr_model_tokens(n, m, in), m->conf), nr_model_int(m, "classes"));
 }

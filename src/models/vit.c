@@ -121,10 +121,10 @@ static nr_t *position_table(struct nr_net *n, const struct vit *c)
 	return nr_position_table(n, &(struct nr_position_table){ c->image / c->patch, c->dim, class_row(c), c->pos });
 }
 
-static nr_t *embed(struct nr_net *n, nr_t *image, const void *conf)
+static nr_t *embed(struct nr_net *n, const struct nr_inputs *in, const void *conf)
 {
 	const struct vit *c = conf;
-	nr_t *x = nr_norm(n, "patch.in", nr_patches(n, image, c->patch, NR_PATCH_CHANNEL_ROW_COL));
+	nr_t *x = nr_norm(n, "patch.in", nr_patches(n, in->image, c->patch, NR_PATCH_CHANNEL_ROW_COL));
 	x = nr_norm(n, "patch.out", nr_patch_linear(n, "patch_embed.proj", x, c->patch, c->dim));
 	if (c->pos != NR_POSITION_NONE) x = nr_add_table(n, x, nr_span(n, position_table(n, c), class_row(c), NR_END));
 	return nr_dropout(n, nr_norm(n, "patch.pos", x), c->dropout);

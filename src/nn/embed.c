@@ -53,3 +53,32 @@ nr_t *nr_embedding(struct nr_net *n, const char *name, nr_t *ids, int64_t count,
 	const struct embedding a = { pad_id < 0 ? -1 : pad_id };
 	return nr_pop(n, nr_apply(n, &nr_op_embedding, &a, sizeof a, table, ids));
 }
+
+/* ---- text_positions: places of RoBERTa's tokens, which pads do not count in ------------------------------------------------ */
+
+static int positions_shape(struct nr_node *k)
+{
+	const nr_t *ids = k->in[0];
+	char s[64];
+	if (nr_expect(k, ids->nd == 2 && ids->dtype == NR_I32, "ids are (B,T) int32, not %s", nr_shape_text(ids, s, sizeof s)))
+		return NR_ESHAPE;
+	nr_out_like(k, 0, ids);
+	return 0;
+}
+static void positions_forward(const struct nr_call *k)
+{
+	const int32_t pad = ((const struct embedding *)k->node->attr)->pad;
+	const int64_t T = k->node->in[0]->d[1], B = k->node->in[0]->d[0];
+	for (int64_t b = 0; b < B; b++) {
+		const int32_t *id = nr_ints(&k->x[0]) + b * T;
+		int32_t *place = nr_ints(&k->y[0]) + b * T, count = 0;
+		for (int64_t t = 0; t < T; t++) place[t] = id[t] == pad ? pad : pad + ++count;
+	}
+}
+static const struct nr_op op_positions = { .name = "text_positions", .shape = positions_shape, .forward = positions_forward };
+
+nr_t *nr_text_positions(struct nr_net *n, nr_t *ids, int32_t pad_id)
+{
+	const struct embedding a = { pad_id };
+	return nr_apply(n, &op_positions, &a, sizeof a, ids);
+}

@@ -286,11 +286,11 @@ const struct nr_op nr_op_mean_tokens = {
 	.try_case = mean_try, .cases = mean_cases,
 };
 
-nr_t *nr_mean_tokens(struct nr_net *n, nr_t *x, nr_t *valid)
+static nr_t *mean_of(struct nr_net *n, nr_t *x, nr_t *valid, int64_t special)
 {
-	if (!x) return NULL;
-	if (!valid && x->tok) valid = x->tok->valid;
-	const struct mean a = { x->tok ? x->tok->special : 0 };
-	return valid ? nr_apply(n, &nr_op_mean_tokens, &a, sizeof a, x, valid) : nr_apply(n, &nr_op_mean_tokens,
-		&a, sizeof a, x);
+	const struct mean a = { special };
+	if (x && !valid && x->tok) valid = x->tok->valid;
+	return valid ? nr_apply(n, &nr_op_mean_tokens, &a, sizeof a, x, valid) : nr_apply(n, &nr_op_mean_tokens, &a, sizeof a, x);
 }
+nr_t *nr_mean_tokens(struct nr_net *n, nr_t *x, nr_t *valid) { return mean_of(n, x, valid, x && x->tok ? x->tok->special : 0); }
+nr_t *nr_mean_all_tokens(struct nr_net *n, nr_t *x, nr_t *valid) { return mean_of(n, x, valid, 0); }

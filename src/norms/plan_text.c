@@ -158,6 +158,14 @@ static int set_residual(struct nr_norm_plan *p, const char *text, struct nr_erro
 	return unknown("no residual", name, residuals, err);
 }
 
+static int set_eps(struct nr_norm_plan *p, const char *text, struct nr_error *err)
+{
+	static const struct nr_option options[] = {
+		NR_OPT_FLOAT(struct nr_norm_defaults, eps, 0, 0, 1, "of norms that give none"), NR_OPT_END
+	};
+	return nr_option_set(options, &p->defaults, "eps", text, p->arena, err);
+}
+
 /* Length of the left side when the item is PATTERN=NORM or key=value; 0 for a norm alone. Colons in ranges do not count. */
 static size_t left_side(const char *item)
 {
@@ -180,14 +188,25 @@ static const char *next_item(struct nr_norm_plan *p, const char **text)
 	return s > from ? nr_arena_printf(p->arena, "%.*s", (int)(s - from), from) : NULL;
 }
 
+/* A key of the plan itself, not a rule. */
+static bool is_setting(const char *item)
+{
+	return starts(item, "placement=") || starts(item, "patch=") || starts(item, "residual=") || starts(item, "eps=");
+}
+
 int nr_norm_plan_parse(struct nr_norm_plan *p, const char *text, struct nr_error *err)
 {
 	bool own = false;                               /* does the plan itself say where norms sit? */
 	if (set_placement(p, p->defaults.placement, err)) return err->code;
-	const char *s = text, *item;
+	const char *s = p->defaults.rules ? p->defaults.rules : "", *item;
+	while ((item = next_item(p, &s))) {
+		if (add_rule(p, item, left_side(item), err)) return err->code;
+		p->rule[p->rules - 1].used = 1;         /* not the user's: no complaint where it fits nothing */
+	}
+	s = text;
 	while ((item = next_item(p, &s))) {
 		const size_t left = left_side(item);
-		own |= !left || !(starts(item, "placement=") || starts(item, "patch=") || starts(item, "residual="));
+		own |= !left || !is_setting(item);
 	}
 	if (!own) {
 		const char *rule = nr_arena_printf(p->arena, "*=%s", p->defaults.norm);
@@ -200,6 +219,7 @@ int nr_norm_plan_parse(struct nr_norm_plan *p, const char *text, struct nr_error
 		if (starts(item, "placement=")) code = set_placement(p, right, err);
 		else if (starts(item, "patch=")) code = set_patch(p, right, err);
 		else if (starts(item, "residual=")) code = set_residual(p, right, err);
+		else if (starts(item, "eps=")) code = set_eps(p, right, err);
 		else if (left) code = add_rule(p, item, left, err);
 		else code = add_rule(p, nr_arena_printf(p->arena, "*=%s", item), 1, err);
 		if (code) return code;

@@ -15,6 +15,7 @@ struct classify {
 
 static int settle(struct nr_task_run *r, struct nr_error *err)
 {
+	if (nr_model_expect(&r->w->model, NR_READS_IMAGE, err)) return err->code;
 	if (r->source->classes < 1) return nr_fail(err, NR_EVALUE, "cannot classify", r->c->data, "it has no labels");
 	return nr_task_set(r, "classes", r->source->classes, err) ? (int)err->code : nr_task_set(r, "channels", r->source->channels, err);
 }
@@ -36,7 +37,7 @@ static nr_t *record(struct nr_task_run *r)
 	if (r->c->mixup > 0 || r->c->cutmix > 0 || r->c->loss == NR_LOSS_SIGMOID)
 		s->target = nr_input(n, "target", NR_REAL, 2, B, nr_model_int(m, "classes"));
 	else s->label = nr_input(n, "label", NR_I32, 1, B);
-	s->logits = nr_tap(n, "logits", nr_model_logits(n, m, s->image));
+	s->logits = nr_tap(n, "logits", nr_model_logits(n, m, &(struct nr_inputs){ .image = s->image }));
 	struct nr_entry *head = nr_store_find(r->w->store, "head.weight"), *bias = nr_store_find(r->w->store, "head.bias");
 	if (head && r->c->zero_head) head->init = NR_ZEROS | (head->init & ~NR_INIT_KIND);
 	if (bias && r->c->head_bias != 0) bias->init = NR_ONES | NR_NO_DECAY, bias->value = r->c->head_bias;

@@ -73,7 +73,7 @@ static int ready(struct nr_task_run *r, int64_t batch, struct nr_error *err)
 	s->held_mask = nr_mae_mask(&s->held, s->held_plan);
 
 	s->image = nr_input(s->whole_net, "image", NR_REAL, 4, batch, nr_model_int(m, "channels"), size, size);
-	s->tokens = m->of->encode(s->whole_net, m->of->embed(s->whole_net, s->image, m->conf), m->conf);
+	s->tokens = nr_model_tokens(s->whole_net, m, &(struct nr_inputs){ .image = s->image });
 	if (nr_plan_make(&s->whole_plan, s->whole_net, s->tokens, 0, err)) return err->code;
 	return nr_reconstruction_open(&s->drawn, r, batch < PICTURES ? batch : PICTURES, err);
 }

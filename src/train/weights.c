@@ -5,6 +5,7 @@
 #include "base/json.h"
 #include "base/mem.h"
 #include "models/mae.h"
+#include "models/text_heads.h"
 #include "norma/nn.h"
 #include "norma/safetensors.h"
 #include "norma/trainer.h"
@@ -47,19 +48,27 @@ static int read_meta(struct nr_weights *w, const char *path, const char **model,
 	w->normalize = text && *text == '1';
 	if (!code && !*model) {
 		struct nr_guess guess;
+		const int seen = nr_model_guess(&guess, f, w->arena);
+		if (seen && guess.sure) {
+			*model = guess.model;
+			if (!*norms) *norms = guess.norms;
+			nr_st_close(f);
+			return code;
+		}
 		nr_fail(err, NR_EUSAGE, "cannot load", path, "the file does not say which model it is");
-		if (!nr_model_guess(&guess, f, w->arena)) code = nr_hint(err, "name it: --model vit_tiny_patch16_224");
+		if (!seen) code = nr_hint(err, "name it: --model vit_tiny_patch16_224");
 		else code = nr_hint(err, "it looks like --model %s%s%s", guess.model, *guess.norms ? " --norm " : "", guess.norms);
 	}
 	nr_st_close(f);
 	return code;
 }
 
-static bool has_head(const char *path, const struct nr_model *m, struct nr_arena *arena, struct nr_error *err)
+static bool has_head(const char *path, const struct nr_model *m, struct nr_arena *arena, unsigned *text_heads, struct nr_error *err)
 {
 	struct nr_st_file *f;
 	bool pixels, found = false;
 	if (nr_st_open(&f, path, err)) return false;
+	if (m->reads == NR_READS_TEXT) *text_heads = nr_text_heads_in(m, f, arena);
 	found = nr_st_find(f, "head.weight") || nr_st_find(f, "head.bias");
 	for (const struct nr_naming *n = m->namings; n->name; n++) {
 		const char *weight = nr_naming_text(n, "head.weight", &pixels, arena);
@@ -88,20 +97,23 @@ static int read_decoder(struct nr_weights *w, const char *path, struct nr_error 
 	return code;
 }
 
-/* Records the model once, so that the store knows its entries; they get no memory before the file is known to have them. */
-static int name_entries(struct nr_weights *w, const char *path, bool head, struct nr_error *err)
+/* Records the model once, so that the store knows its entries; they get no memory before the file is known to have them.
+ * text_heads: what a file of a text model has beside the encoder. */
+static int name_entries(struct nr_weights *w, const char *path, bool head, unsigned text_heads, struct nr_error *err)
 {
 	struct nr_net *n = nr_net_make(w->store);
-	const int64_t size = nr_model_int(&w->model, "image"), channels = nr_model_int(&w->model, "channels");
 	if (!n) return out_of_memory(path, err);
 	int code = nr_norms_use(n, w->mae ? w->whole_norms : w->norms, &w->model.of->norms, err);
 	if (!code) {
 		const struct nr_model *m = w->model.of;
 		struct nr_mae_graph g;
-		nr_t *image = w->mae ? NULL : nr_input(n, "image", NR_REAL, 4, (int64_t)1, channels, size, size);
 		if (w->mae) nr_mae_record(n, &w->model, w->mae, 1, &g);
-		else if (head) nr_model_logits(n, &w->model, image);
-		else m->pool(n, m->encode(n, m->embed(n, image, w->model.conf), w->model.conf), w->model.conf);
+		else {
+			const struct nr_inputs in = nr_model_inputs(n, &w->model, 1);
+			nr_t *tokens = nr_model_tokens(n, &w->model, &in), *pooled = m->pool(n, tokens, w->model.conf);
+			if (head) nr_linear(n, "head", pooled, nr_model_int(&w->model, "classes"));
+			nr_text_heads_record(n, &w->model, tokens, text_heads);
+		}
 		if (nr_net_error(n)->code) code = (int)(*err = *nr_net_error(n)).code;
 		else code = nr_norms_done(n, err);
 	}
@@ -126,7 +138,11 @@ int nr_weights_import(struct nr_weights **out, const char *path, const char *mod
 	if (!code && how->decoder) code = read_decoder(w, path, err);
 	if (!code) code = nr_store_make(&w->store, 0, err);
 	/* A pre-trained encoder has no head; whoever takes what does not fit (partial) gets one with first values. */
-	if (!code) code = name_entries(w, path, how->partial || has_head(path, w->model.of, arena, err), err);
+	if (!code) {
+		unsigned text_heads = 0;
+		const bool head = has_head(path, w->model.of, arena, &text_heads, err);
+		code = name_entries(w, path, head || how->partial, text_heads, err);
+	}
 	if (!code) {
 		how->special = nr_model_int(&w->model, "class_token") > 0 && nr_model_int(&w->model, "class_at") <= 0;
 		code = nr_model_import(w->store, w->model.of, path, how, err);
@@ -165,10 +181,12 @@ static int record(struct nr_runner *r, const struct nr_weights *w, int64_t batch
 		.size = nr_model_int(&w->model, "image"), .classes = nr_model_int(&w->model, "classes") };
 	if (!r->net) return nr_fail(err, NR_EMEMORY, "cannot record the model", w->model.text, "out of memory");
 	const struct nr_model *m = w->model.of;
-	int code = nr_norms_use(r->net, w->norms, &m->norms, err);
+	int code = nr_model_expect(&w->model, NR_READS_IMAGE, err);
+	if (!code) code = nr_norms_use(r->net, w->norms, &m->norms, err);
 	if (!code) {
-		r->image = nr_input(r->net, "image", NR_REAL, 4, batch, r->channels, r->size, r->size);
-		r->tokens = nr_tap(r->net, "tokens", m->encode(r->net, m->embed(r->net, r->image, w->model.conf), w->model.conf));
+		const struct nr_inputs in = nr_model_inputs(r->net, &w->model, batch);
+		r->image = in.image;
+		r->tokens = nr_tap(r->net, "tokens", nr_model_tokens(r->net, &w->model, &in));
 		r->pooled = nr_tap(r->net, "pooled", m->pool(r->net, r->tokens, w->model.conf));
 		if (head) r->logits = nr_linear(r->net, "head", r->pooled, r->classes);
 		code = nr_norms_done(r->net, err);

@@ -10,6 +10,7 @@
 #include "../../bench/cases.c"
 #include "../../bench/mae.c"
 #include "../../bench/run.c"
+#include "../../bench/simcse.c"
 #include "../../bench/vit.c"
 
 static struct bench_target target(const char *name, bool tiny)
@@ -26,6 +27,7 @@ static void flops_are_those_that_the_peers_count(void **state)
 	static const struct { const char *name; double gflop; } peer[] = {   /* printed by bench/peers */
 		{ "vit_tiny_bs8/train", 60.177 }, { "vit_tiny_bs8/infer", 20.059 }, { "vit_small_bs4/train", 110.373 },
 		{ "vit_small_bs4/infer", 36.791 }, { "mae32_bs128/train", 22.043 }, { "mae32_bs128/infer", 21.391 },
+		{ "simcse_bs32_len32/train", 132.272 }, { "simcse_bs32_len32/infer", 22.045 },
 	};
 	for (size_t i = 0; i < sizeof peer / sizeof *peer; i++) {
 		const struct bench_target t = target(peer[i].name, false);

@@ -237,7 +237,7 @@ static void a_subset_of_all_tokens_changes_nothing(void **state)
 	static const char *const plans[] = { "ln", "bn", "sep(bn,ln)", "dtn", "sep(bn,dtn)", "dtn:variant=official", "rms" };
 	for (size_t c = 0; c < sizeof plans / sizeof *plans; c++) {
 		struct mae m = built(TINY, SMALL ",mask_ratio=0", plans[c]);
-		nr_t *patches = m.model.of->embed(m.r.n, m.g.image, m.model.conf);
+		nr_t *patches = m.model.of->embed(m.r.n, &(struct nr_inputs){ .image = m.g.image }, m.model.conf);
 		nr_t *all = nr_tap(m.r.n, "all", m.model.of->encode(m.r.n, patches, m.model.conf));
 		const struct nr_mae_mask mask = ready(&m, m.g.loss);
 		pass(&m, 1);

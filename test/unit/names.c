@@ -23,8 +23,8 @@ static struct built build(const char *text, const char *norms, uint64_t seed)
 		fail_msg("%s", nr_error_text(&err, line, sizeof line));
 	struct nr_net *n = nr_net_make(b.store);
 	assert_int_equal(nr_norms_use(n, norms, &b.model.of->norms, &err), 0);
-	const int64_t size = nr_model_int(&b.model, "image");
-	nr_model_logits(n, &b.model, nr_input(n, "image", NR_REAL, 4, (int64_t)1, nr_model_int(&b.model, "channels"), size, size));
+	const struct nr_inputs in = nr_model_inputs(n, &b.model, 1);
+	nr_model_logits(n, &b.model, &in);
 	assert_int_equal(nr_net_error(n)->code, 0);
 	nr_net_free(n);
 	return b;

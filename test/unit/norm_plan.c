@@ -168,6 +168,38 @@ static void eps_of_the_model_counts_where_the_text_gives_none(void **state)
 	release(&r);
 }
 
+static void eps_can_be_set_for_the_whole_plan(void **state)
+{
+	(void)state;
+	struct rig r = rig();
+	const struct nr_norm_defaults d = { .norm = "layer", .placement = "pre", .rules = "a=layer", .eps = 7 };
+	static const real v[] = { -1, 1 };
+	nr_t *x = leaf(&r, NR_REAL, v, 2, 1, 2, 1, 1);
+	assert_int_equal(nr_norms_use(r.n, "eps=1", &d, &r.err), 0);
+	const real *out = run(&r, nr_norm(r.n, "a", x));
+	assert_true(fabs((double)out[1] - sqrt(.5)) < 1e-6);
+	release(&r);
+}
+
+static void a_models_own_rules_come_before_the_plans(void **state)
+{
+	(void)state;
+	static const struct { const char *plan, *want; } cases[] = {
+		{ "", "embed=layer final=layer" }, { "bn", "embed=layer final=bn" }, { "bn embed=rms", "embed=rms final=bn" },
+		{ "**=bn", "embed=bn final=bn" }, { "embed=none", "" },
+	};
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		struct rig r = rig();
+		const struct nr_norm_defaults d = { .norm = "layer", .placement = "pre", .rules = "embed=layer unused=rms" };
+		assert_int_equal(nr_norms_use(r.n, cases[i].plan, &d, &r.err), 0);
+		nr_t *x = reals(&r, 3, 2, 5, 12, 1);
+		nr_norm(r.n, "embed", x), nr_norm(r.n, "final", x);
+		assert_int_equal(nr_norms_done(r.n, &r.err), 0);
+		assert_string_equal(resolved(&r), cases[i].want);
+		release(&r);
+	}
+}
+
 static void residuals_scale_as_their_papers_say(void **state)
 {
 	(void)state;
@@ -248,6 +280,8 @@ int main(void)
 		cmocka_unit_test(patch_norms_add_to_the_rest),
 		cmocka_unit_test(wrong_plans_name_the_nearest),
 		cmocka_unit_test(eps_of_the_model_counts_where_the_text_gives_none),
+		cmocka_unit_test(eps_can_be_set_for_the_whole_plan),
+		cmocka_unit_test(a_models_own_rules_come_before_the_plans),
 		cmocka_unit_test(residuals_scale_as_their_papers_say),
 		cmocka_unit_test(subln_and_deepnorm_start_with_other_weights),
 		cmocka_unit_test(qk_norm_works_per_head),

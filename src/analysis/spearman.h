@@ -1,0 +1,14 @@
+/* Correlation of two samples: Pearson's, and Spearman's, which is Pearson's of the ranks; equal values share the mean of their ranks. */
+#ifndef NR_SPEARMAN_H
+#define NR_SPEARMAN_H
+
+#include <stdint.h>
+
+#include "norma/err.h"
+
+/* -1 .. 1; NAN when n < 2, when a sample is constant, or when a value is not finite. */
+double nr_pearson(int64_t n, const double *x, const double *y);
+/* NR_EMEMORY or 0. */
+int nr_spearman(int64_t n, const double *x, const double *y, double *out, struct nr_error *);
+
+#endif

@@ -1,0 +1,119 @@
+/* bert: bidirectional transformer encoder of text. Devlin et al. 2019, arXiv:1810.04805; Hugging Face's form and names.
+ *
+ *   x = N(word + position + type), then blocks N(x + attention(x)), N(x + mlp(x)): post-norm
+ *
+ * The embedding's norm is site "embed" and stays layer norm unless a rule names it (SepNorm keeps it, too). Padding is a suffix:
+ * its keys are masked, and norms with statistics over tokens leave it out; what stands at padded places is defined, and unused. */
+#include "models/bert.h"
+
+#include "models/block.h"
+#include "models/text_heads.h"
+#include "norma/nn.h"
+
+const char *const nr_bert_pools[] = { "pooler", "cls", "avg", NULL };
+
+static const struct nr_option options[] = { NR_BERT_OPTIONS(30522, 512, 2, 0, "0"), NR_OPT_END };
+
+static const struct nr_preset presets[] = {
+	{ "bert-base-uncased", "dim=768,depth=12,heads=12,hidden=3072" },
+	{ "bert-base-cased", "vocab=28996,dim=768,depth=12,heads=12,hidden=3072" },
+	{ "bert-large-uncased", "dim=1024,depth=24,heads=16,hidden=4096" },
+	{ "bert-large-cased", "vocab=28996,dim=1024,depth=24,heads=16,hidden=4096" },
+	{ "minilm-l6", "dim=384,depth=6,heads=12,hidden=1536,pool=avg" },
+	{ "minilm-l12", "dim=384,depth=12,heads=12,hidden=1536,pool=avg" },
+	{ "bert-tiny", "dim=128,depth=2,heads=2,hidden=512" },
+	{ "bert-mini", "dim=256,depth=4,heads=4,hidden=1024" },
+	{ "bert-small", "dim=512,depth=4,heads=8,hidden=2048" },
+	{ "bert-medium", "dim=512,depth=8,heads=8,hidden=2048" },
+	{ NULL, NULL },
+};
+
+#define HEADS                                                                                                                  \
+	{ "mlm.dense.", "cls.predictions.transform.dense." }, { "mlm.norm.", "cls.predictions.transform.LayerNorm." },          \
+	{ "mlm.", "cls.predictions." }, { "nsp.", "cls.seq_relationship." }
+static const struct nr_rename with_heads[] = { NR_BERT_NAMES("bert."), HEADS, { NULL, NULL } };
+static const struct nr_rename base[] = { NR_BERT_NAMES(""), HEADS, { NULL, NULL } };
+/* The first checkpoints: LayerNorm.gamma and LayerNorm.beta. */
+static const struct nr_rename gamma_names[] = { NR_BERT_NAMES("bert."), HEADS, { "LayerNorm.weight", "LayerNorm.gamma" },
+	{ "LayerNorm.bias", "LayerNorm.beta" }, { NULL, NULL } };
+/* As SimCSE's public training code holds them. */
+static const struct nr_rename simcse[] = {
+	NR_BERT_NAMES("bert."), { "mlm.dense.", "lm_head.transform.dense." }, { "mlm.norm.", "lm_head.transform.LayerNorm." },
+	{ "mlm.", "lm_head." }, { NULL, NULL },
+};
+static const char *const copies[] = { "bert.embeddings.position_ids", "embeddings.position_ids", "cls.predictions.decoder.weight",
+	"cls.predictions.decoder.bias", "lm_head.decoder.weight", "lm_head.decoder.bias", NULL };
+static const struct nr_naming namings[] = {
+	{ .name = "huggingface", .rules = with_heads, .ignored = copies }, { .name = "huggingface_base", .rules = base, .ignored = copies },
+	{ .name = "huggingface_gamma", .rules = gamma_names, .ignored = copies }, { .name = "simcse", .rules = simcse, .ignored = copies },
+	{ .name = NULL },
+};
+
+/* ---- the model ------------------------------------------------------------------------------------------------------- */
+
+/* Row 0 .. T-1 of a table (count,C), as (1,T,C). */
+static nr_t *rows_of(struct nr_net *n, const char *name, int64_t count, int64_t dim, int64_t T)
+{
+	nr_push(n, "%s", name);
+	nr_t *table = nr_pop(n, nr_param(n, "weight", NR_NORMAL_02, 2, count, dim));
+	return nr_span(n, nr_reshape(n, table, 3, (int64_t)1, count, dim), 0, T);
+}
+
+static nr_t *add_positions(struct nr_net *n, nr_t *x, nr_t *ids, const struct nr_bert *c)
+{
+	const int64_t T = ids->d[1], first = c->skip_pads ? c->pad + 1 : 0;
+	if (first + T > c->positions)
+		return nr_net_fail(n, NR_ELIMIT, "position", "texts of %lld tokens, but there are places for %lld", (long long)T,
+			(long long)(c->positions - first));
+	if (!c->skip_pads) return nr_add_table(n, x, rows_of(n, "position", c->positions, c->dim, T));
+	nr_t *places = nr_hidden(n, nr_text_positions(n, ids, (int32_t)c->pad), "positions");
+	return nr_add(n, x, nr_embedding(n, "position", places, c->positions, c->dim, (int32_t)c->pad));
+}
+
+static nr_t *add_types(struct nr_net *n, nr_t *x, nr_t *types, const struct nr_bert *c)
+{
+	if (types) return nr_add(n, x, nr_embedding(n, "type", types, c->types, c->dim, -1));
+	return nr_shift_channels(n, x, nr_reshape(n, rows_of(n, "type", c->types, c->dim, 1), 1, c->dim));
+}
+
+nr_t *nr_bert_embed(struct nr_net *n, const struct nr_inputs *in, const void *conf)
+{
+	const struct nr_bert *c = conf;
+	nr_t *x = nr_embedding(n, "word", in->ids, c->vocab, c->dim, (int32_t)c->pad);
+	if (!x) return NULL;
+	const int32_t rest = (int32_t)x->d[1] - 1;      /* [CLS] leads; the others are a line */
+	nr_with_tokens(n, x, (struct nr_tokens){ .special = 1, .h = rest > 0, .w = rest, .heads = (int32_t)c->heads, .valid = in->valid });
+	x = add_positions(n, add_types(n, x, in->types, c), in->ids, c);
+	return nr_hidden(n, nr_dropout(n, nr_norm(n, "embed", x), c->dropout), "embed");
+}
+
+nr_t *nr_bert_encode_layers(struct nr_net *n, nr_t *x, const void *conf, nr_t **layer)
+{
+	const struct nr_bert *c = conf;
+	for (int64_t i = 0; i < c->depth; i++) {
+		const struct nr_block b = { .heads = c->heads, .hidden = c->hidden, .act = c->act, .dropout = c->dropout,
+			.attention_dropout = c->attention_dropout, .no_hidden_dropout = true };
+		nr_push_nth(n, "blocks", i, c->depth);
+		x = nr_hidden(n, nr_pop(n, nr_block(n, x, &b)), "block%lld", (long long)i);
+		if (layer) layer[i] = x;
+	}
+	x = nr_norm(n, "final", x);                     /* silent in post-norm */
+	if (layer) layer[c->depth - 1] = x;
+	return x;
+}
+
+nr_t *nr_bert_encode(struct nr_net *n, nr_t *x, const void *conf) { return nr_bert_encode_layers(n, x, conf, NULL); }
+
+nr_t *nr_bert_pool(struct nr_net *n, nr_t *x, const void *conf)
+{
+	const struct nr_bert *c = conf;
+	if (c->pool == NR_BERT_AVG) return nr_mean_all_tokens(n, x, NULL);
+	return c->pool == NR_BERT_CLS ? nr_first_token(n, x) : nr_text_pooler(n, x);
+}
+
+const struct nr_model nr_model_bert = {
+	.name = "bert", .title = "BERT", .cite = "arXiv:1810.04805", .reads = NR_READS_TEXT, .conf_size = sizeof(struct nr_bert),
+	.options = options, .presets = presets, .namings = namings,
+	.norms = { .norm = "layer", .placement = "post", .rules = "embed=layer", .eps = 1e-12 },
+	.embed = nr_bert_embed, .encode = nr_bert_encode, .encode_layers = nr_bert_encode_layers, .pool = nr_bert_pool,
+};
