@@ -36,4 +36,18 @@ struct nr_mae {
 };
 extern NR_DATA const struct nr_option nr_mae_options[];
 
+/* ---- texts: masked words (BERT) and contrasted sentences (SimCSE) ---- */
+
+struct nr_text_task {
+	char *tokenizer;                    /* "": beside the weights to begin with */
+	int64_t max_length, window;         /* tokens of a text; batches whose samples are sorted by length before they are cut */
+	double mask;                        /* share of tokens to predict, of masked words */
+	bool nsp;                           /* mlm: also whether a sentence follows another */
+	/* simcse */
+	int32_t pooler, keep_layer;         /* enum nr_text_pooling; does the layer after it stay in evaluation: auto, yes, no */
+	double temperature, hard_weight, mlm_weight;
+	char *sts;                          /* folder of the STS sets, for STS-B's dev split; "": below the data root */
+};
+extern NR_DATA const struct nr_option nr_mlm_options[], nr_simcse_options[];
+
 #endif

@@ -30,6 +30,7 @@ struct nr_train {
 	double smoothing, mixup, cutmix, mix_prob, mix_switch, head_bias;
 	bool zero_head;
 	struct nr_mae mae;                  /* task mae */
+	struct nr_text_task text;           /* tasks mlm and simcse */
 	struct nr_augment augment;
 	/* evaluation */
 	char *eval_split;                   /* "auto": val if there is one, else test */
@@ -84,6 +85,7 @@ struct nr_weights {                         /* a model with its values: from one
 	struct nr_model_spec model;
 	const char *norms;                  /* norm plan */
 	const char *data;                   /* what it was trained on; NULL: not known */
+	const char *pooler;                 /* of sentences, for texts: "avg", "cls+layer" (SimCSE's after it); NULL: not known */
 	const char *naming;                 /* of the file */
 	char **class_name;                  /* NULL: not known */
 	double mean[3], std[3];             /* of its input; std 0: not known */
@@ -100,6 +102,8 @@ NR_API int nr_weights_open(struct nr_weights **, const char *path, const char *m
 NR_API int nr_weights_import(struct nr_weights **, const char *path, const char *model, const char *norms, struct nr_import *how,
 	struct nr_error *);
 NR_API void nr_weights_close(struct nr_weights *);
+/* Records what the weights have, one sample, under a norm plan: entries of the net's store get the names. */
+NR_API int nr_weights_record(struct nr_net *, const struct nr_weights *, const char *norms, struct nr_error *);
 
 enum nr_stats { NR_STATS_RUNNING, NR_STATS_BATCH };
 /* A model ready to run on batches of one size. */

@@ -9,17 +9,29 @@
 #include "base/json.h"
 #include "base/save.h"
 #include "cli.h"
+#include "data/tokenizer.h"
 #include "models/hf_config.h"
+#include "surgery.h"
 #include "weights_meta.h"
 
-struct convert { char *to, *model, *norm, *from, *resample; int64_t image, classes; bool decoder, partial, force, json; };
+struct convert { struct cli_surgery new; char *to, *model, *file_norm, *from, *resample; int64_t image, classes; bool decoder, partial, force, json; };
 
 static const struct nr_option options[] = {
-	CLI_TEXT(struct convert, to, NULL, "NAMES",
+	CLI_TEXT(struct convert, to, "norma", "NAMES",
 		"names to write: timm, mae (its released code), huggingface (its hub), huggingface5 (its version 5), huggingface_base "
 		"(text encoders without a prefix), simcse, norma"),
 	CLI_TEXT(struct convert, model, "", "MODEL", "model, for files that do not say it themselves (norma inspect)"),
-	CLI_TEXT(struct convert, norm, "", "PLAN", "norm plan, likewise"),
+	CLI_TEXT(struct convert, file_norm, "", "PLAN", "norm plan that the file has, likewise"),
+	{ .name = "norm", .type = NR_TSTRING, .offset = offsetof(struct convert, new.norm), .size = sizeof(char *), .text = "", .metavar = "PLAN",
+	  .help = "another norm plan: norms are replaced, gains and biases carry over" },
+	{ .name = "calibrate", .type = NR_TSTRING, .offset = offsetof(struct convert, new.calibrate), .size = sizeof(char *), .text = "",
+	  .metavar = "DATA", .help = "with --norm: measure running statistics and fit gains and biases on this data set (text:path=FILE)" },
+	{ .name = "samples", .type = NR_TINT, .offset = offsetof(struct convert, new.samples), .size = sizeof(int64_t), .text = "512", .min = 32,
+	  .max = 1e6, .help = "samples of --calibrate" },
+	{ .name = "data_root", .type = NR_TSTRING, .offset = offsetof(struct convert, new.data_root), .size = sizeof(char *), .text = "",
+	  .metavar = "DIR", .help = "folder of the data sets" },
+	{ .name = "tokenizer", .type = NR_TSTRING, .offset = offsetof(struct convert, new.tokenizer), .size = sizeof(char *), .text = "",
+	  .metavar = "PATH", .help = "of a text model; default: beside its weights" },
 	CLI_TEXT(struct convert, from, "auto", "NAMES", "names that the file has; auto: those that fit best"),
 	NR_OPT_INT(struct convert, image, 0, 0, 4096, "side of the picture that the new file is for; 0: as it was"),
 	CLI_TEXT(struct convert, resample, "", "KIND", "how positions are resized: timm (default with --image), mae, dino, bigvision"),
@@ -61,25 +73,27 @@ static void print_notes(const struct convert *o, const struct nr_weights *w)
 	const double usual = to && to->eps > 0 ? to->eps : w->model.of->norms.eps;
 	const size_t first = strcspn(w->norms, " =(");
 	if (!strcmp(o->to, "norma")) return;
-	const bool plain = !strncmp(w->norms, "layer:", 6) || !strncmp(w->norms, "ln:", 3) || !strncmp(w->norms, "eps=", 4);
+	const bool plain = !strncmp(w->norms, "layer:", 6) || !strncmp(w->norms, "ln:", 3) || (!strncmp(w->norms, "eps=", 4) && !strchr(w->norms, ' '));
 	if (w->norms[first] && !plain)
 		printf("note     models of %s have no such norm plan; norma reads the file back\n", o->to);
 	if (eps_of(w) != usual) printf("note     these norms have eps %g, %s builds them with %g\n", eps_of(w), o->to, usual);
 }
 
 static int print_report(struct cli *c, const struct convert *o, const struct nr_weights *w, const struct nr_import *how,
-	const struct report *r, const char *path)
+	const struct report *r, const struct nr_surgery *cut, const char *path)
 {
 	if (o->json)
-		return nr_json_line(stdout, json_pack("{s:s, s:s, s:s, s:s, s:s, s:I, s:I, s:I}", "out", path, "from", w->naming,
+		return nr_json_line(stdout, json_pack("{s:s, s:s, s:s, s:s, s:s, s:I, s:I, s:I, s:o*}", "out", path, "from", w->naming,
 			"to", o->to, "model", w->model.text, "norms", w->norms, "taken", (json_int_t)how->taken,
-			"kept", (json_int_t)how->kept, "ignored", (json_int_t)how->ignored), c->err);
+			"kept", (json_int_t)how->kept, "ignored", (json_int_t)how->ignored, "surgery",
+			*o->new.norm ? cli_surgery_json(cut) : NULL), c->err);
 	printf("%s%s%s: %s names to %s names\n", cli_bold(), path, cli_plain(), w->naming, o->to);
 	printf("model    %s\n", w->model.text);
 	if (*w->norms) printf("norms    %s\n", w->norms);
 	printf("taken    %lld of %lld entries\n", (long long)how->taken, (long long)(how->taken + how->kept));
 	if (how->kept) printf("kept     %lld at their initial values: %s\n", (long long)how->kept, nr_str_text(&r->kept));
 	if (how->ignored) printf("ignored  %lld tensors: %s\n", (long long)how->ignored, nr_str_text(&r->ignored));
+	if (*o->new.norm) cli_surgery_print(cut);
 	print_notes(o, w);
 	return NR_OK;
 }
@@ -185,8 +199,8 @@ static const char *with(struct cli *c, const char *text, const char *key, int64_
 }
 
 /* What the file says of its training goes along. */
-static const char *const kept_keys[] = { "norma.config", "norma.step", "norma.task", "norma.mae", "norma.mae.norms" };
-enum { KEPT_KEYS = 5 };
+static const char *const kept_keys[] = { "norma.config", "norma.step", "norma.task", "norma.mae", "norma.mae.norms", "norma.pooler" };
+enum { KEPT_KEYS = 6 };
 
 /* The model's text, the file's own if none was given, with what the flags change. */
 static const char *model_text(struct cli *c, const struct convert *o, const char *path, const char **kept)
@@ -254,6 +268,7 @@ static int run(struct cli *c, const void *conf, const struct nr_list *args)
 		cli_usage(c, "convert needs two files: what to read and what to write");
 		return nr_hint(c->err, "norma convert --help");
 	}
+	if (*o->new.calibrate && !*o->new.norm) return cli_usage(c, "--calibrate goes with --norm");
 	if (known_names(c, o->to) || (strcmp(o->from, "auto") && known_names(c, o->from))) return c->err->code;
 	const char *kept[KEPT_KEYS] = { NULL }, *model = model_text(c, o, args->item[0], kept);
 	if (!model || out_paths(c, args->item[1], &weights, &config) || free_to_write(c, o, weights)) return c->err->code;
@@ -261,11 +276,15 @@ static int run(struct cli *c, const void *conf, const struct nr_list *args)
 	struct report report = { 0 };
 	struct nr_weights *w = NULL;
 	struct nr_import how = { .naming = o->from, .resample = *o->resample ? o->resample : o->image ? "timm" : NULL,
-		.partial = o->partial || o->classes, .decoder = o->decoder && !o->image, .tell = note, .context = &report };
-	int code = nr_weights_import(&w, args->item[0], *model ? model : NULL, *o->norm ? o->norm : NULL, &how, c->err);
+		.partial = o->partial || o->classes, .decoder = o->decoder && !o->image && !*o->new.norm, .tell = note, .context = &report };
+	int code = nr_weights_import(&w, args->item[0], *model ? model : NULL, *o->file_norm ? o->file_norm : NULL, &how, c->err);
+	struct nr_surgery cut = { 0 };
 	if (!code && o->classes) w->class_name = NULL;
+	if (!code && *o->new.norm) code = cli_surgery_run(c, &o->new, w, args->item[0], &cut);
 	if (!code) code = write_out(c, o, w, kept, weights, config);
-	if (!code) code = print_report(c, o, w, &how, &report, weights);
+	if (!code && config && w->model.of->reads == NR_READS_TEXT)
+		code = nr_tokenizer_copy(*o->new.tokenizer ? o->new.tokenizer : args->item[0], args->item[1], c->err);
+	if (!code) code = print_report(c, o, w, &how, &report, &cut, weights);
 	nr_str_release(&report.kept);
 	nr_str_release(&report.ignored);
 	nr_weights_close(w);
@@ -275,14 +294,17 @@ static int run(struct cli *c, const void *conf, const struct nr_list *args)
 const struct cli_command cli_convert = {
 	.name = "convert",
 	.title = "weights under timm's, Hugging Face's or our names",
-	.usage = "IN OUT --to NAMES",
+	.usage = "IN OUT [--to NAMES] [--norm PLAN]",
 	.about = "Reads a safetensors file (whose names are recognised), and writes it under other names and in the layout\n"
 		 "that goes with them; a masked autoencoder keeps its decoder. --image resizes the position table for pictures\n"
 		 "of another size (and drops the decoder), --classes puts a new head in place. If OUT is a folder (or ends with\n"
 		 "/), it gets model.safetensors and the config.json that from_pretrained of transformers, or\n"
 		 "timm.create_model(\"local-dir:OUT\"), reads.\n\n"
 		 "The file keeps saying what model it is, so that norma itself needs no --model for it. Weights in Hugging\n"
-		 "Face's names have norms with an eps of 1e-12, timm's of 1e-6: it is kept in the norm plan and config.json.",
+		 "Face's names have norms with an eps of 1e-12, timm's of 1e-6: it is kept in the norm plan and config.json.\n\n"
+		 "--norm replaces the norms, as \"sep(bn,ln) embed=ln\": what both plans have carries over, a new norm takes gain and\n"
+		 "bias of the old one, and with --calibrate running statistics are measured on data and gain and bias fitted, site by\n"
+		 "site, so that the outputs change least; the report says by how much. Then `norma finetune` or `norma simcse --init`.",
 	.conf_size = sizeof(struct convert),
 	.options = options,
 	.run = run,

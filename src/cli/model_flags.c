@@ -1,6 +1,8 @@
 /* See model_flags.h. */
 #include "model_flags.h"
 
+#include "train/recalibrate.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -36,6 +36,11 @@ static void complete(struct nr_train *to, const struct nr_train *from, const str
 		memcpy((char *)to + rows->offset, (const char *)from + rows->offset, rows->size);
 }
 
+static const char *command_of(const char *task)
+{
+	return !strcmp(task, "classify") ? "train" : !strcmp(task, "mae") ? "pretrain" : task;
+}
+
 /* A recipe for another command is told from one with wrong keys. */
 static bool for_another(struct cli *c, const struct cli_command *command, const char *path)
 {
@@ -48,7 +53,7 @@ static bool for_another(struct cli *c, const struct cli_command *command, const 
 	const struct nr_option *rows = nr_train_options_of(all.task);
 	if (!rows || rows == command->table()) return false;
 	cli_usage(c, "the recipe '%s' has the task %s, which is not for `norma %s`", path, all.task, command->name);
-	nr_hint(c->err, "norma %s %s", strcmp(all.task, "classify") ? "pretrain" : "train", path);
+	nr_hint(c->err, "norma %s %s", command_of(all.task), path);
 	return true;
 }
 
@@ -105,7 +110,7 @@ static int watch(void *context, const struct nr_train_result *r, double images_p
 	struct nr_progress *bar = context;
 	struct nr_str line = { 0 };
 	(void)note;
-	nr_str_printf(&line, "%.0f img/s  loss %.3f", images_per_second, r->train_loss);
+	nr_str_printf(&line, "%.0f/s  loss %.3f", images_per_second, r->train_loss);
 	add_shown(&line, r->of_step, r->train);
 	if (r->best_step) add_shown(&line, r->of_eval, r->last);
 	nr_progress_update(bar, r->step, "%s", nr_str_text(&line));
@@ -170,7 +175,7 @@ int cli_train_with(struct cli *c, const struct cli_command *command, const struc
 	if (!all.resume && !nr_task_find(all.task, c->err)) return c->err->code;
 	if (!all.resume && nr_train_options_of(all.task) != command->table()) {
 		cli_usage(c, "the task %s is not for `norma %s`", all.task, command->name);
-		return nr_hint(c->err, "it is for `norma %s`", strcmp(all.task, "classify") ? "pretrain" : "train");
+		return nr_hint(c->err, "it is for `norma %s`", command_of(all.task));
 	}
 	if (nr_trainer_open(&t, &all, cli_command_line(c), c->err)) return c->err->code;
 	if (!json) fputs(nr_trainer_header(t), stdout);

@@ -24,6 +24,8 @@ struct nr_encoder;
  * open tokenizer does not change: threads share it. */
 int nr_tokenizer_open(struct nr_tokenizer **, const char *path, struct nr_error *);
 void nr_tokenizer_close(struct nr_tokenizer *);         /* NULL is fine */
+/* Copies the files that `path` means, and those beside them that are respected, into a folder. */
+int nr_tokenizer_copy(const char *path, const char *dir, struct nr_error *);
 
 enum nr_tokenizer_kind { NR_WORDPIECE, NR_BPE };
 enum nr_special { NR_TOKEN_PAD, NR_TOKEN_UNK, NR_TOKEN_CLS, NR_TOKEN_SEP, NR_TOKEN_MASK, NR_SPECIALS };

@@ -42,6 +42,12 @@ nr_t *nr_text_pool(struct nr_net *n, const struct nr_text *t, enum nr_text_pooli
 	return nr_scale(n, nr_add(n, last, nr_mean_all_tokens(n, below, NULL)), .5);
 }
 
+int64_t nr_text_length(const struct nr_model_spec *m)
+{
+	const struct nr_bert *c = m->conf;
+	return c->positions - (c->skip_pads ? c->pad + 1 : 0);
+}
+
 static nr_t *tanh_layer(struct nr_net *n, const char *name, nr_t *x)
 {
 	return x ? nr_activate(n, "tanh", nr_linear(n, name, x, nr_cols(x))) : NULL;
@@ -94,6 +100,17 @@ unsigned nr_text_heads_in(const struct nr_model *m, const struct nr_st_file *f, 
 {
 	unsigned seen = heads_under(nr_naming_find(m, "norma", NULL), f, arena);
 	for (const struct nr_naming *n = m->namings; n->name; n++) seen |= heads_under(n, f, arena);
+	return seen;
+}
+
+unsigned nr_text_heads_of(const struct nr_store *s)
+{
+	static const struct { const char *entry; unsigned bit; } heads[] = { { "pooler.dense.weight", NR_TEXT_HAS_POOLER },
+		{ "mlm.dense.weight", NR_TEXT_HAS_MLM }, { "mlm.decoder.weight", NR_TEXT_HAS_OWN_DECODER }, { "nsp.weight", NR_TEXT_HAS_NSP },
+		{ "simcse.dense.weight", NR_TEXT_HAS_SIMCSE } };
+	unsigned seen = 0;
+	for (size_t i = 0; i < sizeof heads / sizeof *heads; i++)
+		if (nr_store_find(s, heads[i].entry)) seen |= heads[i].bit;
 	return seen;
 }
 

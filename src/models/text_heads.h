@@ -20,6 +20,9 @@ struct nr_text {
 /* Records the encoder. NULL tokens after an error, which sticks in the net. */
 void nr_text_encode(struct nr_net *, const struct nr_model_spec *, const struct nr_inputs *, struct nr_text *);
 
+/* Tokens that a text can have: RoBERTa's positions begin behind its padding's. */
+int64_t nr_text_length(const struct nr_model_spec *);
+
 /* Sentence embeddings, by the names of SimCSE's code. Means take every token that is no padding. */
 enum nr_text_pooling {
 	NR_TEXT_CLS,                        /* first token; nr_simcse_layer comes after it, in training at least */
@@ -44,6 +47,7 @@ nr_t *nr_nsp_logits(struct nr_net *, nr_t *pooled);            /* (B,2); 0: is n
 enum { NR_TEXT_HAS_POOLER = 1, NR_TEXT_HAS_MLM = 2, NR_TEXT_HAS_OWN_DECODER = 4, NR_TEXT_HAS_NSP = 8, NR_TEXT_HAS_SIMCSE = 16 };
 struct nr_st_file;
 unsigned nr_text_heads_in(const struct nr_model *, const struct nr_st_file *, struct nr_arena *);
+unsigned nr_text_heads_of(const struct nr_store *);             /* the same of a store */
 void nr_text_heads_record(struct nr_net *, const struct nr_model_spec *, nr_t *tokens, unsigned heads);
 
 #endif

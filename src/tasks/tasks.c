@@ -23,15 +23,22 @@ const struct nr_task *nr_task_find(const char *name, struct nr_error *err)
 		nr_near_try(&near, (*t)->name);
 	}
 	nr_fail(err, NR_ENAME, "unknown task", name, NULL);
-	nr_hint(err, near.best ? "did you mean '%s'?" : "there are classify and mae", near.best);
+	nr_hint(err, near.best ? "did you mean '%s'?" : "there are classify, mae, mlm and simcse", near.best);
 	return NULL;
 }
 
 int nr_task_set(struct nr_task_run *r, const char *option, int64_t value, struct nr_error *err)
 {
-	char text[32], key[32];
+	char text[32];
 	snprintf(text, sizeof text, "%lld", (long long)value);
-	snprintf(key, sizeof key, "%s=", option);
-	if (strstr(r->c->model, key)) return NR_OK;
-	return nr_model_set(&r->w->model, option, text, r->arena, err);
+	return nr_task_set_text(r, option, text, err);
+}
+
+int nr_task_set_text(struct nr_task_run *r, const char *option, const char *value, struct nr_error *err)
+{
+	char key[2][40];
+	snprintf(key[0], sizeof key[0], ":%s=", option);
+	snprintf(key[1], sizeof key[1], ",%s=", option);
+	if (strstr(r->c->model, key[0]) || strstr(r->c->model, key[1])) return NR_OK;
+	return nr_model_set(&r->w->model, option, value, r->arena, err);
 }

@@ -97,6 +97,7 @@ static void describe(const struct nr_checkpoint *c, bool full, struct meta *m, s
 	add(m, "norma", "1");
 	add(m, "norma.model", c->model);
 	add(m, "norma.norms", c->norms);
+	add(m, "norma.pooler", c->pooler);
 	add(m, "norma.step", nr_arena_printf(arena, "%lld", (long long)c->state.step));
 	if (full) add_own(m, "norma.state", state_text(&c->state));
 	if (c->config) {

@@ -19,6 +19,7 @@ struct nr_checkpoint {
 	const struct nr_source *source;     /* class names, mean and std; NULL: none */
 	const struct nr_train *config;
 	const char *model, *norms;          /* texts */
+	const char *pooler;                 /* of texts; or NULL */
 	const char *whole_norms;            /* with those of what is beside the model; NULL: the same */
 	struct nr_progress_state state;
 };

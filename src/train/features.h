@@ -1,4 +1,4 @@
-/* What a model makes of a split: features for probes, and running statistics measured anew. */
+/* What a model makes of a split: features for probes. */
 #ifndef NR_FEATURES_H
 #define NR_FEATURES_H
 
@@ -27,10 +27,5 @@ int nr_token_features_of(struct nr_token_features *, const struct nr_weights *, 
 int nr_token_features_make(struct nr_token_features *, int64_t count, int64_t width, unsigned want, struct nr_error *);
 void nr_token_features_release(struct nr_token_features *);
 bool nr_has_class_token(const struct nr_weights *);
-
-/* Replaces running statistics by the mean of what `batches` training batches give, all weighted alike. Returns how many
- * buffers were measured in *changed. Buffers that are no running mean (counters) stay. */
-int nr_recalibrate(const struct nr_weights *, const struct nr_evaluation *train, int64_t batch, int64_t batches, int64_t *changed,
-	struct nr_error *);
 
 #endif

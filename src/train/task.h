@@ -17,6 +17,7 @@ struct nr_task_run {                        /* a task at work in a trainer, whic
 	int64_t shape;                      /* the one that is recorded, or that the batch has */
 	struct nr_net *net;                 /* of that shape */
 	struct nr_plan *plan;               /* of that shape; NULL while recording */
+	bool evaluates;                     /* set by `ready`: it has samples of its own to evaluate on */
 	void *own;                          /* own_size bytes, zero at first */
 };
 
@@ -32,6 +33,7 @@ struct nr_task {
 	int64_t (*shapes)(struct nr_task_run *);
 	nr_t *(*record)(struct nr_task_run *);                     /* inputs, model, loss; for every shape */
 	int (*ready)(struct nr_task_run *, int64_t eval_batch, struct nr_error *);     /* the plan is made: those of the evaluation */
+	int (*begin)(struct nr_task_run *, const char *dir, struct nr_error *);     /* files of its own for the run's folder; or NULL */
 	int64_t (*choose)(struct nr_task_run *, int64_t number);   /* the shape of a batch; NULL: there is one */
 	/* number: of the batch since the beginning, so that draws are pure functions of it. The batch is NULL if not of pictures */
 	void (*bind)(struct nr_task_run *, const struct nr_batch *, int64_t number);

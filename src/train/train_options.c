@@ -10,7 +10,7 @@ static const char *const schedules[] = { "constant", "cosine", "linear", "rsqrt"
 
 #define S struct nr_train
 static const struct nr_option common[] = {
-	NR_OPT_STRING(S, task, "classify", "objective: classify, mae"),
+	NR_OPT_STRING(S, task, "classify", "objective: classify, mae, mlm, simcse"),
 	NR_OPT_STRING(S, data, "", "data set: NAME or NAME:key=value (norma data list)"),
 	NR_OPT_STRING(S, data_root, "", "folder of the data sets; default $NORMA_DATA, else ~/.cache/norma/data"),
 	NR_OPT_STRING(S, split, "train", "split to train on: train, extra (unlabelled or further pictures), val, test"),
@@ -80,25 +80,56 @@ static void append(struct table *t, const struct nr_option *rows, size_t offset,
 
 /* Defaults that a task has of its own. */
 struct value { const char *name, *text; };
+static const struct value simcse_values[] = { { "task", "simcse" }, { "model", "bert-base-uncased" }, { "batch", "64" }, { "lr", "3e-5" },
+	{ "weight_decay", "0" }, { "schedule", "linear" }, { "warmup", "0" }, { "epochs", "1" }, { "clip", "global" }, { "clip_norm", "1" },
+	{ NULL, NULL } };
+static const struct value mlm_values[] = { { "task", "mlm" }, { "model", "bert-mini" }, { "batch", "64" }, { "lr", "5e-4" },
+	{ "schedule", "linear" }, { "max_length", "128" }, { "clip", "global" }, { "clip_norm", "1" }, { NULL, NULL } };
 static const struct value mae_values[] = { { "task", "mae" }, { "beta2", "0.95" }, { "epochs", "20" }, { "warmup", "2" },
 	{ "decoder_dim", "64" }, { "decoder_depth", "2" }, { "decoder_heads", "4" }, { NULL, NULL } };
 
-static struct table all, of_classify, of_mae;
+/* Rows that one task has beside the common ones, and whether it reads pictures. */
+static struct of_task {
+	const char *task;
+	const struct nr_option *rows;
+	size_t offset;
+	bool pictures;
+	const struct value *values;
+	struct table table;
+} of_task[] = {
+	{ .task = "classify", .rows = classify, .pictures = true },
+	{ .task = "mae", .rows = nr_mae_options, .offset = offsetof(struct nr_train, mae), .pictures = true, .values = mae_values },
+	{ .task = "mlm", .rows = nr_mlm_options, .offset = offsetof(struct nr_train, text), .values = mlm_values },
+	{ .task = "simcse", .rows = nr_simcse_options, .offset = offsetof(struct nr_train, text), .values = simcse_values },
+};
+enum { TASKS = sizeof of_task / sizeof *of_task };
+static struct table all;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+static bool has(const struct table *t, const char *name)
+{
+	for (size_t i = 0; i < t->n; i++)
+		if (!strcmp(t->row[i].name, name)) return true;
+	return false;
+}
 
 static void build(void)
 {
-	struct table *const to[] = { &all, &of_classify, &of_mae };
-	for (size_t i = 0; i < sizeof to / sizeof *to; i++) {
-		append(to[i], common, 0, NULL);
-		if (to[i] != &of_mae) append(to[i], classify, 0, NULL);
-		if (to[i] != &of_classify) append(to[i], nr_mae_options, offsetof(struct nr_train, mae), NULL);
-		append(to[i], nr_optim_options, offsetof(struct nr_train, optim), optim_names);
-		append(to[i], nr_augment_options, offsetof(struct nr_train, augment), augment_names);
+	append(&all, common, 0, NULL);
+	for (int i = 0; i < TASKS; i++) {
+		struct of_task *o = &of_task[i];
+		append(&o->table, common, 0, NULL);
+		append(&o->table, o->rows, o->offset, NULL);
+		append(&o->table, nr_optim_options, offsetof(struct nr_train, optim), optim_names);
+		if (o->pictures) append(&o->table, nr_augment_options, offsetof(struct nr_train, augment), augment_names);
+		for (const struct nr_option *row = o->rows; row->name; row++)           /* tasks may share rows */
+			if (!has(&all, row->name)) append(&all, (struct nr_option[]){ *row, NR_OPT_END }, o->offset, NULL);
+		for (const struct value *v = o->values; v && v->name; v++)
+			for (struct nr_option *r = o->table.row; r->name; r++)
+				if (!strcmp(r->name, v->name)) r->text = v->text;
 	}
-	for (const struct value *v = mae_values; v->name; v++)
-		for (struct nr_option *o = of_mae.row; o->name; o++)
-			if (!strcmp(o->name, v->name)) o->text = v->text;
+	append(&all, nr_optim_options, offsetof(struct nr_train, optim), optim_names);
+	append(&all, nr_augment_options, offsetof(struct nr_train, augment), augment_names);
 }
 
 const struct nr_option *nr_train_options(void)
@@ -110,5 +141,7 @@ const struct nr_option *nr_train_options(void)
 const struct nr_option *nr_train_options_of(const char *task)
 {
 	pthread_once(&once, build);
-	return !strcmp(task, "classify") ? of_classify.row : !strcmp(task, "mae") ? of_mae.row : NULL;
+	for (int i = 0; i < TASKS; i++)
+		if (!strcmp(of_task[i].task, task)) return of_task[i].table.row;
+	return NULL;
 }

@@ -48,7 +48,7 @@ static int read_config(struct nr_trainer *t, struct nr_error *err)
 static struct nr_checkpoint checkpoint_of(struct nr_trainer *t)
 {
 	return (struct nr_checkpoint){ .store = t->w.store, .slots = nr_optim_slots(&t->c.optim), .ema = t->ema, .source = t->source,
-		.config = &t->c, .model = t->w.model.text, .norms = t->w.norms, .whole_norms = t->norms, .state = t->state };
+		.config = &t->c, .model = t->w.model.text, .norms = t->w.norms, .pooler = t->w.pooler, .whole_norms = t->norms, .state = t->state };
 }
 
 static int open_loader(struct nr_trainer *t, struct nr_error *err)
@@ -90,7 +90,7 @@ static int open_recorder(struct nr_trainer *t, struct nr_error *err)
 	json_t *env = json_pack("{s:s, s:s, s:s, s:s, s:I, s:I, s:I, s:s}", "data", t->c.data, "data_sha256", digest, "model",
 		t->w.model.text, "norms", t->norms, "seed", (json_int_t)t->c.seed, "train_samples",
 		(json_int_t)t->train_count, "eval_samples", (json_int_t)t->eval_count, "run", t->header);
-	const char *kind = strcmp(t->c.task, "classify") ? "pretrain" : *t->c.init ? "finetune" : "train";
+	const char *kind = !strcmp(t->c.task, "mae") ? "pretrain" : strcmp(t->c.task, "classify") ? t->c.task : *t->c.init ? "finetune" : "train";
 	const struct nr_run_info info = { .command = t->command, .kind = kind, .config = nr_str_text(&yaml),
 		.env = env, .columns = t->column };
 	const int code = nr_recorder_open(&t->recorder, t->c.out, *t->c.store ? t->c.store : NULL, &info, t->c.resume, t->state.step, err);
@@ -124,6 +124,7 @@ int nr_trainer_open(struct nr_trainer **out, const struct nr_train *c, const cha
 	if (!code) code = open_recorder(t, err);
 	if (!code && t->c.microscope)
 		code = nr_microscope_open(t->shape[0].microscope, nr_trainer_path(t, "microscope.csv"), t->c.resume, t->state.step, err);
+	if (!code && t->task->begin) code = t->task->begin(&t->run, t->c.out, err);
 	if (code) nr_trainer_close(t);
 	else *out = t;
 	return code;
@@ -231,6 +232,8 @@ static int step(struct nr_trainer *t, double *loss, double *lr, double *norm, st
 
 /* ---- evaluation, records, checkpoints ------------------------------------------------------------------------------------------ */
 
+static bool evaluates(const struct nr_trainer *t) { return t->eval_count > 0 || t->run.evaluates; }
+
 static int evaluate(struct nr_trainer *t, struct nr_error *err)
 {
 	int64_t n;
@@ -238,7 +241,7 @@ static int evaluate(struct nr_trainer *t, struct nr_error *err)
 	const struct nr_evaluation e = { .source = t->source, .split = t->eval_split, .index = t->eval_index, .count = t->eval_count,
 		.augment = nr_augment_for_eval(&t->c.augment, t->c.augment.size, t->c.augment.channels, t->c.crop_share),
 		.workers = (int)t->c.workers };
-	if (!t->eval_count) return NR_OK;
+	if (!evaluates(t)) return NR_OK;
 	if (t->ema) {
 		memcpy(t->spare, values, (size_t)n * sizeof *values);
 		memcpy(values, t->ema, (size_t)n * sizeof *values);
@@ -266,7 +269,7 @@ static double epoch_of(const struct nr_trainer *t) { return (double)t->state.ste
 /* A picture of the evaluation: every one is kept, the last under a plain name. */
 static int draw(struct nr_trainer *t, struct nr_error *err)
 {
-	if (!t->task->draw || !t->eval_count) return NR_OK;
+	if (!t->task->draw || !evaluates(t)) return NR_OK;
 	char name[64];
 	snprintf(name, sizeof name, "pictures/%s-%07lld.png", t->task->name, (long long)t->state.step);
 	if (nr_folder_make(nr_trainer_path(t, "pictures"), err) || t->task->draw(&t->run, nr_trainer_path(t, name), err)) return err->code;
@@ -281,7 +284,7 @@ static int write_metrics(struct nr_trainer *t, struct nr_error *err)
 	int n = 1, column = OF_LOOP;
 	for (int i = 0; t->task->of_step[i].name; i++, column++)
 		if (isfinite(t->state.train[i])) m[n++] = (struct nr_metric){ t->column[column], t->state.train[i] };
-	for (int i = 0; t->eval_count && t->task->of_eval[i].name; i++, column++)
+	for (int i = 0; evaluates(t) && t->task->of_eval[i].name; i++, column++)
 		if (isfinite(t->state.last[i])) m[n++] = (struct nr_metric){ t->column[column], t->state.last[i] };
 	return nr_recorder_metrics(t->recorder, t->state.step, epoch_of(t), m, n, err);
 }
@@ -293,6 +296,7 @@ static int record_eval(struct nr_trainer *t, struct nr_error *err)
 	t->state.loss_sum = t->state.seen = 0;
 	for (int i = 0; i < NR_TASK_METRICS; i++) t->state.train[i] = t->state.sum[i] / seen, t->state.sum[i] = 0;
 	if (write_metrics(t, err) || draw(t, err)) return err->code;
+	if (!evaluates(t)) return NR_OK;
 	const bool better = t->state.best_step == 0 || (t->task->lower ? value < t->state.best : value > t->state.best);
 	t->state.stale = better ? 0 : t->state.stale + 1;
 	if (!better) return NR_OK;

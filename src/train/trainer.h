@@ -24,7 +24,12 @@ struct nr_trainer {
 	/* the training step */
 	const struct nr_task *task;
 	struct nr_task_run run;
-	struct nr_trainer_shape { struct nr_net *net; struct nr_plan *plan; nr_t *loss; struct nr_microscope *microscope; } shape[NR_TASK_SHAPES];
+	struct nr_trainer_shape {
+		struct nr_net *net;
+		struct nr_plan *plan;
+		nr_t *loss;
+		struct nr_microscope *microscope;   /* NULL: off */
+	} shape[NR_TASK_SHAPES];
 	int64_t shapes;
 	const char **column;                /* names of metrics */
 	struct nr_segment *segment;

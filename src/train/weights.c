@@ -42,6 +42,7 @@ static int read_meta(struct nr_weights *w, const char *path, const char **model,
 	if (!*norms && of_norms) *norms = nr_arena_strdup(w->arena, of_norms);
 	if ((text = nr_st_metadata(f, "norma.mean"))) sscanf(text, "%lf %lf %lf", &w->mean[0], &w->mean[1], &w->mean[2]);
 	if ((text = nr_st_metadata(f, "norma.std"))) sscanf(text, "%lf %lf %lf", &w->std[0], &w->std[1], &w->std[2]);
+	if ((text = nr_st_metadata(f, "norma.pooler"))) w->pooler = nr_arena_strdup(w->arena, text);
 	if ((text = nr_st_metadata(f, "norma.data"))) w->data = nr_arena_strdup(w->arena, text);
 	if ((text = nr_st_metadata(f, "norma.step"))) w->step = strtoll(text, NULL, 10);
 	text = nr_st_metadata(f, "norma.normalize");
@@ -97,28 +98,41 @@ static int read_decoder(struct nr_weights *w, const char *path, struct nr_error 
 	return code;
 }
 
+/* Everything that the weights have a place for: encoder, heads, decoder. */
+static void record_whole(struct nr_net *n, const struct nr_weights *w, bool head, unsigned text_heads)
+{
+	struct nr_mae_graph g;
+	if (w->mae) {
+		nr_mae_record(n, &w->model, w->mae, 1, &g);
+		return;
+	}
+	const struct nr_inputs in = nr_model_inputs(n, &w->model, 1);
+	nr_t *tokens = nr_model_tokens(n, &w->model, &in), *pooled = w->model.of->pool(n, tokens, w->model.conf);
+	if (head) nr_linear(n, "head", pooled, nr_model_int(&w->model, "classes"));
+	nr_text_heads_record(n, &w->model, tokens, text_heads);
+}
+
+static int record_with(struct nr_net *n, const struct nr_weights *w, const char *norms, bool head, unsigned text_heads, struct nr_error *err)
+{
+	if (nr_norms_use(n, norms, &w->model.of->norms, err)) return err->code;
+	record_whole(n, w, head, text_heads);
+	return nr_norms_done(n, err);
+}
+
 /* Records the model once, so that the store knows its entries; they get no memory before the file is known to have them.
  * text_heads: what a file of a text model has beside the encoder. */
 static int name_entries(struct nr_weights *w, const char *path, bool head, unsigned text_heads, struct nr_error *err)
 {
 	struct nr_net *n = nr_net_make(w->store);
 	if (!n) return out_of_memory(path, err);
-	int code = nr_norms_use(n, w->mae ? w->whole_norms : w->norms, &w->model.of->norms, err);
-	if (!code) {
-		const struct nr_model *m = w->model.of;
-		struct nr_mae_graph g;
-		if (w->mae) nr_mae_record(n, &w->model, w->mae, 1, &g);
-		else {
-			const struct nr_inputs in = nr_model_inputs(n, &w->model, 1);
-			nr_t *tokens = nr_model_tokens(n, &w->model, &in), *pooled = m->pool(n, tokens, w->model.conf);
-			if (head) nr_linear(n, "head", pooled, nr_model_int(&w->model, "classes"));
-			nr_text_heads_record(n, &w->model, tokens, text_heads);
-		}
-		if (nr_net_error(n)->code) code = (int)(*err = *nr_net_error(n)).code;
-		else code = nr_norms_done(n, err);
-	}
+	const int code = record_with(n, w, w->mae ? w->whole_norms : w->norms, head, text_heads, err);
 	nr_net_free(n);
 	return code;
+}
+
+int nr_weights_record(struct nr_net *n, const struct nr_weights *w, const char *norms, struct nr_error *err)
+{
+	return record_with(n, w, norms, nr_store_find(w->store, "head.weight") != NULL, nr_text_heads_of(w->store), err);
 }
 
 int nr_weights_import(struct nr_weights **out, const char *path, const char *model, const char *norms, struct nr_import *how,

@@ -1,0 +1,94 @@
+/* Norm surgery from the command line: see surgery.h. */
+#include "surgery.h"
+
+#include <math.h>
+#include <stdio.h>
+
+#include "base/progress.h"
+#include "base/table.h"
+#include "data/tokenizer.h"
+
+enum { BATCH = 32 };
+
+static int tell(void *context, int64_t done, int64_t of)
+{
+	struct nr_progress *bar = context;
+	bar->total = of;
+	nr_progress_update(bar, done, NULL);
+	return 0;
+}
+
+static int open_samples(struct cli *c, const struct cli_surgery *o, const struct nr_weights *w, const char *path, struct nr_samples *s)
+{
+	struct nr_source *source;
+	if (nr_source_open(&source, o->calibrate, *o->data_root ? o->data_root : NULL, c->err)) return c->err->code;
+	const bool texts = w->model.of->reads == NR_READS_TEXT;
+	int code = nr_source_expect(source, texts ? NR_TEXTS : NR_PICTURES, c->err);
+	if (!code && texts) {
+		struct nr_tokenizer *t = NULL;
+		code = nr_tokenizer_open(&t, *o->tokenizer ? o->tokenizer : path, c->err);
+		if (!code) code = nr_samples_texts(s, w, t, source, o->samples, BATCH, c->err);
+		nr_tokenizer_close(t);
+	} else if (!code) {
+		struct nr_augment a;
+		nr_option_defaults(nr_augment_options, &a);
+		struct nr_evaluation e = { .source = source, .split = NR_TRAIN, .count = o->samples, .workers = 1,
+			.augment = nr_augment_for_eval(&a, nr_model_int(&w->model, "image"), (int32_t)nr_model_int(&w->model, "channels"), 1) };
+		e.augment.normalize = w->normalize;
+		for (int i = 0; i < 3; i++) e.augment.mean[i] = w->mean[i], e.augment.std[i] = w->std[i];
+		if (e.count > source->count[NR_TRAIN]) e.count = source->count[NR_TRAIN];
+		code = nr_samples_pictures(s, w, &e, BATCH, c->err);
+	}
+	nr_source_close(source);
+	return code;
+}
+
+int cli_surgery_run(struct cli *c, const struct cli_surgery *o, struct nr_weights *w, const char *path, struct nr_surgery *s)
+{
+	struct nr_samples samples = { 0 };
+	struct nr_progress bar;
+	*s = (struct nr_surgery){ .watch = tell, .context = &bar };
+	cli_bound_spin(c);
+	if (*o->calibrate && open_samples(c, o, w, path, &samples)) return c->err->code;
+	nr_progress_init(&bar, stderr, "sites", 1, 0);
+	const int code = nr_surgery(w, o->norm, *o->calibrate ? &samples : NULL, s, c->err);
+	nr_progress_release(&bar);
+	nr_samples_release(&samples);
+	return code;
+}
+
+void cli_surgery_print(const struct nr_surgery *s)
+{
+	struct nr_table *t = nr_table_make();
+	static const char *const titles[] = { "site", "was", "is", "copied", "fitted" };
+	for (int i = 0; i < 5; i++) nr_table_column(t, titles[i], i < 3 ? NR_LEFT : NR_RIGHT);
+	for (int64_t i = 0; i < s->sites; i++) {
+		const struct nr_surgery_site *k = &s->site[i];
+		nr_table_cell(t, "%s", k->name);
+		nr_table_cell(t, "%s", k->was);
+		nr_table_cell(t, "%s", k->is);
+		for (int j = 0; j < 2; j++) {
+			const double v = j ? k->fitted : k->copied;
+			nr_table_cell(t, isfinite(v) ? "%.2f %%" : "", 100 * v);
+		}
+	}
+	printf("norms replaced at %lld sites; change of the output there, with gain and bias copied and fitted\n", (long long)s->sites);
+	cli_print_table(t);
+	if (isfinite(s->cosine[0])) printf("special tokens  %.2f %% change, cosine %.4f\n", 100 * s->change[0], s->cosine[0]);
+	if (isfinite(s->cosine[1])) printf("other tokens    %.2f %% change, cosine %.4f\n", 100 * s->change[1], s->cosine[1]);
+	if (s->sites && !isfinite(s->cosine[1]))
+		puts("not calibrated: running statistics have their first values; --calibrate DATA measures them and fits gain and bias");
+}
+
+static json_t *number(double v) { return isfinite(v) ? json_real(v) : json_null(); }
+
+json_t *cli_surgery_json(const struct nr_surgery *s)
+{
+	json_t *sites = json_array();
+	for (int64_t i = 0; i < s->sites; i++)
+		json_array_append_new(sites, json_pack("{s:s, s:s, s:s, s:o, s:o}", "site", s->site[i].name, "was", s->site[i].was, "is", s->site[i].is,
+			"copied", number(s->site[i].copied), "fitted", number(s->site[i].fitted)));
+	return json_pack("{s:o, s:I, s:I, s:o, s:o, s:o, s:o}", "sites", sites, "carried", (json_int_t)s->carried, "fresh", (json_int_t)s->fresh,
+		"change_special", number(s->change[0]), "cosine_special", number(s->cosine[0]), "change_tokens", number(s->change[1]),
+		"cosine_tokens", number(s->cosine[1]));
+}

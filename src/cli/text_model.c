@@ -1,0 +1,73 @@
+/* A text model for the commands that embed: see text_model.h. */
+#include "text_model.h"
+
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/clock.h"
+#include "base/progress.h"
+#include "data/tokenizer.h"
+
+const char *const cli_text_poolers[] = { "auto", "cls", "cls_before_pooler", "avg", "avg_top2", "avg_first_last", NULL };
+
+/* "cls+layer" of a file, or the flag. */
+static void choose_pooling(struct cli_embedder *o, const struct cli_text *t)
+{
+	const char *name = t->pooler ? cli_text_poolers[t->pooler] : o->w->pooler ? o->w->pooler : "avg";
+	const size_t n = strcspn(name, "+");
+	o->pooling = NR_TEXT_AVG;
+	for (int i = 0; nr_text_poolings[i]; i++)
+		if (strlen(nr_text_poolings[i]) == n && !strncmp(nr_text_poolings[i], name, n)) o->pooling = (enum nr_text_pooling)i;
+	o->layer = name[n] == '+' || (t->pooler && o->pooling == NR_TEXT_CLS);
+}
+
+static const char *weights_in(struct cli *c, const char *path)
+{
+	struct stat st;
+	return !stat(path, &st) && S_ISDIR(st.st_mode) ? nr_arena_printf(c->arena, "%s/model.safetensors", path) : path;
+}
+
+int cli_embedder_open(struct cli *c, struct cli_embedder *o, const struct cli_text *t, const char *path)
+{
+	const char *file = weights_in(c, path);
+	*o = (struct cli_embedder){ 0 };
+	cli_bound_spin(c);
+	if (nr_weights_open(&o->w, file, *t->model ? t->model : NULL, *t->norm ? t->norm : NULL, NULL, false, c->err)) return c->err->code;
+	if (nr_model_expect(&o->w->model, NR_READS_TEXT, c->err)) return c->err->code;
+	if (nr_tokenizer_open(&o->tokenizer, *t->tokenizer ? t->tokenizer : file, c->err)) {
+		if (!*t->tokenizer) nr_hint(c->err, "--tokenizer names vocab.txt, tokenizer.json or a folder with one");
+		return c->err->code;
+	}
+	choose_pooling(o, t);
+	if (o->layer && !nr_store_find(o->w->store, "simcse.dense.weight"))
+		return nr_fail(c->err, NR_EVALUE, "cannot pool by cls", file, "it has no layer of SimCSE; cls_before_pooler is the token alone");
+	const struct nr_text_runner_how how = { .pooling = o->pooling, .layer = o->layer, .max_length = t->max_length };
+	return nr_text_runner_open(&o->e, o->w, o->tokenizer, &how, c->err);
+}
+
+void cli_embedder_close(struct cli_embedder *o)
+{
+	nr_text_runner_close(o->e);
+	nr_tokenizer_close(o->tokenizer);
+	nr_weights_close(o->w);
+}
+
+static int tell(void *context, int64_t done, int64_t of)
+{
+	(void)of;
+	nr_progress_update(context, done, NULL);
+	return 0;
+}
+
+int cli_embed_texts(void *context, const char *const *text, int64_t n, real *out, struct nr_error *err)
+{
+	struct cli_embedding *of = context;
+	struct nr_progress bar;
+	const double began = nr_clock();
+	nr_progress_init(&bar, stderr, of->what, n, 0);
+	const int code = nr_text_runner_run(of->of->e, text, n, out, tell, &bar, err);
+	nr_progress_release(&bar);
+	of->texts += n;
+	of->seconds += nr_clock() - began;
+	return code;
+}

@@ -1,0 +1,331 @@
+/* mlm: masked words, and with nsp whether a sentence follows another. Devlin et al. 2019, arXiv:1810.04805; without nsp as RoBERTa,
+ * arXiv:1907.11692, with masks drawn anew in every epoch.
+ *
+ * A sample is a line of the text. With nsp it is a line and, for one half of them, the next line of its document, else a line drawn
+ * from all. Only the masked tokens pass the head: their number has a limit six deviations above its mean, so that shapes stay fixed.
+ * An evaluation predicts the masked words of held-out texts, whose masks never change. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "graph/streams.h"
+#include "models/text_heads.h"
+#include "norma/nn.h"
+#include "tasks/texts.h"
+#include "train/metrics.h"
+
+const struct nr_option nr_mlm_options[] = {
+	NR_TEXT_ROWS,
+	NR_OPT_BOOL(struct nr_text_task, nsp, "0", "also learn whether a sentence follows the one before it (BERT)"),
+	NR_OPT_END
+};
+
+enum { LOSS, ACCURACY, PERPLEXITY };
+enum { DRAW_NEXT = 1, DRAW_OTHER };                     /* streams beside that of masks */
+
+/* The graph of one shape, in training or evaluation. */
+struct shape {
+	nr_t *ids, *types, *valid, *index, *labels, *next;      /* types, next: NULL without nsp */
+	nr_t *logits, *words, *follows;
+	struct nr_net *net;                             /* of evaluation */
+	struct nr_plan *plan;
+};
+struct mlm {
+	struct nr_texts texts;
+	struct shape shape[NR_TASK_SHAPES], held[NR_TASK_SHAPES];
+	struct nr_corpus held_corpus;                   /* made at the first evaluation */
+	int32_t *second, *is_next;                      /* (batch): sentences B of the batch at hand */
+	int32_t *row, *masked, *label, *rank;           /* scratch: one text; labels and ranks of a batch */
+};
+
+/* ---- the graph ----------------------------------------------------------------------------------------------------------------- */
+
+static int settle(struct nr_task_run *r, struct nr_error *err)
+{
+	struct mlm *s = r->own;
+	const struct nr_text_task *o = &r->c->text;
+	if (nr_texts_open(&s->texts, r, err)) return err->code;
+	if (nr_tokenizer_special(s->texts.tokenizer, NR_TOKEN_MASK) < 0)
+		return nr_fail(err, NR_EVALUE, "cannot mask", o->tokenizer, "the tokenizer has no [MASK]");
+	if (o->nsp && (r->train.index || s->texts.corpus.columns != 1)) {
+		nr_fail(err, NR_EVALUE, "nsp=1 does not go with", r->train.index ? "limit or hold_out" : r->c->data,
+			"it needs lines that follow each other");
+		return nr_hint(err, "give the evaluation its texts by text:path=...,val=0.05");
+	}
+	if (o->nsp && nr_model_int(&r->w->model, "types") < 2)
+		return nr_fail(err, NR_EVALUE, "nsp=1 does not go with", r->c->model, "the model has one type of segments");
+	if (o->nsp) {                                   /* a pair may fill all places */
+		s->texts.longest = (o->max_length + 3) / 4 * 4;
+		nr_texts_shapes(&s->texts);
+	}
+	return nr_task_set_text(r, "dropout", "0.1", err) ? (int)err->code : nr_task_set_text(r, "attention_dropout", "0.1", err);
+}
+
+static int64_t shapes(struct nr_task_run *r) { return ((struct mlm *)r->own)->texts.shapes; }
+
+/* Masked tokens of a text of T at most. */
+static int64_t most_masked(double share, int64_t T)
+{
+	const int64_t most = (int64_t)(share * (double)T + 6 * sqrt(share * (1 - share) * (double)T)) + 2;
+	return most < T ? most : T;
+}
+
+static nr_t *record_shape(struct nr_task_run *r, struct nr_net *n, struct shape *p, int64_t T)
+{
+	const struct nr_text_task *o = &r->c->text;
+	const int64_t B = r->c->batch, K = most_masked(o->mask, T);
+	p->ids = nr_input(n, "ids", NR_I32, 2, B, T);
+	p->valid = nr_input(n, "valid", NR_I32, 1, B);
+	p->types = o->nsp ? nr_input(n, "types", NR_I32, 2, B, T) : NULL;
+	p->index = nr_input(n, "index", NR_I32, 2, B, K);
+	p->labels = nr_input(n, "labels", NR_I32, 2, B, K);
+	struct nr_text t;
+	nr_text_encode(n, &r->w->model, &(struct nr_inputs){ .ids = p->ids, .types = p->types, .valid = p->valid }, &t);
+	nr_t *masked = nr_take_tokens(n, nr_with_tokens(n, t.tokens, (struct nr_tokens){ 0 }), p->index);
+	p->logits = nr_tap(n, "logits", nr_mlm_logits(n, &r->w->model, masked, true));
+	p->words = nr_tap(n, "words", nr_cross_entropy(n, p->logits, p->labels, 0, NR_TEXT_IGNORED));
+	if (!o->nsp) return p->words;
+	p->next = nr_input(n, "next", NR_I32, 1, B);
+	p->follows = nr_tap(n, "follows", nr_cross_entropy(n, nr_nsp_logits(n, nr_text_pooler(n, t.tokens)), p->next, 0, -1));
+	return nr_add(n, p->words, p->follows);
+}
+
+static nr_t *record(struct nr_task_run *r)
+{
+	struct mlm *s = r->own;
+	return record_shape(r, r->net, &s->shape[r->shape], nr_texts_length(&s->texts, r->shape));
+}
+
+/* ---- batches -------------------------------------------------------------------------------------------------------------------- */
+
+/* Sentence B of every sample of the batch: the next line, or any. */
+static void draw_pairs(struct mlm *s, const struct nr_task_run *r, int64_t number)
+{
+	const int64_t B = r->c->batch, n = s->texts.corpus.samples;
+	const struct nr_rng coin = nr_rng_make((uint64_t)r->c->seed, NR_STREAM_MASK + DRAW_NEXT, (uint32_t)number);
+	const struct nr_rng other = nr_rng_make((uint64_t)r->c->seed, NR_STREAM_MASK + DRAW_OTHER, (uint32_t)number);
+	for (int64_t b = 0; b < B; b++) {
+		const int64_t i = s->texts.sample[b];
+		const bool has_next = i + 1 < n && nr_source_label(r->source, r->train.split, i) == nr_source_label(r->source, r->train.split, i + 1);
+		const bool next = has_next && nr_rng_uniform(coin, (uint64_t)b) < 0.5f;
+		s->second[b] = next ? (int32_t)(i + 1) : (int32_t)nr_rng_below(other, (uint64_t)b, (uint64_t)n);
+		s->is_next[b] = next || (has_next && s->second[b] == i + 1) ? 0 : 1;    /* 0: is next, as BERT has it */
+	}
+}
+
+/* How many tokens of A and B a pair of at most `room` keeps: the longer one is cut, one token at a time. */
+static void cut_pair(int64_t room, int64_t *a, int64_t *b)
+{
+	while (*a + *b > room) *(*a > *b ? a : b) -= 1;
+}
+
+/* [CLS] A [SEP] B [SEP]: both texts have their special tokens, of which B's first is left out. Returns its length. */
+static int64_t join_pair(const struct mlm *s, int64_t i, int64_t j, int64_t most, int32_t *ids, int32_t *types)
+{
+	int64_t a, b;
+	const int32_t *first = nr_corpus_text(&s->texts.corpus, i, 0, &a), *second = nr_corpus_text(&s->texts.corpus, j, 0, &b);
+	const int32_t end = first[a - 1];
+	a -= 2, b -= 2;
+	cut_pair(most - 3, &a, &b);
+	ids[0] = first[0];
+	memcpy(ids + 1, first + 1, (size_t)a * sizeof *ids);
+	ids[a + 1] = end;
+	memcpy(ids + a + 2, second + 1, (size_t)b * sizeof *ids);
+	ids[a + b + 2] = end;
+	for (int64_t k = 0; k < a + b + 3; k++) types[k] = k >= a + 2;
+	return a + b + 3;
+}
+
+static int64_t pair_length(const struct mlm *s, int64_t i, int64_t j, int64_t most)
+{
+	int64_t a, b;
+	nr_corpus_text(&s->texts.corpus, i, 0, &a);
+	nr_corpus_text(&s->texts.corpus, j, 0, &b);
+	return a + b - 1 < most ? a + b - 1 : most;
+}
+
+static int64_t choose(struct nr_task_run *r, int64_t number)
+{
+	struct mlm *s = r->own;
+	const int64_t shape = nr_texts_choose(&s->texts, number);
+	if (!r->c->text.nsp) return shape;
+	int64_t longest = 0;
+	draw_pairs(s, r, number);
+	for (int64_t b = 0; b < r->c->batch; b++) {
+		const int64_t n = pair_length(s, s->texts.sample[b], s->second[b], r->c->text.max_length);
+		longest = n > longest ? n : longest;
+	}
+	return (s->texts.longest - longest) / s->texts.step;
+}
+
+/* Row b of the inputs from s->row (length n): masks it and lists what is to be predicted. */
+static void put_row(struct mlm *s, const struct nr_task_run *r, const struct shape *p, struct nr_plan *plan, int64_t b, int64_t n,
+	struct nr_rng rng, uint64_t first)
+{
+	const int64_t T = p->ids->d[1], K = p->index->d[1];
+	const struct nr_masking m = { s->texts.tokenizer, r->c->text.mask };
+	int32_t *index = (int32_t *)nr_plan_data(plan, p->index) + b * K, *labels = (int32_t *)nr_plan_data(plan, p->labels) + b * K;
+	nr_masking_draw(&m, rng, first, n, s->row, s->masked, s->label);
+	int64_t have = 0;
+	for (int64_t k = 0; k < n; k++) {
+		if (s->label[k] == NR_TEXT_IGNORED) continue;
+		if (have < K) index[have] = (int32_t)k, labels[have++] = s->label[k];
+		else s->masked[k] = s->row[k];
+	}
+	for (; have < K; have++) index[have] = 0, labels[have] = NR_TEXT_IGNORED;
+	nr_texts_put(&s->texts, s->masked, n, T, (int32_t *)nr_plan_data(plan, p->ids) + b * T, (int32_t *)nr_plan_data(plan, p->valid) + b);
+}
+
+static void bind(struct nr_task_run *r, const struct nr_batch *batch, int64_t number)
+{
+	struct mlm *s = r->own;
+	const struct shape *p = &s->shape[r->shape];
+	const struct nr_rng rng = nr_rng_make((uint64_t)r->c->seed, NR_STREAM_MASK, (uint32_t)number);
+	const int64_t T = p->ids->d[1];
+	int32_t *types = p->types ? nr_plan_data(r->plan, p->types) : NULL;
+	(void)batch;
+	for (int64_t b = 0; b < r->c->batch; b++) {
+		int64_t n;
+		if (types) {
+			memset(types + b * T, 0, (size_t)T * sizeof *types);
+			n = join_pair(s, s->texts.sample[b], s->second[b], r->c->text.max_length, s->row, types + b * T);
+		} else {
+			const int32_t *text = nr_corpus_text(&s->texts.corpus, s->texts.sample[b], 0, &n);
+			memcpy(s->row, text, (size_t)n * sizeof *s->row);
+		}
+		put_row(s, r, p, r->plan, b, n, rng, (uint64_t)b << 20);
+	}
+	if (p->next) memcpy(nr_plan_data(r->plan, p->next), s->is_next, (size_t)r->c->batch * sizeof *s->is_next);
+}
+
+/* Words that were found, of those to predict. */
+static void count_right(struct mlm *s, const struct shape *p, const struct nr_plan *plan, double *right, double *all)
+{
+	const int64_t rows = nr_len(p->labels);
+	const int32_t *labels = nr_plan_data(plan, p->labels);
+	nr_metric_rank(rows, nr_cols(p->logits), nr_plan_data(plan, p->logits), labels, s->rank);
+	for (int64_t i = 0; i < rows; i++)
+		if (labels[i] != NR_TEXT_IGNORED) *right += s->rank[i] < 1, *all += 1;
+}
+
+static void measure(struct nr_task_run *r, const struct nr_batch *b, double *sum)
+{
+	struct mlm *s = r->own;
+	double right = 0, all = 0;
+	(void)b;
+	count_right(s, &s->shape[r->shape], r->plan, &right, &all);
+	sum[0] += all > 0 ? (double)r->c->batch * right / all : 0;
+}
+
+/* ---- evaluation ------------------------------------------------------------------------------------------------------------------ */
+
+static int ready(struct nr_task_run *r, int64_t batch, struct nr_error *err)
+{
+	struct mlm *s = r->own;
+	const int64_t B = r->c->batch, T = s->texts.longest, K = most_masked(r->c->text.mask, T);
+	(void)batch;
+	s->second = malloc((size_t)B * sizeof *s->second);
+	s->is_next = malloc((size_t)B * sizeof *s->is_next);
+	s->row = malloc((size_t)T * sizeof *s->row);
+	s->masked = malloc((size_t)T * sizeof *s->masked);
+	s->label = malloc((size_t)T * sizeof *s->label);
+	s->rank = malloc((size_t)(B * K) * sizeof *s->rank);
+	if (!s->second || !s->is_next || !s->row || !s->masked || !s->label || !s->rank)
+		return nr_fail(err, NR_EMEMORY, "cannot start the training", NULL, "out of memory");
+	return NR_OK;
+}
+
+/* Forward graphs of all shapes, for the held-out texts. */
+static int open_held(struct nr_task_run *r, const struct nr_evaluation *e, struct nr_error *err)
+{
+	struct mlm *s = r->own;
+	const int64_t n = e->count ? e->count : e->source->count[e->split];
+	if (s->held_corpus.samples) return NR_OK;
+	if (nr_corpus_make(&s->held_corpus, e->source, e->split, e->index, n, s->texts.tokenizer, r->c->text.max_length, err)) return err->code;
+	for (int64_t i = 0; i < s->texts.shapes; i++) {
+		struct shape *p = &s->held[i];
+		if (!(p->net = nr_net_make(r->w->store))) return nr_fail(err, NR_EMEMORY, "cannot evaluate", NULL, "out of memory");
+		if (nr_norms_use(p->net, r->norms, &r->w->model.of->norms, err)) return err->code;
+		nr_t *loss = record_shape(r, p->net, p, nr_texts_length(&s->texts, i));
+		if (nr_plan_make_beside(&p->plan, p->net, loss, 0, s->held[0].plan, err)) return err->code;
+	}
+	return NR_OK;
+}
+
+/* Texts of the corpus in order, so many at a time; what does not fill a batch is left out. */
+static void run_held(struct nr_task_run *r, int64_t at, double *loss, double *right, double *all)
+{
+	struct mlm *s = r->own;
+	const int64_t B = r->c->batch;
+	int32_t longest = 0;
+	for (int64_t b = 0; b < B; b++) longest = s->held_corpus.length[at + b] > longest ? s->held_corpus.length[at + b] : longest;
+	if (longest > s->texts.longest) longest = (int32_t)s->texts.longest;
+	struct shape *p = &s->held[(s->texts.longest - longest) / s->texts.step];
+	const int64_t T = p->ids->d[1];
+	for (int64_t b = 0; b < B; b++) {
+		int64_t n;
+		const int32_t *text = nr_corpus_text(&s->held_corpus, at + b, 0, &n);
+		n = n < T ? n : T;
+		memcpy(s->row, text, (size_t)n * sizeof *s->row);
+		put_row(s, r, p, p->plan, b, n, nr_rng_make(0, NR_STREAM_MASK, 0), (uint64_t)(at + b) << 20);
+	}
+	if (p->types) memset(nr_plan_data(p->plan, p->types), 0, (size_t)(B * T) * sizeof(int32_t));
+	if (p->next) memset(nr_plan_data(p->plan, p->next), 0xff, (size_t)B * sizeof(int32_t));   /* -1: single sentences have none */
+	nr_plan_run(p->plan, &(struct nr_exec){ .train = 0 }, NR_RUN_FORWARD);
+	const double before = *all;
+	count_right(s, p, p->plan, right, all);
+	*loss += (*all - before) * (double)*(const real *)nr_plan_data(p->plan, p->words);
+}
+
+static int evaluate(struct nr_task_run *r, const struct nr_evaluation *e, double *value, int64_t *samples, struct nr_error *err)
+{
+	struct mlm *s = r->own;
+	double loss = 0, right = 0, all = 0;
+	if (open_held(r, e, err)) return err->code;
+	*samples = s->held_corpus.samples / r->c->batch * r->c->batch;
+	for (int64_t at = 0; at < *samples; at += r->c->batch) run_held(r, at, &loss, &right, &all);
+	value[LOSS] = all > 0 ? loss / all : NAN;
+	value[ACCURACY] = all > 0 ? right / all : NAN;
+	value[PERPLEXITY] = exp(value[LOSS]);
+	return NR_OK;
+}
+
+static int begin(struct nr_task_run *r, const char *dir, struct nr_error *err)
+{
+	return nr_tokenizer_copy(((struct mlm *)r->own)->texts.path, dir, err);
+}
+
+static void describe(const struct nr_task_run *r, struct nr_str *text)
+{
+	const struct mlm *s = r->own;
+	nr_texts_describe(&s->texts, r, text);
+	nr_str_printf(text, "masking           %g %% of the tokens: 80 %% masked, 10 %% another word, 10 %% kept%s\n", 100 * r->c->text.mask,
+		r->c->text.nsp ? "; pairs, one half of them in sequence" : "");
+}
+
+static void close(struct nr_task_run *r)
+{
+	struct mlm *s = r->own;
+	for (int64_t i = NR_TASK_SHAPES - 1; i >= 0; i--) {
+		nr_plan_free(s->held[i].plan);
+		nr_net_free(s->held[i].net);
+	}
+	nr_corpus_release(&s->held_corpus);
+	nr_texts_close(&s->texts);
+	free(s->second);
+	free(s->is_next);
+	free(s->row);
+	free(s->masked);
+	free(s->label);
+	free(s->rank);
+}
+
+static const struct nr_task_metric of_step[] = { { "accuracy", "acc", true }, { NULL, NULL, false } };
+static const struct nr_task_metric of_eval[] = { { "loss", NULL, false }, { "accuracy", "held-out", true }, { "perplexity", NULL, false },
+	{ NULL, NULL, false } };
+
+const struct nr_task nr_task_mlm = {
+	.name = "mlm", .title = "masked words", .cite = "arXiv:1810.04805", .kind = NR_TEXTS, .own_size = sizeof(struct mlm), .of_step = of_step,
+	.of_eval = of_eval, .decides = LOSS, .lower = true, .settle = settle, .shapes = shapes, .record = record, .ready = ready, .begin = begin,
+	.choose = choose, .bind = bind, .measure = measure, .evaluate = evaluate, .describe = describe, .close = close,
+};

@@ -1,0 +1,96 @@
+/* Texts of a task: see texts.h. */
+#include "tasks/texts.h"
+
+#include <string.h>
+
+#include "models/text_heads.h"
+
+
+/* The tokenizer that was named, else the one beside the weights to begin with. */
+static int open_tokenizer(struct nr_texts *t, const struct nr_task_run *r, struct nr_error *err)
+{
+	const char *path = r->c->text.tokenizer;
+	if (!*path && *r->c->init) path = r->c->init;
+	t->path = path;
+	if (*path) return nr_tokenizer_open(&t->tokenizer, path, err);
+	nr_fail(err, NR_EUSAGE, "no tokenizer was named", NULL, NULL);
+	return nr_hint(err, "--tokenizer vocab.txt (or a folder with tokenizer.json)");
+}
+
+/* At most NR_TASK_SHAPES lengths, multiples of 4 apart. */
+void nr_texts_shapes(struct nr_texts *t)
+{
+	const int64_t step = (t->longest + NR_TASK_SHAPES - 1) / NR_TASK_SHAPES;
+	t->step = (step + 3) / 4 * 4;
+	t->shapes = (t->longest + t->step - 1) / t->step;
+}
+
+int nr_texts_open(struct nr_texts *t, struct nr_task_run *r, struct nr_error *err)
+{
+	const struct nr_text_task *o = &r->c->text;
+	if (nr_model_expect(&r->w->model, NR_READS_TEXT, err) || open_tokenizer(t, r, err)) return err->code;
+	if (nr_task_set(r, "vocab", nr_tokenizer_size(t->tokenizer), err)) return err->code;
+	const int32_t pad = nr_tokenizer_special(t->tokenizer, NR_TOKEN_PAD);
+	const int64_t places = nr_text_length(&r->w->model);
+	if (pad >= 0 && nr_task_set(r, "pad", pad, err)) return err->code;
+	if (o->max_length > places)
+		return nr_fail(err, NR_EVALUE, "cannot train", r->c->model, "max_length is %lld, and the model has %lld positions",
+			(long long)o->max_length, (long long)places);
+	if (nr_task_set(r, "length", o->max_length, err)) return err->code;
+	if (nr_corpus_make(&t->corpus, r->source, r->train.split, r->train.index, r->train.count, t->tokenizer, o->max_length, err))
+		return err->code;
+	t->longest = (t->corpus.longest + 3) / 4 * 4;
+	nr_texts_shapes(t);
+	return nr_order_make(&t->order, t->corpus.length, t->corpus.samples, r->c->batch, o->window, (uint64_t)r->c->seed, err);
+}
+
+void nr_texts_close(struct nr_texts *t)
+{
+	nr_order_release(&t->order);
+	nr_corpus_release(&t->corpus);
+	nr_tokenizer_close(t->tokenizer);
+}
+
+int64_t nr_texts_length(const struct nr_texts *t, int64_t shape) { return t->longest - shape * t->step; }
+
+int64_t nr_texts_choose(struct nr_texts *t, int64_t number)
+{
+	int32_t longest;
+	t->sample = nr_order_batch(&t->order, number, &longest);
+	return (t->longest - longest) / t->step;
+}
+
+void nr_texts_put(const struct nr_texts *t, const int32_t *text, int64_t count, int64_t T, int32_t *ids, int32_t *valid)
+{
+	const int32_t pad = nr_tokenizer_special(t->tokenizer, NR_TOKEN_PAD);
+	memcpy(ids, text, (size_t)count * sizeof *ids);
+	for (int64_t k = count; k < T; k++) ids[k] = pad < 0 ? 0 : pad;
+	*valid = (int32_t)count;
+}
+
+void nr_texts_describe(const struct nr_texts *t, const struct nr_task_run *r, struct nr_str *s)
+{
+	const struct nr_corpus *c = &t->corpus;
+	nr_str_printf(s, "texts             %lld tokens, %.1f a text; at most %lld, which %lld texts reach; batches of %lld lengths%s\n",
+		(long long)c->start[c->samples * c->columns], (double)c->start[c->samples * c->columns] / (double)(c->samples * c->columns),
+		(long long)r->c->text.max_length, (long long)c->cut, (long long)t->shapes,
+		r->c->text.window ? ", sorted within windows" : "");
+}
+
+void nr_masking_draw(const struct nr_masking *m, struct nr_rng rng, uint64_t first, int64_t n, const int32_t *ids, int32_t *masked,
+	int32_t *labels)
+{
+	const int32_t mask = nr_tokenizer_special(m->tokenizer, NR_TOKEN_MASK);
+	for (int64_t i = 0; i < n; i++) {
+		uint32_t word[4];
+		masked[i] = ids[i];
+		labels[i] = NR_TEXT_IGNORED;
+		if (nr_tokenizer_is_special(m->tokenizer, ids[i])) continue;
+		nr_rng_block(rng, first + (uint64_t)i, word);
+		if ((double)nr_rng_unit(word[0]) >= m->share) continue;
+		labels[i] = ids[i];
+		const float what = nr_rng_unit(word[1]);
+		if (what < 0.8f) masked[i] = mask;
+		else if (what < 0.9f) masked[i] = (int32_t)((uint64_t)word[2] * (uint64_t)nr_tokenizer_size(m->tokenizer) >> 32);
+	}
+}

@@ -1,0 +1,42 @@
+/* What the tasks on texts share: tokenizer, ids, batches by length, and the shapes that they have. */
+#ifndef NR_TEXTS_H
+#define NR_TEXTS_H
+
+#include "base/rng.h"
+#include "data/corpus.h"
+#include "data/tokenizer.h"
+#include "tasks/tasks.h"
+
+struct nr_texts {
+	struct nr_tokenizer *tokenizer;
+	const char *path;                   /* of the tokenizer */
+	struct nr_corpus corpus;            /* of the training samples */
+	struct nr_order order;
+	int64_t longest, step, shapes;      /* shape i has longest - i step tokens */
+	const int32_t *sample;              /* of the batch at hand */
+};
+
+/* Opens the tokenizer, reads the texts, and fits the model's vocabulary and length to them. */
+int nr_texts_open(struct nr_texts *, struct nr_task_run *, struct nr_error *);
+void nr_texts_close(struct nr_texts *);
+void nr_texts_shapes(struct nr_texts *);                                /* lengths of shapes, from `longest` */
+int64_t nr_texts_length(const struct nr_texts *, int64_t shape);
+int64_t nr_texts_choose(struct nr_texts *, int64_t number);             /* of `choose`: makes the batch that one at hand */
+/* A row of (rows,T) ids: a text, then padding. */
+void nr_texts_put(const struct nr_texts *, const int32_t *text, int64_t count, int64_t T, int32_t *ids, int32_t *valid);
+void nr_texts_describe(const struct nr_texts *, const struct nr_task_run *, struct nr_str *);
+
+/* BERT's masking: of the tokens that are no special ones a share is to be predicted; of these 80 % become [MASK], 10 % another word,
+ * 10 % stay. Draws are a pure function of (rng, first + place). labels: the word, or NR_TEXT_IGNORED. */
+struct nr_masking { const struct nr_tokenizer *tokenizer; double share; };
+void nr_masking_draw(const struct nr_masking *, struct nr_rng, uint64_t first, int64_t n, const int32_t *ids, int32_t *masked, int32_t *labels);
+
+/* Rows of options that both tasks have. */
+#define NR_TEXT_ROWS                                                                                                              \
+	NR_OPT_STRING(struct nr_text_task, tokenizer, "", "vocab.txt, tokenizer.json, or a folder with one; default: beside --init"), \
+	NR_OPT_INT(struct nr_text_task, max_length, 32, 3, 100000, "tokens of a text, special ones included; the rest is cut off"),   \
+	NR_OPT_INT(struct nr_text_task, window, 16, 0, 1000000,                                                                       \
+		"texts of so many batches are sorted by length, so that a batch holds little padding; 0: they are not"),              \
+	NR_OPT_FLOAT(struct nr_text_task, mask, 0.15, 0, 1, "share of the tokens that is to be predicted")
+
+#endif

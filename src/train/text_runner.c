@@ -1,0 +1,181 @@
+/* Sentence embeddings: see text_runner.h. */
+#include "train/text_runner.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "data/tokenizer.h"
+#include "norma/nn.h"
+
+enum { SHAPES = 64, STEP = 4, DENSE = 64, COARSE = 32 };        /* lengths: multiples of 4 up to 64, of 32 above */
+
+struct shape { int64_t batch, length; struct nr_net *net; struct nr_plan *plan; nr_t *ids, *valid, *out; };
+
+struct nr_text_runner {
+	const struct nr_weights *w;
+	const struct nr_tokenizer *tokenizer;
+	struct nr_text_runner_how how;
+	struct nr_encoder *encoder;
+	int64_t width, shapes;
+	struct shape shape[SHAPES];                     /* the first is the host of the others' memory */
+	/* the texts of a run */
+	int32_t *ids;
+	int64_t *start, room;                           /* (n + 1); of ids */
+	int32_t *order;                                 /* by falling length */
+};
+
+static int out_of_memory(struct nr_error *err) { return nr_fail(err, NR_EMEMORY, "cannot embed", NULL, "out of memory"); }
+
+static int64_t rounded(int64_t length)
+{
+	const int64_t step = length <= DENSE ? STEP : COARSE;
+	return (length + step - 1) / step * step;
+}
+
+/* ---- plans -------------------------------------------------------------------------------------------------------------------- */
+
+static int make_plan(struct nr_text_runner *e, struct shape *s, struct nr_error *err)
+{
+	const struct nr_weights *w = e->w;
+	if (!(s->net = nr_net_make(w->store))) return out_of_memory(err);
+	if (nr_norms_use(s->net, w->norms, &w->model.of->norms, err)) return err->code;
+	s->ids = nr_input(s->net, "ids", NR_I32, 2, s->batch, s->length);
+	s->valid = nr_input(s->net, "valid", NR_I32, 1, s->batch);
+	struct nr_text t;
+	nr_text_encode(s->net, &w->model, &(struct nr_inputs){ .ids = s->ids, .valid = s->valid }, &t);
+	s->out = nr_text_pool(s->net, &t, e->how.pooling);
+	if (e->how.layer) s->out = nr_simcse_layer(s->net, s->out);
+	return nr_plan_make_beside(&s->plan, s->net, s->out, 0, e->shape[0].plan, err);
+}
+
+/* Batches of one length hold about the same number of tokens; the first one a few more, so that its memory does for the others. */
+static struct shape *shape_for(struct nr_text_runner *e, int64_t longest, struct nr_error *err)
+{
+	const int64_t positions = e->how.max_length, length = rounded(longest) < positions ? rounded(longest) : positions;
+	for (int64_t i = 0; i < e->shapes; i++)
+		if (e->shape[i].length == length) return &e->shape[i];
+	if (e->shapes == SHAPES) {
+		nr_fail(err, NR_ELIMIT, "cannot embed", NULL, "texts of more than %d different lengths", SHAPES);
+		return NULL;
+	}
+	struct shape *s = &e->shape[e->shapes];
+	const int64_t batch = (e->how.tokens + (e->shapes ? 0 : length - 1)) / length;
+	*s = (struct shape){ .length = length, .batch = batch > 0 ? batch : 1 };
+	e->shapes++;
+	return make_plan(e, s, err) ? NULL : s;
+}
+
+int nr_text_runner_open(struct nr_text_runner **out, const struct nr_weights *w, const struct nr_tokenizer *t, const struct nr_text_runner_how *how,
+	struct nr_error *err)
+{
+	struct nr_text_runner *e = calloc(1, sizeof *e);
+	*out = NULL;
+	if (!e) return out_of_memory(err);
+	*e = (struct nr_text_runner){ .w = w, .tokenizer = t, .how = *how, .width = nr_model_int(&w->model, "dim") };
+	const int64_t positions = nr_text_length(&w->model), vocab = nr_model_int(&w->model, "vocab");
+	if (e->how.max_length < 1 || e->how.max_length > positions) e->how.max_length = positions;
+	if (e->how.tokens < 1) e->how.tokens = 4096;
+	int code = NR_OK;
+	if (nr_tokenizer_size(t) > vocab)
+		code = nr_fail(err, NR_EVALUE, "cannot embed", w->model.text, "the tokenizer has %lld tokens, the model %lld",
+			(long long)nr_tokenizer_size(t), (long long)vocab);
+	if (!code) code = nr_encoder_make(&e->encoder, t, err);
+	if (code) nr_text_runner_close(e);
+	else *out = e;
+	return code;
+}
+
+void nr_text_runner_close(struct nr_text_runner *e)
+{
+	if (!e) return;
+	while (e->shapes-- > 0) {
+		nr_plan_free(e->shape[e->shapes].plan);
+		nr_net_free(e->shape[e->shapes].net);
+	}
+	nr_encoder_free(e->encoder);
+	free(e->ids);
+	free(e->start);
+	free(e->order);
+	free(e);
+}
+
+int64_t nr_text_runner_width(const struct nr_text_runner *e) { return e->width; }
+
+/* ---- a run -------------------------------------------------------------------------------------------------------------------- */
+
+static int encode(struct nr_text_runner *e, const char *const *text, int64_t n, struct nr_error *err)
+{
+	const struct nr_encode_how how = { .max_length = e->how.max_length };
+	for (int64_t i = 0; i < n; i++) {
+		struct nr_encoding x;
+		if (nr_encode(e->encoder, text[i], strlen(text[i]), NULL, 0, &how, &x, err)) return err->code;
+		if (e->start[i] + x.count > e->room) {
+			const int64_t room = 2 * (e->start[i] + x.count) + 4096;
+			int32_t *ids = realloc(e->ids, (size_t)room * sizeof *ids);
+			if (!ids) return out_of_memory(err);
+			e->ids = ids;
+			e->room = room;
+		}
+		memcpy(e->ids + e->start[i], x.ids, (size_t)x.count * sizeof *x.ids);
+		e->start[i + 1] = e->start[i] + x.count;
+	}
+	return NR_OK;
+}
+
+static int32_t length_of(const struct nr_text_runner *e, int64_t i) { return (int32_t)(e->start[i + 1] - e->start[i]); }
+
+/* By falling length; equal lengths stay in order, so that results do not depend on the sort. */
+static int sort(struct nr_text_runner *e, int64_t n, struct nr_error *err)
+{
+	const int64_t most = e->how.max_length + 1;
+	int64_t *count = calloc((size_t)most + 1, sizeof *count);
+	if (!count) return out_of_memory(err);
+	for (int64_t i = 0; i < n; i++) count[most - length_of(e, i)]++;
+	for (int64_t k = 0, sum = 0; k <= most; k++) {
+		const int64_t here = count[k];
+		count[k] = sum;
+		sum += here;
+	}
+	for (int64_t i = 0; i < n; i++) e->order[count[most - length_of(e, i)]++] = (int32_t)i;
+	free(count);
+	return NR_OK;
+}
+
+/* A batch that is not full repeats its first text. */
+static void run_batch(struct nr_text_runner *e, struct shape *s, const int32_t *which, int64_t n, real *out)
+{
+	int32_t *ids = nr_plan_data(s->plan, s->ids), *valid = nr_plan_data(s->plan, s->valid);
+	const int32_t pad = nr_tokenizer_special(e->tokenizer, NR_TOKEN_PAD);
+	for (int64_t b = 0; b < s->batch; b++) {
+		const int32_t i = which[b < n ? b : 0], length = length_of(e, i);
+		memcpy(ids + b * s->length, e->ids + e->start[i], (size_t)length * sizeof *ids);
+		for (int64_t k = length; k < s->length; k++) ids[b * s->length + k] = pad < 0 ? 0 : pad;
+		valid[b] = length;
+	}
+	nr_plan_run(s->plan, &(struct nr_exec){ .train = 0 }, NR_RUN_FORWARD);
+	const real *y = nr_plan_data(s->plan, s->out);
+	for (int64_t b = 0; b < n; b++)
+		for (int64_t k = 0; k < e->width; k++) out[which[b] * e->width + k] = y[b * e->width + k];
+}
+
+int nr_text_runner_run(struct nr_text_runner *e, const char *const *text, int64_t n, real *out,
+	int (*watch)(void *context, int64_t done, int64_t of), void *context, struct nr_error *err)
+{
+	if (n > INT32_MAX) return nr_fail(err, NR_ELIMIT, "cannot embed", NULL, "%lld texts are too many at once", (long long)n);
+	free(e->start);
+	free(e->order);
+	e->start = calloc((size_t)n + 1, sizeof *e->start);
+	e->order = malloc(((size_t)n + 1) * sizeof *e->order);
+	if (!e->start || !e->order) return out_of_memory(err);
+	if (encode(e, text, n, err) || sort(e, n, err)) return err->code;
+	for (int64_t at = 0; at < n;) {
+		struct shape *s = shape_for(e, length_of(e, e->order[at]), err);
+		if (!s) return err->code;
+		const int64_t take = n - at < s->batch ? n - at : s->batch;
+		run_batch(e, s, e->order + at, take, out);
+		at += take;
+		if (watch && watch(context, at, n)) return 1;
+	}
+	return NR_OK;
+}
