@@ -7,10 +7,10 @@
 #include <sys/stat.h>
 
 #include "base/clock.h"
+#include "base/lock.h"
 #include "base/table.h"
 #include "runs.h"
 #include "train/recorder_env.h"
-#include "train/runfile.h"
 
 struct runs { bool json; char *store; int32_t sort; };
 
@@ -116,7 +116,7 @@ static const char *dir_of(struct cli *c, const char *store, const struct nr_run 
 static const char *status_of(struct cli *c, const char *store, const struct nr_run *r)
 {
 	const char *events = nr_arena_printf(c->arena, "%s/events.jsonl", dir_of(c, store, r));
-	if (strcmp(r->status, "running") || (events && nr_runfile_locked(events))) return r->status;
+	if (strcmp(r->status, "running") || (events && nr_file_locked(events))) return r->status;
 	return "killed";
 }
 

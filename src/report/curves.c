@@ -173,6 +173,13 @@ static bool is_known(const char *column)
 	return false;
 }
 
+struct nr_curve_kind nr_curve_kind(const char *column)
+{
+	for (const struct known *k = known; k->column; k++)
+		if (!strcmp(k->column, column)) return (struct nr_curve_kind){ k->title, k->unit, k->factor, k->scale != NR_LINEAR };
+	return (struct nr_curve_kind){ .factor = 1, .wide = true };
+}
+
 int nr_curves(struct nr_str *s, const struct nr_arms *a, struct nr_arena *arena)
 {
 	int count = 0;

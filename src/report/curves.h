@@ -11,4 +11,8 @@ int nr_curves(struct nr_str *, const struct nr_arms *, struct nr_arena *);
 /* Figures for spectrum.csv: singular values as parts of the largest. Returns how many. */
 int nr_spectra(struct nr_str *, const struct nr_arms *, struct nr_arena *);
 
+/* How a column of metrics.csv is called and drawn; title NULL: nothing is known of it. wide: by powers of ten if it spans them. */
+struct nr_curve_kind { const char *title, *unit; double factor; bool wide; };
+struct nr_curve_kind nr_curve_kind(const char *column);
+
 #endif

@@ -184,23 +184,21 @@ static void add_pictures(struct nr_str *s, const struct nr_arms *a, struct nr_ar
 
 /* ---- writing ------------------------------------------------------------------------------------------------------------ */
 
-static int write_page(const struct nr_report *o, const struct nr_arms *a, const char *path, struct nr_arena *arena, struct nr_error *err)
+static int add_page(const struct nr_report *o, const struct nr_arms *a, struct nr_str *s, struct nr_arena *arena, struct nr_error *err)
 {
-	struct nr_str s = { 0 }, title = { 0 };
+	struct nr_str title = { 0 };
 	add_title(&title, a, o->title);
-	nr_page_open(&s, nr_str_text(&title));
-	add_head(&s, a, o, nr_str_text(&title));
-	add_arms(&s, a);
-	add_charts(&s, a, arena);
-	nr_microscope_section(&s, a, arena);
-	add_pictures(&s, a, arena);
-	nr_report_runs(&s, a, arena);
-	nr_page_close(&s);
-	const int code = s.failed || title.failed ? nr_fail(err, NR_EMEMORY, "cannot write", path, "out of memory")
-						  : nr_save_file(path, s.text, s.len, err);
-	nr_str_release(&s);
+	nr_page_open(s, nr_str_text(&title));
+	add_head(s, a, o, nr_str_text(&title));
+	add_arms(s, a);
+	add_charts(s, a, arena);
+	nr_microscope_section(s, a, arena);
+	add_pictures(s, a, arena);
+	nr_report_runs(s, a, arena);
+	nr_page_close(s);
+	const bool failed = s->failed || title.failed;
 	nr_str_release(&title);
-	return code;
+	return failed ? nr_fail(err, NR_EMEMORY, "cannot make the report", NULL, "out of memory") : NR_OK;
 }
 
 /* The same folder twice would count as two seeds. */
@@ -229,35 +227,44 @@ static void tell_apart(struct nr_runfolder *run, int count)
 	for (int i = 0; i < count && alike; i++) run[i].name = run[i].dir;
 }
 
-static int read_and_write(const struct nr_report *o, const char *path, struct nr_arena *arena, struct nr_error *err)
+static int read_and_add(const struct nr_report *o, struct nr_str *page, struct nr_arena *arena, struct nr_error *err)
 {
 	const int count = (int)o->runs.count;
 	struct nr_runfolder *run = nr_arena_alloc(arena, ((size_t)count + 1) * sizeof *run);
 	struct nr_arms arms;
-	int code = run ? NR_OK : nr_fail(err, NR_EMEMORY, "cannot write", path, "out of memory"), read = 0;
+	int code = run ? NR_OK : nr_fail(err, NR_EMEMORY, "cannot make the report", NULL, "out of memory"), read = 0;
 	for (; read < count && !code; read++) {
 		code = check_twice(&o->runs, read, err);
 		if (!code) code = nr_runfolder_read(&run[read], o->runs.item[read], arena, err);
 	}
 	if (!code) tell_apart(run, count);
 	if (!code) code = nr_arms_group(&arms, run, count, arena, err);
-	if (!code) code = write_page(o, &arms, path, arena, err);
+	if (!code) code = add_page(o, &arms, page, arena, err);
 	for (int i = 0; i < read; i++) nr_runfolder_release(&run[i]);
 	return code;
 }
 
-int nr_report_write(const struct nr_report *o, const char *path, struct nr_error *err)
+int nr_report_page(const struct nr_report *o, struct nr_str *page, struct nr_error *err)
 {
 	if (o->runs.count < 1 || o->runs.count > INT_MAX / 4)
-		return nr_fail(err, NR_EVALUE, "cannot write", path, "there is no run to report on");
+		return nr_fail(err, NR_EVALUE, "cannot make the report", NULL, "there is no run to report on");
 	struct nr_arena *arena = nr_arena_make();
-	if (!arena) return nr_fail(err, NR_EMEMORY, "cannot write", path, "out of memory");
+	if (!arena) return nr_fail(err, NR_EMEMORY, "cannot make the report", NULL, "out of memory");
 	const locale_t c = newlocale(LC_ALL_MASK, "C", (locale_t)0), old = c ? uselocale(c) : (locale_t)0;  /* points in numbers */
-	const int code = read_and_write(o, path, arena, err);
+	const int code = read_and_add(o, page, arena, err);
 	if (c) {
 		uselocale(old);
 		freelocale(c);
 	}
 	nr_arena_free(arena);
+	return code;
+}
+
+int nr_report_write(const struct nr_report *o, const char *path, struct nr_error *err)
+{
+	struct nr_str page = { 0 };
+	int code = nr_report_page(o, &page, err);
+	if (!code) code = nr_save_file(path, page.text, page.len, err);
+	nr_str_release(&page);
 	return code;
 }

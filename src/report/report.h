@@ -4,6 +4,7 @@
 
 #include <time.h>
 
+#include "base/str.h"
 #include "norma/option.h"
 
 struct nr_report {
@@ -13,6 +14,8 @@ struct nr_report {
 	time_t made;
 };
 
+/* The page as text, added to the string. */
+int nr_report_page(const struct nr_report *, struct nr_str *, struct nr_error *);
 /* Writes the page at once or not at all. */
 int nr_report_write(const struct nr_report *, const char *path, struct nr_error *);
 

@@ -33,17 +33,16 @@ static char *folder_of(const char *name, struct nr_arena *arena)
 	return to;
 }
 
-/* Two names can give one folder. */
-static int name_folders(struct nr_study *s)
+int nr_study_folders(struct nr_study_arm *arm, int64_t arms, struct nr_arena *arena)
 {
-	for (int64_t i = 0; i < s->arms; i++) {
-		char *plain = folder_of(s->arm[i].name, s->arena);
-		if (plain && !*plain) plain = nr_arena_strdup(s->arena, "arm");
-		s->arm[i].folder = plain;
+	for (int64_t i = 0; i < arms; i++) {
+		char *plain = folder_of(arm[i].name, arena);
+		if (plain && !*plain) plain = nr_arena_strdup(arena, "arm");
+		arm[i].folder = plain;
 		for (int64_t k = 0, n = 2; plain && k < i; k++)
-			if (!strcasecmp(s->arm[k].folder, s->arm[i].folder)) {
-				s->arm[i].folder = nr_arena_printf(s->arena, "%s_%lld", plain, (long long)n++);
-				if (!s->arm[i].folder) return NR_EMEMORY;
+			if (!strcasecmp(arm[k].folder, arm[i].folder)) {
+				arm[i].folder = nr_arena_printf(arena, "%s_%lld", plain, (long long)n++);
+				if (!arm[i].folder) return NR_EMEMORY;
 				k = -1;
 			}
 		if (!plain) return NR_EMEMORY;
@@ -92,6 +91,6 @@ int nr_study_expand(struct nr_study *s, const struct nr_axis *axis, int64_t axes
 		code = combine(&all[i], s->arms ? &s->arm[i / each] : NULL, axis, axes, i % each, s->arena);
 	s->arm = all;
 	s->arms = code ? 0 : before * each;
-	if (!code) code = name_folders(s);
+	if (!code) code = nr_study_folders(s->arm, s->arms, s->arena);
 	return code ? nr_fail(err, NR_EMEMORY, "cannot read the study", NULL, "out of memory") : NR_OK;
 }

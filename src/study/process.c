@@ -10,11 +10,11 @@
 #include <unistd.h>
 
 #include "base/args.h"
+#include "base/lock.h"
 #include "base/mem.h"
 #include "base/save.h"
 #include "base/str.h"
 #include "study/job.h"
-#include "train/runfile.h"
 
 extern char **environ;
 
@@ -139,7 +139,7 @@ int nr_job_start(const struct nr_job *j, const char *program, int64_t threads, p
 	char **env = environment(threads, arena);
 	*pid = 0;
 	if (nr_folder_make(j->base, err)) return err->code;
-	if (stage->trains && events && nr_runfile_locked(events)) return NR_OK;
+	if (stage->trains && events && nr_file_locked(events)) return NR_OK;
 	int code = stage->trains && exists(j->dir, "last.safetensors") ? resume_arguments(j, &args, arena)
 								      : fresh_arguments(j, &args, arena, err);
 	if (!code) code = add(&args, nr_arena_strdup(arena, "--json"), arena);

@@ -72,6 +72,8 @@ int nr_summary_make(struct nr_summary *, const struct nr_study *, const struct n
 
 /* ---- tables ------------------------------------------------------------------------------------------------------------------- */
 
+/* 100 for a metric that is a share of one: these are read in percent; else 1. */
+double nr_metric_scale(const char *metric);
 void nr_summary_text(const struct nr_summary *, struct nr_str *);
 void nr_summary_markdown(const struct nr_summary *, struct nr_str *);
 void nr_summary_latex(const struct nr_summary *, struct nr_str *);

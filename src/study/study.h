@@ -163,6 +163,8 @@ int nr_study_run(const struct nr_study *, const struct nr_study_how *, const str
 	int64_t *count, bool *interrupted, struct nr_error *);
 void nr_study_runs_free(struct nr_study_run *, int64_t count);
 
+/* Folders by the names of the arms; two names can give one folder, then the later one gets a number. */
+int nr_study_folders(struct nr_study_arm *, int64_t arms, struct nr_arena *);
 /* "OUT/ARM/seed-S", followed by "/name" if it is not NULL. */
 char *nr_study_path(const struct nr_study *, int64_t arm, int64_t seed, const char *name, struct nr_arena *);
 

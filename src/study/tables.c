@@ -28,8 +28,7 @@ static void put(const struct cells *c, int64_t row, int64_t *column, const char 
 	va_end(ap);
 }
 
-/* Shares of one are read in percent. */
-static double scale_of(const char *metric)
+double nr_metric_scale(const char *metric)
 {
 	static const char *const shares[] = { "top1", "top5", "acc", "ece", "miou", NULL };
 	for (int i = 0; shares[i]; i++)
@@ -37,11 +36,11 @@ static double scale_of(const char *metric)
 	return 1;
 }
 
-static int digits_of(const char *metric) { return scale_of(metric) > 1 ? 2 : 4; }
+static int digits_of(const char *metric) { return nr_metric_scale(metric) > 1 ? 2 : 4; }
 
 static void put_mean(const struct cells *c, int64_t row, int64_t *column, const struct nr_sample *s, const char *metric, bool sign)
 {
-	const double k = scale_of(metric);
+	const double k = nr_metric_scale(metric);
 	const int d = digits_of(metric);
 	if (isnan(s->mean)) put(c, row, column, "-");
 	else if (isnan(s->half)) put(c, row, column, sign ? "%+.*f" : "%.*f", d, k * s->mean);
@@ -91,7 +90,7 @@ static void put_titles(const struct nr_summary *m, const struct cells *c)
 	double unit;
 	put(c, 0, &k, "arm");
 	put(c, 0, &k, "n");
-	put(c, 0, &k, "%s%s", m->metric[0], scale_of(m->metric[0]) > 1 ? " %" : "");
+	put(c, 0, &k, "%s%s", m->metric[0], nr_metric_scale(m->metric[0]) > 1 ? " %" : "");
 	if (published(m, 0)) put(c, 0, &k, "published");
 	put(c, 0, &k, "difference");
 	put(c, 0, &k, "p (t)");
@@ -99,7 +98,7 @@ static void put_titles(const struct nr_summary *m, const struct cells *c)
 	put(c, 0, &k, "seeds needed");
 	if (m->looks.count) put(c, 0, &k, "decision");
 	for (int64_t i = 1; i <= further(m); i++) {
-		put(c, 0, &k, "%s%s", m->metric[i], scale_of(m->metric[i]) > 1 ? " %" : "");
+		put(c, 0, &k, "%s%s", m->metric[i], nr_metric_scale(m->metric[i]) > 1 ? " %" : "");
 		if (published(m, i)) put(c, 0, &k, "published");
 	}
 	put(c, 0, &k, "time");

@@ -41,15 +41,6 @@ int nr_runfile_lock(struct nr_runfile *f, struct nr_error *err)
 	return NR_EIO;
 }
 
-bool nr_runfile_locked(const char *path)
-{
-	struct flock lock = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
-	const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-	const bool held = fd >= 0 && !fcntl(fd, F_OFD_GETLK, &lock) && lock.l_type != F_UNLCK;
-	if (fd >= 0) close(fd);
-	return held;
-}
-
 int nr_runfile_append(struct nr_runfile *f, const void *data, size_t n, struct nr_error *err)
 {
 	const char *p = data;

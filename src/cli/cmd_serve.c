@@ -1,0 +1,62 @@
+/* norma serve [RUN|STUDY|DIR...]: the pages of runs and studies, live. */
+#include <stdio.h>
+#include <sys/stat.h>
+
+#include "cli.h"
+#include "serve/serve.h"
+
+struct serve { int64_t port; bool json; };
+
+static const struct nr_option options[] = {
+	NR_OPT_INT(struct serve, port, 7317, 0, 65535, "port on 127.0.0.1; 0: one that is free"),
+	NR_OPT_BOOL(struct serve, json, "0", "one line of JSON that names the address, instead of text"),
+	NR_OPT_END
+};
+
+struct told { bool json; struct nr_error *err; };
+
+static void tell(void *context, const struct nr_serve_start *start)
+{
+	const struct told *t = context;
+	char url[64];
+	snprintf(url, sizeof url, "http://127.0.0.1:%d/", start->port);
+	if (t->json) {
+		cli_print_json(json_pack("{s:s, s:I, s:I}", "url", url, "runs", (json_int_t)start->runs, "studies",
+			(json_int_t)start->studies), t->err);
+	} else {
+		printf("%s%s%s shows %lld run%s and %lld stud%s, and those that begin later; Ctrl-C ends it\n", cli_bold(), url,
+			cli_plain(), (long long)start->runs, start->runs == 1 ? "" : "s", (long long)start->studies,
+			start->studies == 1 ? "y" : "ies");
+	}
+	fflush(stdout);
+}
+
+static int run(struct cli *c, const void *conf, const struct nr_list *args)
+{
+	const struct serve *o = conf;
+	struct stat st;
+	char usual[] = "runs", *item[] = { usual };
+	const struct nr_list none = { item, 1 };
+	if (!args->count && stat(usual, &st)) {
+		cli_usage(c, "serve needs a folder: there is no runs/ here");
+		return nr_hint(c->err, "norma serve DIR, where DIR holds runs or studies");
+	}
+	struct told told = { .json = o->json, .err = c->err };
+	const struct nr_serve serve = { .roots = args->count ? *args : none, .port = o->port, .command = cli_command_line(c) };
+	return nr_serve_run(&serve, tell, &told, c->err);
+}
+
+const struct cli_command cli_serve = {
+	.name = "serve",
+	.title = "show runs and studies live in a browser",
+	.usage = "[RUN|STUDY|DIR...]",
+	.about = "Serves pages on 127.0.0.1: a list of the runs and studies found in the folders (default: runs/), for each its state,\n"
+		 "progress and time left, curves that grow while it trains, for a study the state of every stage and the table with\n"
+		 "intervals, and the full report as it stands. New folders appear by themselves.\n\n"
+		 "It reads files only, at the lowest priority: a training does not know of it. Nothing can be changed through it;\n"
+		 "requests that name another host are refused. To look from elsewhere, forward the same port:\n\n"
+		 "    ssh -L 7317:127.0.0.1:7317 HOST",
+	.conf_size = sizeof(struct serve),
+	.options = options,
+	.run = run,
+};

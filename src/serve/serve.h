@@ -1,0 +1,28 @@
+/* norma serve: the pages of runs and studies, live, over HTTP on loopback. It reads their folders only; a training does not know
+ * that it is watched.
+ *
+ *   watcher   once a second: what has been appended to metrics.csv and events.jsonl, what changed in a study's folder. Each piece
+ *             of news is made into text once (ring.h) and wakes the viewers that want it (viewers.h)
+ *   maker     a thread for what takes longer: curves so far (data.h), the report; kept until they are too old
+ *   HTTP      one thread of libmicrohttpd; checks requests (route.h) and hands out what the two others made
+ *
+ * One lock guards all that they share; none of them reads or writes a file while it holds it. */
+#ifndef NR_SERVE_H
+#define NR_SERVE_H
+
+#include "norma/option.h"
+
+struct nr_serve {
+	struct nr_list roots;                   /* folders of runs, studies, or folders that hold some */
+	int64_t port;                           /* 0: any that is free */
+	const char *command;                    /* for reports */
+};
+
+/* What is told once when requests are answered. */
+struct nr_serve_start { int port; int64_t runs, studies; };
+typedef void nr_serve_tell(void *context, const struct nr_serve_start *);
+
+/* Serves until SIGINT or SIGTERM; lowers the priority of the process, for trainings go first. */
+int nr_serve_run(const struct nr_serve *, nr_serve_tell *, void *context, struct nr_error *);
+
+#endif
