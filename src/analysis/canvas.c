@@ -66,16 +66,6 @@ void nr_canvas_text(struct nr_picture *p, int64_t x, int64_t y, uint32_t rgb, co
 	}
 }
 
-uint32_t nr_heat(double share)
-{
-	static const uint8_t stop[5][3] = { { 68, 1, 84 }, { 59, 82, 139 }, { 33, 145, 140 }, { 94, 201, 98 }, { 253, 231, 37 } };
-	if (isnan(share)) return 0xffffff;
-	const double s = fmin(fmax(share, 0), 1) * 4;
-	const int i = s >= 4 ? 3 : (int)s;
-	uint32_t rgb = 0;
-	for (int k = 0; k < 3; k++) rgb = rgb << 8 | (uint32_t)(stop[i][k] + (s - i) * (stop[i + 1][k] - stop[i][k]) + .5);
-	return rgb;
-}
 
 /* ---- tiles ----------------------------------------------------------------------------------------------------------------- */
 

@@ -212,7 +212,8 @@ static int write(const struct nr_analysis *a, const void *own, const char *dir, 
 	if (nr_table_save(size_table(s, true), dir, "sensitivity_batch.csv", err)) return err->code;
 	double x[SIZES], change[SIZES], cosine[SIZES];
 	for (int i = 0; i < s->sizes; i++) x[i] = i + 1, change[i] = 100 * s->size[i].change, cosine[i] = s->size[i].cosine;
-	const struct nr_series of[] = { { NULL, x, change, s->sizes, 0, NR_BOLD }, { NULL, x, cosine, s->sizes, 1, NR_BOLD } };
+	const struct nr_series of[] = { { .x = x, .y = change, .n = s->sizes, .weight = NR_BOLD },
+		{ .x = x, .y = cosine, .n = s->sizes, .arm = 1, .weight = NR_BOLD } };
 	static const char *const title[] = { "relative change of the output", "cosine with the output of running statistics" };
 	for (int i = 0; i < 2; i++)
 		nr_sheet_put(&sheet, title[i], nr_svg_chart(&sheet.panel, &(struct nr_chart){ .name = title[i],

@@ -4,6 +4,7 @@
 
 #include "cli.h"
 #include "serve/serve.h"
+#include "study.h"
 
 struct serve { int64_t port; bool json; };
 
@@ -42,7 +43,8 @@ static int run(struct cli *c, const void *conf, const struct nr_list *args)
 		return nr_hint(c->err, "norma serve DIR, where DIR holds runs or studies");
 	}
 	struct told told = { .json = o->json, .err = c->err };
-	const struct nr_serve serve = { .roots = args->count ? *args : none, .port = o->port, .command = cli_command_line(c) };
+	const struct nr_serve serve = { .roots = args->count ? *args : none, .port = o->port, .command = cli_command_line(c),
+		.commands = cli_study_commands(c) };
 	return nr_serve_run(&serve, tell, &told, c->err);
 }
 

@@ -126,7 +126,8 @@ static int draw_flow(struct cli *c, const struct nr_flow *all, int n, const char
 	for (int64_t l = 0; l < L; l++) x[l] = (double)l;
 	for (int k = 0; k < 2; k++) {
 		for (int i = 0; i < n; i++)
-			series[i] = (struct nr_series){ label[i], x, k ? all[i].size : all[i].gradient, L, i, NR_BOLD };
+			series[i] = (struct nr_series){ .label = label[i], .x = x, .y = k ? all[i].size : all[i].gradient, .n = L, .arm = i,
+				.weight = NR_BOLD };
 		nr_sheet_put(&sheet, title[k], nr_svg_chart(&sheet.panel, &(struct nr_chart){ .name = title[k], .x_label = "block",
 			.y_label = k ? "length" : "gradient", .scale = NR_LOG_IF_WIDE, .x_whole = true, .series = series, .count = n }));
 	}

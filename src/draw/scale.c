@@ -110,6 +110,12 @@ const char *nr_tick_text(double v, double step, char *buf, size_t size)
 	return buf;
 }
 
+const char *nr_short_text(double v, char *buf, size_t size)
+{
+	if (!isfinite(v)) return snprintf(buf, size, "–"), buf;
+	return nr_tick_text(v, v == 0 ? 1 : pow(10, floor(log10(fabs(v))) - 2), buf, size);
+}
+
 /* ---- thinning ---------------------------------------------------------------------------------------------------------- */
 
 static int64_t add(int64_t *keep, int64_t count, int64_t i)

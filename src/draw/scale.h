@@ -25,6 +25,9 @@ int nr_ruler_ticks(const struct nr_ruler *, int about, double tick[NR_MAX_TICKS]
 /* "0.25", "12 000", "2×10⁻³⁰": enough digits for ticks this far apart (0: as few as tell it); returns buf. */
 const char *nr_tick_text(double v, double step, char *buf, size_t size);
 
+/* The value with three digits. */
+const char *nr_short_text(double v, char *buf, size_t size);
+
 /* Which of n points to draw so that the line looks the same: of each bucket the least, the largest and, as a break, one that is
  * not taken by the axis. keep has room for 3 * buckets + 2; returns how many, in rising order. */
 int64_t nr_thin(const double *y, int64_t n, int64_t buckets, bool log, int64_t *keep);

@@ -1,4 +1,4 @@
-/* Line charts: see svg.h. */
+/* Charts of lines and dots: see svg.h. */
 #include "draw/svg.h"
 
 #include <math.h>
@@ -70,6 +70,12 @@ static bool drawn(const struct nr_chart *c, bool log, double x, double y)
 
 struct range { double x0, x1, y0, y1; int64_t count; bool positive; };
 
+static void hold_y(struct range *r, double y)
+{
+	if (y < r->y0) r->y0 = y;
+	if (y > r->y1) r->y1 = y;
+}
+
 static struct range range_of(const struct nr_chart *c, bool log)
 {
 	struct range r = { .positive = true };
@@ -77,11 +83,12 @@ static struct range range_of(const struct nr_chart *c, bool log)
 		const struct nr_series *v = &c->series[k];
 		for (int64_t i = 0; i < v->n; i++) {
 			if (!drawn(c, log, v->x[i], v->y[i])) continue;
-			const bool first = !r.count++;
-			if (first || v->x[i] < r.x0) r.x0 = v->x[i];
-			if (first || v->x[i] > r.x1) r.x1 = v->x[i];
-			if (first || v->y[i] < r.y0) r.y0 = v->y[i];
-			if (first || v->y[i] > r.y1) r.y1 = v->y[i];
+			if (!r.count++) r.x0 = r.x1 = v->x[i], r.y0 = r.y1 = v->y[i];
+			r.x0 = fmin(r.x0, v->x[i]);
+			r.x1 = fmax(r.x1, v->x[i]);
+			hold_y(&r, v->y[i]);
+			if (v->lo && drawn(c, log, v->x[i], v->lo[i])) hold_y(&r, v->lo[i]);
+			if (v->hi && drawn(c, log, v->x[i], v->hi[i])) hold_y(&r, v->hi[i]);
 			r.positive &= v->y[i] > 0;
 		}
 	}
@@ -100,7 +107,7 @@ static double right_margin(const struct nr_chart *c)
 	size_t most = 0;
 	int labels = 0;
 	for (int k = 0; k < c->count; k++) {
-		if (c->series[k].weight != NR_BOLD || !c->series[k].label) continue;
+		if (c->series[k].weight == NR_THIN || !c->series[k].label) continue;
 		const size_t n = letters(c->series[k].label);
 		most = n > most ? n : most;
 		labels++;
@@ -161,13 +168,22 @@ static void add_labels(struct nr_str *s, const struct nr_chart *c, const struct 
 	nr_str_add(s, "</text>");
 }
 
+/* Lines begin at 0 if that is near; dots keep clear of the edges. */
+static void fit_x(struct nr_ruler *x, const struct nr_chart *c, const struct range *r)
+{
+	const bool log = c->x_log && r->x0 > 0, dots = c->count && c->series[0].weight == NR_DOTS;
+	nr_ruler_fit(x, !log && !dots && r->x0 > 0 && r->x0 < 0.1 * r->x1 ? 0 : r->x0, r->x1, log);
+	if (dots && log) x->lo /= pow(r->x1 / r->x0, 0.06), x->hi *= pow(r->x1 / r->x0, 0.06);
+	else if (dots) x->lo -= 0.06 * (r->x1 - r->x0), x->hi += 0.06 * (r->x1 - r->x0);
+}
+
 /* Ranges first, then margins by what the ticks say. */
 static void lay_out(struct nr_str *s, const struct nr_chart *c, const struct range *r, bool log, struct frame *f)
 {
 	double tick[NR_MAX_TICKS], step;
 	char text[64];
 	size_t widest = 0;
-	nr_ruler_fit(&f->x, r->x0 > 0 && r->x0 < 0.1 * r->x1 ? 0 : r->x0, r->x1, false);
+	fit_x(&f->x, c, r);
 	nr_ruler_fit(&f->y, r->y0, r->y1, log);
 	if (r->y1 > r->y0) round_range(&f->y);
 	const int n = nr_ruler_ticks(&f->y, 5, tick, &step);
@@ -181,10 +197,7 @@ static void lay_out(struct nr_str *s, const struct nr_chart *c, const struct ran
 	f->bottom = HEIGHT - BOTTOM;
 	f->x.from = f->left, f->x.to = f->right;
 	f->y.from = f->bottom, f->y.to = f->top;
-	nr_str_add(s, " data-xname=\"");
-	nr_html_text(s, c->x_label);
-	nr_str_printf(s, "\" data-x=\"%.1f %.1f %.17g %.17g\" data-y=\"%.1f %.1f %.17g %.17g%s\">", f->left, f->right, f->x.lo, f->x.hi,
-		f->bottom, f->top, f->y.lo, f->y.hi, log ? " log" : "");
+	nr_str_add(s, ">");
 	add_y_axis(s, f, tick, n, step);
 	add_x_axis(s, f, c->x_whole);
 	add_labels(s, c, f);
@@ -212,6 +225,38 @@ static void add_line(struct nr_str *s, const struct nr_chart *c, const struct fr
 	nr_str_add(s, "\"/>");
 }
 
+/* Between lo and hi, behind a line: there and back. */
+static void add_band(struct nr_str *s, const struct nr_chart *c, const struct frame *f, const struct nr_series *v, const int64_t *keep,
+	int64_t n)
+{
+	const size_t before = s->len;
+	nr_str_add(s, "<path class=\"band\" d=\"");
+	const size_t start = s->len;
+	for (int64_t k = 0; k < 2 * n; k++) {
+		const int64_t i = k < n ? keep[k] : keep[2 * n - 1 - k];
+		const double y = k < n ? v->hi[i] : v->lo[i];
+		if (!drawn(c, f->y.log, v->x[i], v->lo[i]) || !drawn(c, f->y.log, v->x[i], v->hi[i])) continue;
+		nr_str_printf(s, "%c%.1f,%.1f", s->len == start ? 'M' : 'L', nr_ruler_at(&f->x, v->x[i]), nr_ruler_at(&f->y, y));
+	}
+	if (s->len == start && !s->failed) s->len = before;
+	else nr_str_add(s, "Z\"/>");
+}
+
+/* A bar from lo to hi, if they are there, and the marker; the pointer shows the numbers. */
+static void add_dots(struct nr_str *s, const struct nr_chart *c, const struct frame *f, const struct nr_series *v)
+{
+	for (int64_t i = 0; i < v->n; i++) {
+		if (!drawn(c, f->y.log, v->x[i], v->y[i])) continue;
+		const double x = nr_ruler_at(&f->x, v->x[i]), y = nr_ruler_at(&f->y, v->y[i]);
+		if (v->lo && v->hi && drawn(c, f->y.log, v->x[i], v->lo[i]) && drawn(c, f->y.log, v->x[i], v->hi[i])) {
+			const double low = nr_ruler_at(&f->y, v->lo[i]), high = nr_ruler_at(&f->y, v->hi[i]);
+			nr_str_printf(s, "<path class=\"l bar\" d=\"M%.1f,%.1fV%.1fM%.1f,%.1fh8M%.1f,%.1fh8\"/>", x, low, high, x - 4, low,
+				x - 4, high);
+		}
+		add_marker(s, v->arm, x, y);
+	}
+}
+
 /* A few along the line, at other places for each arm, so that lines that lie on each other show both. */
 static void add_markers(struct nr_str *s, const struct nr_chart *c, const struct frame *f, const struct nr_series *v)
 {
@@ -231,15 +276,14 @@ static void add_series(struct nr_str *s, const struct nr_chart *c, const struct 
 		return;
 	}
 	const int64_t n = nr_thin(v->y, v->n, BUCKETS, f->y.log, keep);
-	nr_str_printf(s, "<g class=\"s%d\" data-arm=\"%d\"", colour_of(v->arm), v->arm);
-	if (v->weight == NR_BOLD && v->label) {
-		nr_str_add(s, " data-name=\"");
-		nr_html_text(s, v->label);
-		nr_str_add(s, "\"");
+	nr_str_printf(s, "<g class=\"s%d\" data-arm=\"%d\">", colour_of(v->arm), v->arm);
+	if (v->weight == NR_DOTS) {
+		add_dots(s, c, f, v);
+	} else {
+		if (v->lo && v->hi) add_band(s, c, f, v, keep, n);
+		add_line(s, c, f, v, keep, n);
+		if (v->weight == NR_BOLD) add_markers(s, c, f, v);
 	}
-	nr_str_add(s, ">");
-	add_line(s, c, f, v, keep, n);
-	if (v->weight == NR_BOLD) add_markers(s, c, f, v);
 	nr_str_add(s, "</g>");
 	free(keep);
 }
@@ -272,7 +316,7 @@ static void add_ends(struct nr_str *s, const struct nr_chart *c, const struct fr
 		const struct nr_series *v = &c->series[k];
 		int64_t last = v->n - 1;
 		while (last >= 0 && !drawn(c, f->y.log, v->x[last], v->y[last])) last--;
-		if (v->weight == NR_BOLD && v->label && last >= 0 && n < MAX_LABELS)
+		if (v->weight != NR_THIN && v->label && last >= 0 && n < MAX_LABELS)
 			e[n++] = (struct end){ v, nr_ruler_at(&f->x, v->x[last]), nr_ruler_at(&f->y, v->y[last]) };
 	}
 	spread(e, n, f->bottom);
@@ -286,12 +330,17 @@ static void add_ends(struct nr_str *s, const struct nr_chart *c, const struct fr
 
 /* ---- the chart --------------------------------------------------------------------------------------------------------- */
 
+bool nr_chart_is_log(const struct nr_chart *c)
+{
+	const struct range r = range_of(c, false);
+	return c->scale == NR_LOG || (c->scale == NR_LOG_IF_WIDE && r.count && r.positive && r.y1 > 10 * r.y0);
+}
+
 struct nr_size nr_svg_chart(struct nr_str *s, const struct nr_chart *c)
 {
 	const struct nr_size size = { WIDTH, HEIGHT };
-	const struct range all = range_of(c, false);
-	const bool log = c->scale == NR_LOG || (c->scale == NR_LOG_IF_WIDE && all.count && all.positive && all.y1 > 10 * all.y0);
-	const struct range r = log ? range_of(c, true) : all;
+	const bool log = nr_chart_is_log(c);
+	const struct range r = range_of(c, log);
 	struct frame f = { 0 };
 	nr_svg_open(s, c->name, size);
 	if (!r.count) {
@@ -304,7 +353,7 @@ struct nr_size nr_svg_chart(struct nr_str *s, const struct nr_chart *c)
 	for (int k = 0; k < c->count; k++)
 		if (c->series[k].weight == NR_THIN) add_series(s, c, &f, &c->series[k]);
 	for (int k = 0; k < c->count; k++)
-		if (c->series[k].weight == NR_BOLD) add_series(s, c, &f, &c->series[k]);
+		if (c->series[k].weight != NR_THIN) add_series(s, c, &f, &c->series[k]);
 	add_ends(s, c, &f);
 	nr_str_add(s, "</svg>\n");
 	return size;

@@ -14,12 +14,13 @@ enum { NR_COLOURS = 8 };
 struct nr_size { double w, h; };
 
 enum nr_y_scale { NR_LINEAR, NR_LOG, NR_LOG_IF_WIDE };    /* wide: all positive and over more than a decade */
-enum nr_weight { NR_THIN, NR_BOLD };
+enum nr_weight { NR_THIN, NR_BOLD, NR_DOTS };             /* dots: markers without a line, large where it has a label */
 
 /* Points by rising x; one that has no place on its axis is left out and breaks the line. */
 struct nr_series {
 	const char *label;                      /* at its end, if bold; NULL: none */
 	const double *x, *y;
+	const double *lo, *hi;                  /* NULL, or what y may be: a band behind a line, a bar through a dot */
 	int64_t n;
 	int arm;                                /* from 0: colour, dash and marker */
 	enum nr_weight weight;
@@ -28,8 +29,9 @@ struct nr_series {
 struct nr_chart {
 	const char *name;                       /* for readers who do not see it */
 	const char *x_label, *y_label;
-	enum nr_y_scale scale;                    /* of y */
+	enum nr_y_scale scale;                  /* of y */
 	double floor;                           /* log: values below it are not drawn; 0: no limit */
+	bool x_log;                             /* x too, if all are positive */
 	bool x_whole;                           /* x counts things: ticks at whole numbers only */
 	const struct nr_series *series;
 	int count;
@@ -44,6 +46,8 @@ void nr_svg_nothing(struct nr_str *, struct nr_size);
 
 /* A line chart that fills the width it is given; says so if there is nothing to draw. */
 struct nr_size nr_svg_chart(struct nr_str *, const struct nr_chart *);
+/* Whether its y axis is a log one. */
+bool nr_chart_is_log(const struct nr_chart *);
 /* A short piece of an arm's line with its marker, for legends. */
 void nr_svg_sample(struct nr_str *, int arm);
 

@@ -89,14 +89,25 @@ static size_t letters(const char *text)
 	return n;
 }
 
-static int name_arms(struct nr_arms *a, struct nr_arena *arena)
+/* Letters, and what stands beside a chart: names that fit, else the letters. */
+static int label_arms(struct nr_arms *a, struct nr_arena *arena)
 {
 	bool all_short = true;
 	for (int i = 0; i < a->count; i++) {
+		a->arm[i].letter = i < 26 ? nr_arena_printf(arena, "%c", 'A' + i) : nr_arena_printf(arena, "%d", i + 1);
+		if (!a->arm[i].letter || !a->arm[i].name) return NR_EMEMORY;
+		all_short &= letters(a->arm[i].name) <= SHORT_NAME;
+	}
+	for (int i = 0; i < a->count; i++) a->arm[i].label = all_short ? a->arm[i].name : a->arm[i].letter;
+	return NR_OK;
+}
+
+static int name_arms(struct nr_arms *a, struct nr_arena *arena)
+{
+	for (int i = 0; i < a->count; i++) {
 		struct nr_arm *m = &a->arm[i];
 		m->name = plan_of(&a->run[m->run[0]], arena);
-		m->letter = i < 26 ? nr_arena_printf(arena, "%c", 'A' + i) : nr_arena_printf(arena, "%d", i + 1);
-		if (!m->name || !m->letter) return NR_EMEMORY;
+		if (!m->name) return NR_EMEMORY;
 	}
 	bool *twice = nr_arena_alloc(arena, (size_t)a->count * sizeof *twice);
 	if (!twice) return NR_EMEMORY;
@@ -104,12 +115,11 @@ static int name_arms(struct nr_arms *a, struct nr_arena *arena)
 		for (int k = 0; k < a->count; k++) twice[i] |= i != k && !strcmp(a->arm[i].name, a->arm[k].name);
 	for (int i = 0; i < a->count; i++) {
 		struct nr_arm *m = &a->arm[i];
-		if (twice[i]) m->name = nr_arena_printf(arena, "%s, %s", m->name, *m->also ? m->also : m->letter);
-		if (!m->name) return NR_EMEMORY;
-		all_short &= letters(m->name) <= SHORT_NAME;
+		if (twice[i])
+			m->name = *m->also ? nr_arena_printf(arena, "%s, %s", m->name, m->also)
+					   : nr_arena_printf(arena, "%s, %d", m->name, i + 1);
 	}
-	for (int i = 0; i < a->count; i++) a->arm[i].label = all_short ? a->arm[i].name : a->arm[i].letter;
-	return NR_OK;
+	return label_arms(a, arena);
 }
 
 static int describe(struct nr_arms *a, struct nr_arena *arena)
@@ -159,6 +169,26 @@ int nr_arms_group(struct nr_arms *a, const struct nr_runfolder *run, int count, 
 		if (!failed) add_run(a, m, i);
 	}
 	if (failed || describe(a, arena)) return nr_fail(err, NR_EMEMORY, "cannot write the report", NULL, "out of memory");
+	nr_arms_measure(a);
+	return NR_OK;
+}
+
+int nr_arms_given(struct nr_arms *a, const struct nr_runfolder *run, int count, const int *of, const char *const *name, int arms,
+	struct nr_arena *arena, struct nr_error *err)
+{
+	*a = (struct nr_arms){ .run = run, .runs = count, .arm = nr_arena_alloc(arena, ((size_t)arms + 1) * sizeof *a->arm), .count = arms,
+		.differ = "" };
+	bool failed = !a->arm;
+	for (int m = 0; m < arms && !failed; m++) {
+		a->arm[m] = (struct nr_arm){ .name = name[m], .also = "", .run = nr_arena_alloc(arena, ((size_t)count + 1) * sizeof(int)) };
+		failed = !a->arm[m].run;
+	}
+	for (int i = 0; i < count && !failed; i++) {
+		struct nr_arm *m = &a->arm[of[i]];
+		m->run[m->runs++] = i;
+		m->distinct++;
+	}
+	if (failed || label_arms(a, arena)) return nr_fail(err, NR_EMEMORY, "cannot write the report", NULL, "out of memory");
 	nr_arms_measure(a);
 	return NR_OK;
 }

@@ -27,6 +27,10 @@ struct nr_arms {
 /* By everything in config.yaml but seed, out, store and microscope; in the order of the first run of each. */
 int nr_arms_group(struct nr_arms *, const struct nr_runfolder *, int count, struct nr_arena *, struct nr_error *);
 
+/* By what is known already: run i is one of the arm of[i], no seed comes twice. An arm may have no runs. */
+int nr_arms_given(struct nr_arms *, const struct nr_runfolder *, int count, const int *of, const char *const *name, int arms,
+	struct nr_arena *, struct nr_error *);
+
 enum nr_measured { NR_PERCENT, NR_PLAIN, NR_DURATION };
 struct nr_measure {
 	const char *title;                      /* of a column: "probe top-1, [CLS]" */

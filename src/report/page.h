@@ -1,4 +1,4 @@
-/* The frame of a page: head, style for light, dark and print, and the script for hovering. Nothing is fetched: a policy in the
+/* The frame of a page: head, style for light, dark and print, and the scripts that draw curves. Nothing is fetched: a policy in the
  * head forbids it. */
 #ifndef NR_PAGE_H
 #define NR_PAGE_H

@@ -10,13 +10,16 @@
 #include "base/clock.h"
 #include "base/save.h"
 #include "norma_build.h"
-#include "report/arms.h"
-#include "report/curves.h"
 #include "draw/html.h"
-#include "report/microscope.h"
+#include "draw/svg.h"
+#include "report/analysis_figures.h"
+#include "report/arms.h"
+#include "report/citations.h"
 #include "report/page.h"
 #include "report/report_runs.h"
-#include "draw/svg.h"
+#include "report/sections.h"
+#include "report/study_page.h"
+#include "report/study_read.h"
 #include "report/verdict.h"
 
 /* ---- the head ---------------------------------------------------------------------------------------------------------- */
@@ -135,70 +138,24 @@ static void add_arms(struct nr_str *s, const struct nr_arms *a)
 	nr_str_add(s, "</section>\n");
 }
 
-/* ---- figures ----------------------------------------------------------------------------------------------------------- */
+/* ---- the page ----------------------------------------------------------------------------------------------------------- */
 
-static void add_charts(struct nr_str *s, const struct nr_arms *a, struct nr_arena *arena)
-{
-	nr_str_add(s, "<section id=\"curves\"><h2>Curves</h2>\n");
-	nr_str_add(s, "<p>Where an arm has several seeds, thin lines are the seeds and the bold one is their mean. Where a curve is "
-		      "called smoothed, the bold line is a moving mean and the thin ones are as recorded.</p>\n");
-	nr_legend(s, a);
-	nr_str_add(s, "<div class=\"charts\">\n");
-	const int curves = nr_curves(s, a, arena);
-	nr_str_add(s, "</div>\n");
-	if (!curves) nr_str_add(s, "<p class=\"notes\">No run has records in metrics.csv.</p>\n");
-	nr_str_add(s, "</section>\n<section id=\"spectra\"><h2>Spectra of the features</h2>\n");
-	nr_str_add(s, "<p>Singular values of the features, as parts of the largest. A line that stays high uses many directions; one that "
-		      "falls at once has collapsed onto a few.</p>\n");
-	nr_legend(s, a);
-	nr_str_add(s, "<div class=\"charts\">\n");
-	const int spectra = nr_spectra(s, a, arena);
-	nr_str_add(s, "</div>\n");
-	if (!spectra) nr_str_add(s, "<p class=\"notes\">No run has a spectrum.csv; norma probe writes it.</p>\n");
-	nr_str_add(s, "</section>\n");
-}
-
-/* One for each arm: that of its first run which has one. */
-static void add_pictures(struct nr_str *s, const struct nr_arms *a, struct nr_arena *arena)
-{
-	int count = 0;
-	nr_str_add(s, "<section id=\"pictures\"><h2>Reconstructions</h2>\n<div class=\"pictures\">\n");
-	for (int m = 0; m < a->count; m++) {
-		const struct nr_runfolder *r = NULL;
-		for (int i = 0; i < a->arm[m].runs && !r; i++)
-			if (a->run[a->arm[m].run[i]].reconstruction.size) r = &a->run[a->arm[m].run[i]];
-		if (!r) continue;
-		const char *title = nr_arena_printf(arena, "%s %s", a->arm[m].letter, a->arm[m].name);
-		const char *note = nr_arena_printf(arena, "seed %lld; original, masked, reconstructed", (long long)r->seed);
-		const char *alt = nr_arena_printf(arena, "Held-out pictures: original, masked, and reconstructed with %s", a->arm[m].name);
-		if (!title || !note || !alt) s->failed = true;
-		nr_html_figure_open(s, "picture", title, note);
-		nr_html_png(s, r->reconstruction.bytes, r->reconstruction.size, r->reconstruction.width, r->reconstruction.height, alt);
-		nr_html_figure_close(s);
-		count++;
-	}
-	nr_str_add(s, "</div>\n");
-	if (!count) nr_str_add(s, "<p class=\"notes\">No run has a reconstruction.png.</p>\n");
-	nr_str_add(s, "</section>\n");
-}
-
-/* ---- writing ------------------------------------------------------------------------------------------------------------ */
-
-static int add_page(const struct nr_report *o, const struct nr_arms *a, struct nr_str *s, struct nr_arena *arena, struct nr_error *err)
+static void add_page(struct nr_str *s, const struct nr_report *o, const struct nr_arms *a, struct nr_arena *arena)
 {
 	struct nr_str title = { 0 };
 	add_title(&title, a, o->title);
 	nr_page_open(s, nr_str_text(&title));
 	add_head(s, a, o, nr_str_text(&title));
 	add_arms(s, a);
-	add_charts(s, a, arena);
-	nr_microscope_section(s, a, arena);
-	add_pictures(s, a, arena);
+	nr_section_curves(s, a, "curves", "Curves", arena);
+	nr_section_spectra(s, a, true, arena);
+	nr_analysis_figures(s, a, arena);
+	nr_section_pictures(s, a, true, arena);
 	nr_report_runs(s, a, arena);
+	nr_citations(s, &a, 1);
 	nr_page_close(s);
-	const bool failed = s->failed || title.failed;
+	if (title.failed) s->failed = true;
 	nr_str_release(&title);
-	return failed ? nr_fail(err, NR_EMEMORY, "cannot make the report", NULL, "out of memory") : NR_OK;
 }
 
 /* The same folder twice would count as two seeds. */
@@ -227,7 +184,7 @@ static void tell_apart(struct nr_runfolder *run, int count)
 	for (int i = 0; i < count && alike; i++) run[i].name = run[i].dir;
 }
 
-static int read_and_add(const struct nr_report *o, struct nr_str *page, struct nr_arena *arena, struct nr_error *err)
+static int runs_page(const struct nr_report *o, struct nr_str *s, struct nr_arena *arena, struct nr_error *err)
 {
 	const int count = (int)o->runs.count;
 	struct nr_runfolder *run = nr_arena_alloc(arena, ((size_t)count + 1) * sizeof *run);
@@ -239,19 +196,32 @@ static int read_and_add(const struct nr_report *o, struct nr_str *page, struct n
 	}
 	if (!code) tell_apart(run, count);
 	if (!code) code = nr_arms_group(&arms, run, count, arena, err);
-	if (!code) code = add_page(o, &arms, page, arena, err);
+	if (!code) add_page(s, o, &arms, arena);
 	for (int i = 0; i < read; i++) nr_runfolder_release(&run[i]);
 	return code;
 }
 
-int nr_report_page(const struct nr_report *o, struct nr_str *page, struct nr_error *err)
+/* A study stands for all of its runs. */
+static int check_studies(const struct nr_report *o, struct nr_error *err)
+{
+	for (int64_t i = 0; i < o->runs.count; i++) {
+		if (o->runs.count == 1 || !nr_study_is_here(o->runs.item[i])) continue;
+		nr_fail(err, NR_EVALUE, "cannot report on", o->runs.item[i], "it is a study, and other folders are named too");
+		return nr_hint(err, "name one study alone, or run folders only, as %s/*/seed-*/*/", o->runs.item[i]);
+	}
+	return NR_OK;
+}
+
+int nr_report_page(const struct nr_report *o, struct nr_str *s, struct nr_error *err)
 {
 	if (o->runs.count < 1 || o->runs.count > INT_MAX / 4)
 		return nr_fail(err, NR_EVALUE, "cannot make the report", NULL, "there is no run to report on");
 	struct nr_arena *arena = nr_arena_make();
 	if (!arena) return nr_fail(err, NR_EMEMORY, "cannot make the report", NULL, "out of memory");
 	const locale_t c = newlocale(LC_ALL_MASK, "C", (locale_t)0), old = c ? uselocale(c) : (locale_t)0;  /* points in numbers */
-	const int code = read_and_add(o, page, arena, err);
+	int code = check_studies(o, err);
+	if (!code) code = nr_study_is_here(o->runs.item[0]) ? nr_study_page(o, s, arena, err) : runs_page(o, s, arena, err);
+	if (!code && s->failed) code = nr_fail(err, NR_EMEMORY, "cannot make the report", NULL, "out of memory");
 	if (c) {
 		uselocale(old);
 		freelocale(c);
@@ -262,9 +232,9 @@ int nr_report_page(const struct nr_report *o, struct nr_str *page, struct nr_err
 
 int nr_report_write(const struct nr_report *o, const char *path, struct nr_error *err)
 {
-	struct nr_str page = { 0 };
-	int code = nr_report_page(o, &page, err);
-	if (!code) code = nr_save_file(path, page.text, page.len, err);
-	nr_str_release(&page);
+	struct nr_str s = { 0 };
+	int code = nr_report_page(o, &s, err);
+	if (!code) code = nr_save_file(path, s.text, s.len, err);
+	nr_str_release(&s);
 	return code;
 }

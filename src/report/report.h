@@ -1,4 +1,4 @@
-/* The report of some runs: one HTML page that says which normalization wins, by how much, and what goes with it. */
+/* The report of some runs or of a study: one HTML page that says which normalization wins, by how much, and what goes with it. */
 #ifndef NR_REPORT_H
 #define NR_REPORT_H
 
@@ -7,14 +7,17 @@
 #include "base/str.h"
 #include "norma/option.h"
 
+struct nr_study_command;
+
 struct nr_report {
-	struct nr_list runs;                    /* run folders */
+	struct nr_list runs;                    /* run folders, or the folder of one study */
+	const struct nr_study_command *commands;        /* that a study's stages may run: see study.h */
 	const char *title;                      /* "": by the data and the model */
 	const char *command;                    /* of the report itself */
 	time_t made;
 };
 
-/* The page as text, added to the string. */
+/* Appends the page; what was appended before a failure is to be thrown away. */
 int nr_report_page(const struct nr_report *, struct nr_str *, struct nr_error *);
 /* Writes the page at once or not at all. */
 int nr_report_write(const struct nr_report *, const char *path, struct nr_error *);

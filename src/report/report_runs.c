@@ -2,11 +2,15 @@
 #include "report/report_runs.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
 #include "draw/html.h"
+#include "norma/data.h"
+
+enum { MANY = 8 };                                      /* runs whose commands are shown at once */
 
 static const char *or_dash(const char *text) { return text && *text ? text : "â€“"; }
 
@@ -16,7 +20,7 @@ static const char *or_dash(const char *text) { return text && *text ? text : "â€
 static const char *common(const struct nr_arms *a, const char *(*of)(const struct nr_runfolder *, struct nr_arena *),
 	struct nr_arena *arena)
 {
-	const char *first = of(&a->run[0], arena);
+	const char *first = a->runs ? of(&a->run[0], arena) : NULL;
 	for (int i = 1; i < a->runs && first; i++) {
 		const char *other = of(&a->run[i], arena);
 		if (!other || strcmp(first, other)) return NULL;
@@ -41,6 +45,21 @@ static const char *model_of(const struct nr_runfolder *r, struct nr_arena *arena
 	return header ? header : nr_runfolder_env(r, "model");
 }
 
+/* Of the data set's files as published, where the run did not record those of its own. */
+static const char *official_checksums(const char *data, struct nr_arena *arena)
+{
+	char name[64];
+	struct nr_error ignored = { 0 };
+	struct nr_str s = { 0 };
+	snprintf(name, sizeof name, "%.*s", (int)strcspn(data ? data : "", ":"), data ? data : "");
+	const struct nr_dataset *d = *name ? nr_dataset_find(name, &ignored) : NULL;
+	for (const struct nr_data_file *f = d ? d->files : NULL; f && f->path; f++)
+		if (f->md5) nr_str_printf(&s, "%s%s %s", s.len ? ", " : "not recorded; of the official files, MD5: ", f->path, f->md5);
+	const char *text = s.len && !s.failed ? nr_arena_strdup(arena, nr_str_text(&s)) : NULL;
+	nr_str_release(&s);
+	return text;
+}
+
 /* Any entry of env.json that is called a checksum; an object of them becomes compact JSON. */
 static const char *checksum_of(const struct nr_runfolder *r, struct nr_arena *arena)
 {
@@ -54,7 +73,7 @@ static const char *checksum_of(const struct nr_runfolder *r, struct nr_arena *ar
 		free(text);
 		return copy;
 	}
-	return NULL;
+	return official_checksums(nr_runfolder_env(r, "data"), arena);
 }
 
 static void add_fact(struct nr_str *s, const struct nr_arms *a, const char *title, const char *missing,
@@ -69,9 +88,9 @@ static void add_fact(struct nr_str *s, const struct nr_arms *a, const char *titl
 		return;
 	}
 	for (int i = 0; i < a->count; i++) {
-		const char *one = of(&a->run[a->arm[i].run[0]], arena);
+		const char *one = a->arm[i].runs ? of(&a->run[a->arm[i].run[0]], arena) : "not run yet";
 		nr_str_add(s, i ? "<br/>" : "<dd>");
-		if (a->count > 1) nr_html_printf(s, "%s: ", a->arm[i].letter);
+		if (a->count > 1) nr_html_printf(s, "%s: ", a->arm[i].label);
 		nr_html_text(s, one ? one : missing);
 	}
 	nr_str_add(s, "</dd>");
@@ -95,7 +114,7 @@ static void add_run_row(struct nr_html_table *t, const struct nr_arm *m, const s
 {
 	char text[64];
 	nr_html_row(t);
-	nr_html_cell(t, NULL, m->letter);
+	nr_html_cell(t, NULL, m->label);
 	nr_html_cell_open(t, "arm");
 	nr_html_element(t->s, "span", "plan", r->name);
 	nr_html_cell_open(t, "number");
@@ -112,10 +131,18 @@ static void add_run_row(struct nr_html_table *t, const struct nr_arm *m, const s
 	nr_html_cell(t, NULL, or_dash(nr_runfolder_env(r, "version")));
 }
 
+/* What is long is shown on demand; on paper it is open. */
+static void open_details(struct nr_str *s, const char *title, int runs)
+{
+	nr_str_printf(s, "<details%s><summary>%s: %d run%s</summary>\n", runs > MANY ? "" : " open=\"open\"", title, runs,
+		runs == 1 ? "" : "s");
+}
+
 static void add_runs(struct nr_str *s, const struct nr_arms *a)
 {
 	static const char *const titles[] = { "arm", "run", "seed", "ended", "steps", "wall time", "started", "machine", "norma" };
 	struct nr_html_table t = { .s = s };
+	open_details(s, "Runs and machines", a->runs);
 	nr_html_table_open(&t, "runs");
 	for (size_t i = 0; i < sizeof titles / sizeof *titles; i++)
 		nr_html_head(&t, i == 2 || i == 4 || i == 5 ? "number" : NULL, titles[i]);
@@ -123,18 +150,25 @@ static void add_runs(struct nr_str *s, const struct nr_arms *a)
 		for (int i = 0; i < a->arm[m].runs; i++)
 			add_run_row(&t, &a->arm[m], &a->run[a->arm[m].run[i]], i >= a->arm[m].distinct);
 	nr_html_table_close(&t);
+	nr_str_add(s, "</details>\n");
 }
 
 static void add_commands(struct nr_str *s, const struct nr_arms *a)
 {
-	nr_str_add(s, "<h3>Commands</h3>\n<pre>");
+	open_details(s, "Commands", a->runs);
+	nr_str_add(s, "<pre>");
 	for (int i = 0; i < a->runs; i++) {
 		const char *command = nr_runfolder_env(&a->run[i], "command");
 		const char *probe = json_string_value(json_object_get(a->run[i].probe, "command"));
-		nr_html_printf(s, "%s%s\n", i ? "\n" : "", command ? command : "# this run did not record its command");
+		nr_str_add(s, i ? "\n" : "");
+		if (a->run[i].commands.len) {                   /* a study logged those of all stages */
+			nr_html_text(s, nr_str_text(&a->run[i].commands));
+			continue;
+		}
+		nr_html_printf(s, "%s\n", command ? command : "# this run did not record its command");
 		if (probe) nr_html_printf(s, "%s\n", probe);
 	}
-	nr_str_add(s, "</pre>\n");
+	nr_str_add(s, "</pre></details>\n");
 }
 
 /* ---- what is missing --------------------------------------------------------------------------------------------------- */
@@ -144,7 +178,10 @@ static void add_missing(struct nr_str *s, const struct nr_arms *a)
 	nr_str_add(s, "<h3>Missing</h3>\n<ul class=\"notes\">");
 	bool any = false;
 	for (int i = 0; i < a->runs; i++) {
-		const char *notes = nr_str_text(&a->run[i].notes);
+		struct nr_str both = { 0 };
+		nr_str_printf(&both, "%s%s", nr_str_text(&a->run[i].notes), nr_str_text(&a->run[i].absent));
+		if (both.failed) s->failed = true;
+		const char *notes = nr_str_text(&both);
 		if (!*notes) continue;
 		any = true;
 		nr_str_add(s, "<li>");
@@ -155,15 +192,16 @@ static void add_missing(struct nr_str *s, const struct nr_arms *a)
 			nr_html_printf(s, "%.*s%s", (int)n, notes, notes[n] && notes[n + 1] ? "; " : "");
 		}
 		nr_str_add(s, "</li>");
+		nr_str_release(&both);
 	}
 	if (!any)
 		nr_str_add(s, "<li>Nothing: every run has its settings, environment, metrics, events, probe, spectrum and pictures.</li>");
 	nr_str_add(s, "</ul>\n");
 }
 
-void nr_report_runs(struct nr_str *s, const struct nr_arms *a, struct nr_arena *arena)
+void nr_report_origin(struct nr_str *s, const struct nr_arms *a, struct nr_arena *arena)
 {
-	nr_str_add(s, "<section id=\"runs\"><h2>How this came about</h2>\n<dl>");
+	nr_str_add(s, "<dl>");
 	add_fact(s, a, "Data", "not recorded", data_of, arena);
 	add_fact(s, a, "Checksum of the data", "not recorded", checksum_of, arena);
 	add_fact(s, a, "Model", "not recorded", model_of, arena);
@@ -171,6 +209,12 @@ void nr_report_runs(struct nr_str *s, const struct nr_arms *a, struct nr_arena *
 	nr_str_add(s, "</dl>\n");
 	add_runs(s, a);
 	add_commands(s, a);
+}
+
+void nr_report_runs(struct nr_str *s, const struct nr_arms *a, struct nr_arena *arena)
+{
+	nr_str_add(s, "<section id=\"runs\"><h2>How this came about</h2>\n");
+	nr_report_origin(s, a, arena);
 	add_missing(s, a);
 	nr_str_add(s, "</section>\n");
 }

@@ -5,6 +5,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { MAX_BYTES = 1 << 30 };
 
@@ -32,23 +33,23 @@ static char *load(const char *path, struct nr_arena *a, size_t *size, struct nr_
 	return text;
 }
 
-static const char *path_of(const struct nr_runfolder *r, const char *name, struct nr_arena *a)
+static const char *path_in(const char *dir, const char *name, struct nr_arena *a)
 {
-	const char *path = nr_arena_printf(a, "%s/%s", r->dir, name);
+	const char *path = nr_arena_printf(a, "%s/%s", dir, name);
 	return path ? path : name;
 }
 
 static void note(struct nr_runfolder *r, const char *name, const struct nr_error *why)
 {
 	char text[1024];
-	if (why->code == NR_EIO && strstr(why->detail, strerror(ENOENT))) nr_str_printf(&r->notes, "%s is not there\n", name);
+	if (why->code == NR_EIO && strstr(why->detail, strerror(ENOENT))) nr_str_printf(&r->absent, "%s is not there\n", name);
 	else nr_str_printf(&r->notes, "%s\n", nr_error_text(why, text, sizeof text));
 }
 
-static json_t *load_object(struct nr_runfolder *r, const char *name, struct nr_arena *a)
+static json_t *load_object(struct nr_runfolder *r, const char *dir, const char *name, struct nr_arena *a)
 {
 	struct nr_error why = { 0 };
-	json_t *o = nr_json_load(path_of(r, name, a), &why);
+	json_t *o = nr_json_load(path_in(dir, name, a), &why);
 	if (o && !json_is_object(o)) {
 		nr_fail(&why, NR_EFORMAT, "cannot read", name, "it is no JSON object");
 		json_decref(o);
@@ -58,16 +59,19 @@ static json_t *load_object(struct nr_runfolder *r, const char *name, struct nr_a
 	return o;
 }
 
-static void load_columns(struct nr_runfolder *r, const char *name, struct nr_arena *a, struct nr_columns *c)
+int nr_columns_load(const char *path, struct nr_arena *a, struct nr_columns *c, struct nr_error *err)
+{
+	size_t size = 0;
+	char *text = load(path, a, &size, err);
+	return text ? nr_columns_parse(text, size, path, a, c, err) : err->code;
+}
+
+static void load_columns(struct nr_runfolder *r, const char *dir, const char *name, struct nr_arena *a, struct nr_columns *c)
 {
 	struct nr_error why = { 0 };
-	size_t size = 0;
-	const char *path = path_of(r, name, a);
-	char *text = load(path, a, &size, &why);
-	if (!text || nr_columns_parse(text, size, path, a, c, &why)) {
-		*c = (struct nr_columns){ 0 };
-		note(r, name, &why);
-	}
+	if (!nr_columns_load(path_in(dir, name, a), a, c, &why)) return;
+	*c = (struct nr_columns){ 0 };
+	note(r, name, &why);
 }
 
 static int64_t be32(const unsigned char *b) { return (int64_t)b[0] << 24 | b[1] << 16 | b[2] << 8 | b[3]; }
@@ -77,7 +81,7 @@ static void load_picture(struct nr_runfolder *r, struct nr_arena *a)
 	static const char name[] = "reconstruction.png";
 	struct nr_error why = { 0 };
 	size_t size = 0;
-	const unsigned char *b = (const unsigned char *)load(path_of(r, name, a), a, &size, &why);
+	const unsigned char *b = (const unsigned char *)load(path_in(r->dir, name, a), a, &size, &why);
 	const bool png = b && size > 24 && !memcmp(b, "\x89PNG\r\n\x1a\n", 8) && !memcmp(b + 12, "IHDR", 4);
 	if (b && !png) nr_fail(&why, NR_EFORMAT, "cannot read", name, "it is no PNG file");
 	if (png) r->reconstruction = (struct nr_picture_bytes){ b, size, be32(b + 16), be32(b + 20) };
@@ -107,7 +111,7 @@ static void load_events(struct nr_runfolder *r, struct nr_arena *a)
 {
 	struct nr_error why = { 0 };
 	size_t size = 0;
-	char *line = load(path_of(r, "events.jsonl", a), a, &size, &why);
+	char *line = load(path_in(r->dir, "events.jsonl", a), a, &size, &why);
 	r->status = line ? "not finished" : "unknown";
 	if (!line) note(r, "events.jsonl", &why);
 	for (char *end; line && (end = strchr(line, '\n')); line = end + 1) {
@@ -137,19 +141,41 @@ static void find_seed(struct nr_runfolder *r)
 	else if (text && !nr_parse_int(text, &r->seed)) r->seed = -1;
 }
 
+static bool has(const char *dir, const char *name, struct nr_arena *a) { return !access(path_in(dir, name, a), F_OK); }
+
+void nr_runfolder_add(struct nr_runfolder *r, const char *dir, struct nr_arena *a)
+{
+	if (!r->probe && has(dir, "probe.json", a)) r->probe = load_object(r, dir, "probe.json", a);
+	if (!r->spectrum.count && has(dir, "spectrum.csv", a)) load_columns(r, dir, "spectrum.csv", a, &r->spectrum);
+	if (r->analysis || !has(dir, "analysis.json", a)) return;
+	r->analysis = load_object(r, dir, "analysis.json", a);
+	if (json_object_get(r->analysis, "map")) load_columns(r, dir, "map.csv", a, &r->map);
+}
+
+void nr_runfolder_add_log(struct nr_runfolder *r, const char *path, struct nr_arena *a)
+{
+	struct nr_error ignored = { 0 };
+	size_t size = 0;
+	const char *line = access(path, R_OK) ? NULL : load(path, a, &size, &ignored);
+	for (; line && *line; line += strcspn(line, "\n"), line += *line == '\n')
+		if (!strncmp(line, "$ norma ", 8)) nr_str_printf(&r->commands, "%.*s\n", (int)strcspn(line + 2, "\n"), line + 2);
+}
+
 int nr_runfolder_read(struct nr_runfolder *r, const char *dir, struct nr_arena *a, struct nr_error *err)
 {
 	size_t size = 0;
 	*r = (struct nr_runfolder){ .dir = nr_arena_strdup(a, dir), .name = last_part(dir, a), .seconds = NAN };
 	if (!r->dir) return nr_fail(err, NR_EMEMORY, "cannot read", dir, "out of memory");
-	char *config = load(path_of(r, "config.yaml", a), a, &size, err);
+	char *config = load(path_in(dir, "config.yaml", a), a, &size, err);
 	if (!config) return nr_hint(err, "give the folder of a run, as norma train or norma pretrain --out names it");
 	if (nr_config_parse(config, a, &r->settings)) return nr_fail(err, NR_EMEMORY, "cannot read", dir, "out of memory");
 	load_events(r, a);
-	r->env = load_object(r, "env.json", a);
-	load_columns(r, "metrics.csv", a, &r->metrics);
-	r->probe = load_object(r, "probe.json", a);
-	load_columns(r, "spectrum.csv", a, &r->spectrum);
+	r->env = load_object(r, dir, "env.json", a);
+	load_columns(r, dir, "metrics.csv", a, &r->metrics);
+	nr_runfolder_add(r, dir, a);
+	nr_runfolder_add(r, path_in(dir, "analyze", a), a);
+	if (!r->probe) nr_str_add(&r->absent, "probe.json is not there\n");
+	if (!r->spectrum.count) nr_str_add(&r->absent, "spectrum.csv is not there\n");
 	load_picture(r, a);
 	find_seed(r);
 	const double recorded = nr_runfolder_last(r, "seconds");
@@ -161,8 +187,11 @@ void nr_runfolder_release(struct nr_runfolder *r)
 {
 	json_decref(r->env);
 	json_decref(r->probe);
+	json_decref(r->analysis);
 	nr_str_release(&r->notes);
-	r->env = r->probe = NULL;
+	nr_str_release(&r->absent);
+	nr_str_release(&r->commands);
+	r->env = r->probe = r->analysis = NULL;
 }
 
 /* ---- looking things up ------------------------------------------------------------------------------------------------- */

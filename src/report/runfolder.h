@@ -16,6 +16,7 @@ struct nr_columns { struct nr_column *column; int count; int64_t rows; };
 
 /* A last line without its end is a record being written: it does not count. */
 int nr_columns_parse(char *text, size_t size, const char *name, struct nr_arena *, struct nr_columns *, struct nr_error *);
+int nr_columns_load(const char *path, struct nr_arena *, struct nr_columns *, struct nr_error *);
 const struct nr_column *nr_column_find(const struct nr_columns *, const char *name);    /* NULL if there is none */
 
 struct nr_config_line { const char *key, *value; };
@@ -29,17 +30,23 @@ struct nr_picture_bytes { const unsigned char *bytes; size_t size; int64_t width
 struct nr_runfolder {
 	const char *dir, *name;                 /* as given; its last part */
 	struct nr_config settings;
-	json_t *env, *probe;                    /* objects, or NULL */
-	struct nr_columns metrics, spectrum;    /* without columns if not there */
+	json_t *env, *probe, *analysis;         /* objects, or NULL */
+	struct nr_columns metrics, spectrum, map;       /* without columns if not there */
 	struct nr_picture_bytes reconstruction; /* PNG; size 0 if not there */
 	const char *status;                     /* "done", ...; "not finished" without an event "stop" */
 	double seconds;                         /* wall time, all sessions; NAN if unknown */
 	int64_t step, resumed;                  /* the last step; how often it was resumed */
 	int64_t seed;                           /* -1 if unknown */
-	struct nr_str notes;                    /* what is missing, one line each */
+	struct nr_str notes;                    /* what is wrong, one line each */
+	struct nr_str absent;                   /* files that are not there, likewise */
+	struct nr_str commands;                 /* of the stages of a study that it went through, likewise */
 };
 
 int nr_runfolder_read(struct nr_runfolder *, const char *dir, struct nr_arena *, struct nr_error *);
+/* Takes what norma probe and norma analyze left in a folder of their own, if anything. */
+void nr_runfolder_add(struct nr_runfolder *, const char *dir, struct nr_arena *);
+/* The command lines that a log begins with, as a study writes them. */
+void nr_runfolder_add_log(struct nr_runfolder *, const char *path, struct nr_arena *);
 void nr_runfolder_release(struct nr_runfolder *);
 
 /* A text of env.json, else NULL. */

@@ -49,24 +49,22 @@ static struct nr_data_run *runs_of(const struct nr_server *s, const struct nr_en
 	return run;
 }
 
-/* A report compares runs of one stage: the first that leaves runs. */
-static void report_runs(struct nr_list *list, const struct nr_data_run *run, int64_t count, struct nr_arena *arena)
+/* A study has a page of its own; else the run alone. */
+static void report_runs(struct nr_list *list, const char *study, const struct nr_data_run *run, int64_t count, struct nr_arena *arena)
 {
-	list->item = nr_arena_alloc(arena, (size_t)(count + 1) * sizeof *list->item);
-	for (int64_t i = 0; list->item && i < count; i++) {
-		const bool same = !run[i].stage || !run[0].stage || !strcmp(run[i].stage, run[0].stage);
-		char *dir = same ? nr_arena_strdup(arena, run[i].dir) : NULL;
-		if (dir) list->item[list->count++] = dir;
-	}
+	list->item = nr_arena_alloc(arena, sizeof *list->item);
+	char *dir = study || count ? nr_arena_strdup(arena, study ? study : run[0].dir) : NULL;
+	if (list->item && dir) list->item[list->count++] = dir;
 }
 
-static unsigned make_report(const struct nr_server *s, const struct nr_data_run *run, int64_t count, struct nr_arena *arena,
+static unsigned make_report(const struct nr_server *s, const char *study, const struct nr_data_run *run, int64_t count, struct nr_arena *arena,
 	struct nr_str *page, struct nr_str *policy)
 {
 	struct nr_error why = { 0 };
 	char text[1024];
-	struct nr_report report = { .title = "", .command = s->conf->command, .made = time(NULL) };
-	report_runs(&report.runs, run, count, arena);
+	struct nr_report report = { .title = "", .command = s->conf->command, .commands = s->conf->commands,
+		.made = time(NULL) };
+	report_runs(&report.runs, study, run, count, arena);
 	if (!nr_report_page(&report, page, &why)) {
 		nr_report_policy(policy, nr_str_text(page));
 		return MHD_HTTP_OK;
@@ -85,6 +83,7 @@ static void make(struct nr_server *s, struct nr_entry *e, enum nr_making what, s
 	int64_t count;
 	unsigned code = MHD_HTTP_OK;
 	const struct nr_data_run *run = runs_of(s, e, arena, &count);           /* until here with the lock */
+	const char *study = e->study ? nr_arena_strdup(arena, e->dir) : NULL;
 	const uint64_t version = e->version, next = s->ring.next;
 	nr_ring_mark(&s->ring, next, mark, sizeof mark);
 	pthread_mutex_unlock(&s->lock);
@@ -92,7 +91,7 @@ static void make(struct nr_server *s, struct nr_entry *e, enum nr_making what, s
 	const double begun = nr_clock();
 	if (!run) text.failed = true;
 	else if (what == NR_MAKE_DATA) nr_data(&text, mark, run, count);
-	else code = make_report(s, run, count, arena, &text, &policy);
+	else code = make_report(s, study, run, count, arena, &text, &policy);
 	struct MHD_Response *response = what == NR_MAKE_DATA ? nr_http_response(&text, "application/json", NULL)
 							     : nr_http_response(&text, "text/html; charset=utf-8", nr_str_text(&policy));
 	nr_str_release(&policy);

@@ -18,7 +18,7 @@ enum { WRAPPING = 96 };
 
 static bool ours(const char *text, size_t size)
 {
-	const char *const files[] = { nr_web_report_css, nr_web_uplot_css, nr_web_report_js, nr_web_uplot_js };
+	const char *const files[] = { nr_web_report_css, nr_web_uplot_css, nr_web_report_js, nr_web_uplot_js, nr_web_microscope_js };
 	size_t known = 0;
 	for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
 		const size_t n = strlen(files[i]);

@@ -12,10 +12,13 @@
 
 #include "norma/option.h"
 
+struct nr_study_command;
+
 struct nr_serve {
 	struct nr_list roots;                   /* folders of runs, studies, or folders that hold some */
 	int64_t port;                           /* 0: any that is free */
 	const char *command;                    /* for reports */
+	const struct nr_study_command *commands;        /* that stages of studies may run: see study.h */
 };
 
 /* What is told once when requests are answered. */

@@ -11,7 +11,7 @@ struct nr_job {
 	const struct nr_study *study;
 	int64_t arm, seed, stage;
 	char *base;                         /* OUT/ARM/seed-S */
-	char *dir;                          /* base/STAGE: of a stage that trains */
+	char *dir;                          /* base/STAGE: of a stage that has --out */
 	char *mark, *json, *log, *raw;      /* base/STAGE.mark ...; raw: what the process printed */
 	char *settings;                     /* command, seed, source and options: what the result depends on, one a line */
 	char hash[65];                      /* of settings */

@@ -58,7 +58,7 @@ static int fresh_arguments(const struct nr_job *j, struct nr_list *args, struct 
 	}
 	if (nr_study_option(stage->command, "seed"))
 		code |= add(args, nr_arena_printf(arena, "--seed=%lld", (long long)j->study->seed[j->seed]), arena);
-	if (stage->trains) code |= add(args, nr_arena_printf(arena, "--out=%s", j->dir), arena);
+	if (nr_study_option(stage->command, "out")) code |= add(args, nr_arena_printf(arena, "--out=%s", j->dir), arena);
 	if (nr_study_option(stage->command, "store")) code |= add(args, nr_arena_printf(arena, "--store=%s/runs.db", j->study->out), arena);
 	return !all || code ? NR_EMEMORY : NR_OK;
 }

@@ -93,3 +93,24 @@ int nr_result_save(const struct nr_job *j, json_t *o, struct nr_error *err)
 	nr_str_release(&s);
 	return code;
 }
+
+/* ---- what a metric's name says ------------------------------------------------------------------------------------------------ */
+
+static bool has_one_of(const char *metric, const char *const *words)
+{
+	for (; *words; words++)
+		if (strstr(metric, *words)) return true;
+	return false;
+}
+
+bool nr_metric_is_share(const char *metric)
+{
+	static const char *const words[] = { "top1", "top5", "acc", "ece", "miou", NULL };
+	return has_one_of(metric, words);
+}
+
+bool nr_metric_falls(const char *metric)
+{
+	static const char *const words[] = { "loss", "nll", "mse", "ece", "uniformity", NULL };
+	return has_one_of(metric, words);
+}

@@ -20,6 +20,10 @@ int nr_result_unknown(json_t *, const char *stage, const char *metric, struct nr
 double nr_result_seconds(const struct nr_job *, json_t *, double other);
 int nr_result_save(const struct nr_job *, json_t *, struct nr_error *);
 
+/* By its name: a share of one, which is read in percent; the smaller the better. */
+bool nr_metric_is_share(const char *metric);
+bool nr_metric_falls(const char *metric);
+
 /* ---- the study ---------------------------------------------------------------------------------------------------------------- */
 
 struct nr_comparison {                      /* of an arm with the baseline, by seeds that both have */
@@ -69,6 +73,9 @@ struct nr_summary {
 /* From the files of the study; runs (may be NULL) adds why some failed. Lives in the arena. */
 int nr_summary_make(struct nr_summary *, const struct nr_study *, const struct nr_study_run *, int64_t runs, struct nr_arena *,
 	struct nr_error *);
+/* A study's folder as it stands, finished or not: what nr_summary_json tells, from study.yaml and what the runs left. Nothing is run,
+ * `dir` counts as its out. NULL and an error if study.yaml or a result cannot be read. */
+json_t *nr_study_look(const char *dir, const struct nr_study_command *, struct nr_arena *, struct nr_error *);
 
 /* ---- tables ------------------------------------------------------------------------------------------------------------------- */
 

@@ -28,13 +28,7 @@ static void put(const struct cells *c, int64_t row, int64_t *column, const char 
 	va_end(ap);
 }
 
-double nr_metric_scale(const char *metric)
-{
-	static const char *const shares[] = { "top1", "top5", "acc", "ece", "miou", NULL };
-	for (int i = 0; shares[i]; i++)
-		if (strstr(metric, shares[i])) return 100;
-	return 1;
-}
+double nr_metric_scale(const char *metric) { return nr_metric_is_share(metric) ? 100 : 1; }
 
 static int digits_of(const char *metric) { return nr_metric_scale(metric) > 1 ? 2 : 4; }
 

@@ -175,10 +175,7 @@ int nr_tune_study(const struct nr_study *s, struct nr_study *t, struct nr_error 
 
 static bool lower_is_better(const struct nr_tune *t, const char *metric)
 {
-	static const char *const lower[] = { "loss", "nll", "mse", "ece", "uniformity", NULL };
-	for (int i = 0; !t->better && lower[i]; i++)
-		if (strstr(metric, lower[i])) return true;
-	return t->better < 0;
+	return t->better ? t->better < 0 : nr_metric_falls(metric);
 }
 
 /* The place of the best one among an arm's combinations; -1: none has a result. */

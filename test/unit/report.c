@@ -193,7 +193,7 @@ static void odd_series_are_drawn_without_odd_numbers(void **state)
 			assert_non_null(strstr(svg, "</svg>"));
 			assert_null(strstr(svg, "nan"));
 			assert_null(strstr(svg, "inf"));
-			if (strstr(svg, "data-name")) assert_non_null(strstr(svg, "a&lt;b"));
+			if (strstr(svg, "class=\"end")) assert_non_null(strstr(svg, "a&lt;b"));
 			free(svg);
 		}
 	}
