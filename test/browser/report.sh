@@ -7,16 +7,8 @@ set -euo pipefail
 . "$(dirname "$0")/../cli/check.inc"
 # shellcheck source=test/cli/fake_runs.inc
 . test/cli/fake_runs.inc
-skip() { echo "skipped: $1" >&2; exit 77; }
-version=1.65.0
-browser=${CHROMIUM:-$(command -v chromium || command -v chromium-browser || command -v google-chrome || true)}
-[ -n "$browser" ] || skip "chromium is not here (scripts/setup --dev)"
-for tool in node npm; do command -v $tool >/dev/null || skip "$tool is not here (scripts/setup --dev)"; done
-modules=${NORMA_BROWSER:-build/browser}
-if ! grep -q "\"version\": \"$version\"" "$modules/node_modules/playwright-core/package.json" 2>/dev/null; then
-	mkdir -p "$modules"
-	timeout 120 npm install --prefix "$modules" --no-save --ignore-scripts --no-audit --no-fund --silent "playwright-core@$version" >&2 || skip "npm cannot fetch playwright-core@$version"
-fi
+# shellcheck source=test/browser/browser.inc
+. test/browser/browser.inc
 shots=${1:-}
 [ -z "$shots" ] || { mkdir -p "$shots"; shots=$(realpath "$shots"); }
 [ $# -lt 1 ] || shift

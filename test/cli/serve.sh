@@ -20,7 +20,7 @@ fake_run "$tmp/runs/live" 'sep(bn,ln) <b>' 0 0.79 14
 fake_run "$tmp/runs/a b%25" ln 1 0.79 14               # a name that no request could give
 fake_run "$tmp/runs/a b" ln 1 0.79 14
 fake_run "$tmp/runs/vanishing" ln 2 0.79 14
-fake_study "$tmp/runs/deep/study"
+live_study "$tmp/runs/deep/study"
 mkdir -p "$tmp/runs/broken"
 echo 'norm: ln' >"$tmp/runs/broken/config.yaml"
 printf '\000\377{' | tee "$tmp/runs/broken/metrics.csv" "$tmp/runs/broken/events.jsonl" >"$tmp/runs/broken/env.json"
@@ -62,7 +62,7 @@ command -v python3 >/dev/null && { python3 -c 'import json, sys; json.load(open(
 get 200 /data/deep/study; has '"label":"sep(bn,ln)"'; has '"seed":1'
 get 200 /data/broken
 get 200 /report/live; has 'What one norm plan learned'; sends "script-src 'sha256-"; ! grep -qi 'unsafe-inline' <<<"$head" || fail "a weak policy"
-get 200 /report/deep/study; has 'Normalizations compared'
+get 200 /report/deep/study; has '<h1>a norm of its own</h1>'
 get 200 /report/broken; has 'metrics.csv'
 for f in report.css uplot.css live.css uplot.js live.js; do get 200 /$f; sends 'nosniff'; done
 get 204 /favicon.ico
