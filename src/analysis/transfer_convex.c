@@ -45,8 +45,10 @@ static int fit(struct work *w, double strength, int a, int b, struct nr_error *e
 		w->label[i] = fold == a || fold == b ? -1 : f->label[i];
 		n += w->label[i] >= 0;
 	}
-	const struct nr_logistic l = { .data = &w->data, .classes = f->classes, .label = w->label, .tolerance = 1e-5, .iterations = STEPS,
-		.l2 = (f->classes == 2 ? 2 : 1) / (strength * (double)n) };
+	/* Two classes often tie between strengths, so they are solved finer; a softmax takes several times the steps for it. */
+	const bool two = f->classes == 2;
+	const struct nr_logistic l = { .data = &w->data, .classes = f->classes, .label = w->label, .tolerance = two ? 1e-6 : 1e-5,
+		.iterations = STEPS, .l2 = (two ? 2 : 1) / (strength * (double)n) };
 	const int code = nr_logistic_fit(&l, w->weight, &result, err);
 	nr_transfer_tell(w->o, ++w->done, w->of);
 	return code;
