@@ -5,6 +5,7 @@
 
 #include "bench/bench.h"
 #include "bench/loader.h"
+#include "bench/molecules.h"
 #include "cli.h"
 
 static const char *const peers[] = { "none", "eager", "compile", "both", NULL };
@@ -22,8 +23,9 @@ static const struct nr_option options[] = { NR_OPT_BOOL(struct bench_options, js
 	CLI_TEXT(struct bench_options, vocab, "", "PATH", "tokenize: the vocabulary; a small BPE and BERT's if not given"),
 	NR_OPT_END };
 
-enum { STEP, ALL, LOOP, GEMM, NORMS, LOADER, TSNE, UNIFORMITY, TOKENIZE };
-static const char *const names[] = { "step", "all", "loop", "gemm", "norms", "loader", "tsne", "uniformity", "tokenize", NULL };
+enum { STEP, ALL, LOOP, GEMM, NORMS, LOADER, TSNE, UNIFORMITY, TOKENIZE, MOLECULES };
+static const char *const names[] = { "step", "all", "loop", "gemm", "norms", "loader", "tsne", "uniformity", "tokenize", "molecules",
+	NULL };
 
 static void words(struct nr_str *s)
 {
@@ -115,6 +117,7 @@ static int run(struct cli *c, const void *conf, const struct nr_list *args)
 	case NORMS: return bench_norms(o, omp_get_max_threads(), c->err);
 	case LOADER: return bench_loader(o, omp_get_max_threads(), c->err);
 	case TSNE: return bench_tsne(o, omp_get_max_threads(), c->err);
+	case MOLECULES: return bench_molecules(o, omp_get_max_threads(), c->err);
 	default: return bench_uniformity(o, c->err);
 	}
 }
@@ -122,7 +125,7 @@ static int run(struct cli *c, const void *conf, const struct nr_list *args)
 const struct cli_command cli_bench = {
 	.name = "bench",
 	.title = "time training steps, also against PyTorch",
-	.usage = "step CASE | all | loop CASE | gemm | norms | loader | tsne | uniformity | tokenize",
+	.usage = "step CASE | all | loop CASE | gemm | norms | loader | tsne | uniformity | tokenize | molecules",
 	.about = "step  a training step (CASE/train) or inference (CASE/infer): median and best of single steps,\n"
 		 "beside the rate of a matrix product 1576x768x768 in the same process.\n\n"
 		 "all  every case, each in a process of its own.\n\n"
@@ -135,6 +138,7 @@ const struct cli_command cli_bench = {
 		 "tsne  t-SNE of 10,000 x 128, with --peer beside scikit-learn's: time, divergence, trustworthiness.\n\n"
 		 "uniformity  uniformity of 10,000 x 768: share of the SGEMM rate, and memory.\n\n"
 		 "tokenize  WordPiece and byte-level BPE on 10 MB of lines, one thread; --peer: beside the tokenizers library.\n\n"
+		 "molecules  molecules per second from SMILES to the inputs of Graphormer, with shortest paths.\n\n"
 		 "With --peer the PyTorch script of bench/peers runs in turn; the ratio is the peer's time over ours,\n"
 		 "within a round, median of rounds. It needs the environment of scripts/setup-peers.",
 	.conf_size = sizeof(struct bench_options),

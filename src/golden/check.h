@@ -37,6 +37,9 @@ struct golden_case {
 #include "golden/handlers.def"
 #undef HANDLER
 
+/* A file of molecules, one line of JSON each. */
+void golden_smiles(struct golden_case *);
+
 struct golden_tensor { const char *name; real *x; int64_t n, d[NR_ST_MAXD]; int nd; };
 struct golden_ints { const char *name; int32_t *x; int64_t n, d[NR_ST_MAXD]; int nd; };
 

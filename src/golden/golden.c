@@ -1,4 +1,5 @@
-/* norma-golden DIR...: runs every *.safetensors, and the tokenizers' *.tsv, below the folders against libnorma and counts.
+/* norma-golden DIR...: runs every *.safetensors, the tokenizers' *.tsv and the molecules of every smiles folder below the folders against
+ * libnorma and counts.
  *
  * One line per failure (file, tensor, error, tolerance), the kinds without a handler, and at the end exactly
  * `N passed, M failed, K skipped`. Exit: 0 nothing failed and something was found, 1 otherwise, 2 usage. */
@@ -134,6 +135,14 @@ static void run_opened(struct tally *t, struct golden_case *c)
 	if (c->failures == 0) t->passed++;
 }
 
+static bool ends_with(const char *name, const char *tail)
+{
+	const size_t n = strlen(name), t = strlen(tail);
+	return n > t && !strcmp(name + n - t, tail);
+}
+
+static bool is_molecules(const char *path) { return strstr(path, "smiles/") && ends_with(path, ".jsonl"); }
+
 static void run_file(struct tally *t, const char *path)
 {
 	struct golden_case c = {
@@ -143,8 +152,8 @@ static void run_file(struct tally *t, const char *path)
 	char text[1536];
 	if (!c.arena)
 		golden_fail(&c, NULL, "out of memory");
-	else if (golden_is_tokens(path)) {
-		golden_tokens(&c);
+	else if (golden_is_tokens(path) || is_molecules(path)) {
+		(is_molecules(path) ? golden_smiles : golden_tokens)(&c);
 		t->passed += !c.failures;
 	} else if (nr_st_open(&c.file, path, &err))
 		golden_fail(&c, NULL, "%s", nr_error_text(&err, text, sizeof text));
@@ -156,10 +165,9 @@ static void run_file(struct tally *t, const char *path)
 	nr_arena_free(c.arena);
 }
 
-static bool is_golden(const char *name)
+static bool is_golden(const char *path)
 {
-	const size_t n = strlen(name), tail = strlen(".safetensors");
-	return (n > tail && !strcmp(name + n - tail, ".safetensors")) || golden_is_tokens(name);
+	return ends_with(path, ".safetensors") || golden_is_tokens(path) || is_molecules(path);
 }
 
 /* Depth first, by name. Returns false when a folder cannot be read. */
@@ -186,7 +194,7 @@ static bool walk(struct tally *t, const char *path, bool given)
 		struct nr_str child = { 0 };
 		nr_str_printf(&child, "%s%s%s", path, path[strlen(path) - 1] == '/' ? "" : "/", name);
 		const bool folder = entry[i]->d_type == DT_DIR || entry[i]->d_type == DT_UNKNOWN;
-		if (name[0] != '.' && !child.failed && (folder || is_golden(name)))
+		if (name[0] != '.' && !child.failed && (folder || is_golden(nr_str_text(&child))))
 			ok &= walk(t, nr_str_text(&child), false);
 		nr_str_release(&child);
 		free(entry[i]);
