@@ -13,15 +13,20 @@ struct look {
 	struct nr_arena *arena;
 };
 
-/* The tensor that an entry of ours is (the first of several). */
-static const struct nr_st_tensor *find(const struct look *l, const char *entry)
+const struct nr_st_tensor *nr_guess_find(const struct nr_st_file *file, const struct nr_naming *naming, const char *entry,
+	struct nr_arena *arena)
 {
 	bool pixels;
-	const char *text = nr_naming_text(l->naming, entry, &pixels, l->arena);
+	const char *text = nr_naming_text(naming, entry, &pixels, arena);
 	char name[256];
 	if (!text) return NULL;
 	snprintf(name, sizeof name, "%.*s", (int)strcspn(text, " "), text);
-	return nr_st_find(l->file, name);
+	return nr_st_find(file, name);
+}
+
+static const struct nr_st_tensor *find(const struct look *l, const char *entry)
+{
+	return nr_guess_find(l->file, l->naming, entry, l->arena);
 }
 
 /* How much of a transformer can be seen through these names. */

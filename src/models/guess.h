@@ -4,6 +4,8 @@
 
 #include "norma/model.h"
 
+/* The tensor of a file that an entry of ours is under these names (the first of several); NULL: it has none. */
+const struct nr_st_tensor *nr_guess_find(const struct nr_st_file *, const struct nr_naming *, const char *entry, struct nr_arena *);
 /* Text models; 1: it looks like one. */
 int nr_text_guess(struct nr_guess *, const struct nr_st_file *, struct nr_arena *);
 

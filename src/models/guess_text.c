@@ -17,15 +17,9 @@ struct look {
 	const struct nr_hf_config *config;  /* or NULL */
 };
 
-/* The tensor that an entry of ours is (the first of several). */
 static const struct nr_st_tensor *find(const struct look *l, const char *entry)
 {
-	bool pixels;
-	const char *text = nr_naming_text(l->naming, entry, &pixels, l->arena);
-	char name[256];
-	if (!text) return NULL;
-	snprintf(name, sizeof name, "%.*s", (int)strcspn(text, " "), text);
-	return nr_st_find(l->file, name);
+	return nr_guess_find(l->file, l->naming, entry, l->arena);
 }
 
 /* How much can be seen through these names. Bare encoders of both families have the same ones: the config decides, or the
