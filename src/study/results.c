@@ -111,6 +111,6 @@ bool nr_metric_is_share(const char *metric)
 
 bool nr_metric_falls(const char *metric)
 {
-	static const char *const words[] = { "loss", "nll", "mse", "ece", "uniformity", NULL };
+	static const char *const words[] = { "loss", "nll", "mse", "ece", "uniformity", "alignment", "perplexity", "_mae", ".mae", NULL };
 	return has_one_of(metric, words);
 }
