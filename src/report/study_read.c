@@ -41,6 +41,7 @@ static int read_table(struct nr_study_read *s, const struct nr_study_command *co
 {
 	struct nr_error why = { 0 };
 	char text[1500];
+	s->commands = commands;
 	s->table = nr_study_look(s->dir, commands, arena, err);
 	if (s->table) return NR_OK;
 	const char *path = nr_arena_printf(arena, "%s/table.json", s->dir);
@@ -60,15 +61,20 @@ static const char *text_at(const json_t *list, size_t i, const char *key)
 	return text ? text : "";
 }
 
-static bool trains(const char *command)
+/* Does stage k leave a run directory? */
+static bool trains(const struct nr_study_read *s, size_t k)
 {
-	return !strcmp(command, "train") || !strcmp(command, "pretrain") || !strcmp(command, "finetune");
+	const char *name = text_at(json_object_get(s->table, "stages"), k, "command");
+	for (const struct nr_study_command *c = s->commands; c && c->name; c++)
+		if (!strcmp(c->name, name)) return c->trains;
+	return false;
 }
 
 /* A stage that measures belongs to the last one before it that trains; with none, to what is there. */
-static void add_measures(struct nr_runfolder *r, const char *base, const json_t *stages, size_t from, struct nr_arena *arena)
+static void add_measures(const struct nr_study_read *s, struct nr_runfolder *r, const char *base, size_t from, struct nr_arena *arena)
 {
-	for (size_t k = from; k < json_array_size(stages) && !(k > from && trains(text_at(stages, k, "command"))); k++) {
+	const json_t *stages = json_object_get(s->table, "stages");
+	for (size_t k = from; k < json_array_size(stages) && !(k > from && trains(s, k)); k++) {
 		const char *dir = nr_arena_printf(arena, "%s/%s", base, text_at(stages, k, "name"));
 		const char *log = nr_arena_printf(arena, "%s/%s.log", base, text_at(stages, k, "name"));
 		if (dir) nr_runfolder_add(r, dir, arena);
@@ -80,7 +86,6 @@ static void add_measures(struct nr_runfolder *r, const char *base, const json_t 
 static int read_run(
 	struct nr_study_read *s, struct nr_stage_runs *v, int arm, long long seed, size_t stage, bool training, struct nr_arena *arena)
 {
-	const json_t *stages = json_object_get(s->table, "stages");
 	const char *base = nr_arena_printf(arena, "%s/%s/seed-%lld", s->dir, text_at(s->arm, (size_t)arm, "folder"), seed);
 	const char *dir = nr_arena_printf(arena, "%s/%s", base ? base : "", v->name);
 	struct nr_runfolder *r = &v->run[v->runs];
@@ -97,7 +102,7 @@ static int read_run(
 	}
 	r->name = nr_arena_printf(arena, "%s/seed-%lld/%s", text_at(s->arm, (size_t)arm, "folder"), seed, v->name);
 	r->seed = seed;
-	add_measures(r, base, stages, stage, arena);
+	add_measures(s, r, base, stage, arena);
 	v->runs++;
 	return r->name ? NR_OK : NR_EMEMORY;
 }
@@ -127,7 +132,7 @@ static int read_stages(struct nr_study_read *s, struct nr_arena *arena, struct n
 	s->stage = nr_arena_alloc(arena, (json_array_size(stages) + 1) * sizeof *s->stage);
 	if (!s->stage) return no_memory(s->dir, err);
 	for (size_t k = 0; k < json_array_size(stages); k++)
-		if (trains(text_at(stages, k, "command")) && read_stage(s, k, true, arena, err)) return err->code;
+		if (trains(s, k) && read_stage(s, k, true, arena, err)) return err->code;
 	return s->stages ? NR_OK : read_stage(s, 0, false, arena, err);
 }
 

@@ -11,6 +11,7 @@ struct nr_stage_runs { const char *name; struct nr_runfolder *run; int runs; str
 
 struct nr_study_read {
 	const char *dir;
+	const struct nr_study_command *commands;
 	json_t *table;                          /* as table.json has it */
 	const json_t *arm;                      /* its arms */
 	const char **name;                      /* (arms) */

@@ -24,6 +24,7 @@
 #include "../../bench/cases.c"
 #include "../../bench/mae.c"
 #include "../../bench/run.c"
+#include "../../bench/simcse.c"
 #include "../../bench/vit.c"
 #include "math/gemm.h"
 
