@@ -11,7 +11,7 @@
 #include <stdbool.h>
 
 #include "base/json.h"
-#include "norma/norm.h"
+#include "norma/model.h"
 #include "norma/train.h"
 
 /* ---- cases ---- */
@@ -23,6 +23,7 @@ struct bench_size {
 	int64_t decoder_dim, decoder_depth, decoder_heads;      /* MAE */
 	double keep;                            /* MAE: share of patches that the encoder sees */
 	int64_t length, vocab;                  /* text: tokens of a sentence */
+	int64_t nodes, hops;                    /* graphs */
 };
 
 /* What a model declares while it is recorded. Inputs that it does not have stay NULL. */
@@ -31,13 +32,17 @@ struct bench_inputs {
 	nr_t *labels;                           /* (B) int32 */
 	nr_t *kept, *restore, *weight;          /* MAE's mask: (B,K) int32, (B,N+1) int32, (B,N) */
 	nr_t *ids, *valid;                      /* text: (rows,T), (rows) int32; a sample's rows are the same sentence */
+	struct nr_inputs graph;
+	nr_t *target;                           /* (B,1) */
 };
+struct bench;
 
 struct bench_model {
 	nr_t *(*train)(struct nr_net *, const struct bench_size *, struct bench_inputs *);      /* the loss */
 	nr_t *(*infer)(struct nr_net *, const struct bench_size *, struct bench_inputs *);      /* the output */
 	double (*flops)(const struct bench_size *, bool train);         /* of one forward: products only */
 	struct nr_norm_defaults norms;
+	void (*fill)(const struct bench *);     /* inputs other than texts, pictures and labels; NULL: there are none */
 	/* What a training step draws for itself, as the peer does inside its step; NULL: nothing. */
 	void (*draw)(const struct bench_size *, const struct bench_inputs *, const struct nr_plan *, int64_t step);
 };
@@ -48,7 +53,7 @@ struct bench_case {
 	struct bench_size full, tiny;
 };
 extern const struct bench_case bench_cases[];    /* ends with a NULL name */
-extern const struct bench_model bench_vit, bench_mae, bench_simcse;
+extern const struct bench_model bench_vit, bench_mae, bench_simcse, bench_graphormer;
 
 struct bench_target {
 	const struct bench_case *of;

@@ -25,6 +25,7 @@ static void fill_text(struct bench *b)
 static void fill_inputs(struct bench *b)
 {
 	if (b->in.ids) fill_text(b);
+	if (b->target.of->model->fill) b->target.of->model->fill(b);
 	if (b->in.image)
 		nr_fill_normal(nr_len(b->in.image), nr_plan_data(b->plan, b->in.image), 0, 1,
 			nr_rng_make(SEED, STREAM_IMAGE, 0), 0);

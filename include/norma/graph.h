@@ -115,6 +115,7 @@ enum nr_init {
 	NR_TRUNC_02,                        /* N(0, .02) cut at two deviations */
 	NR_INIT_KIND = 0xff,
 	NR_NO_DECAY = 0x100,                /* weight decay leaves it alone */
+	NR_ZERO_ROW = 0x200,                /* row 0 starts as zeros: that of padding */
 };
 
 struct nr_entry {

@@ -24,12 +24,17 @@ struct nr_naming {                          /* "timm", ...; lists end with a NUL
 					    /* ends with NULL, or NULL */
 };
 
-/* What a model is given: pictures, or texts as numbers of their tokens. What it does not read stays NULL. */
-enum nr_reads { NR_READS_IMAGE, NR_READS_TEXT };
+/* What a model is given: pictures, texts as numbers of their tokens, or graphs. What it does not read stays NULL. */
+enum nr_reads { NR_READS_IMAGE, NR_READS_TEXT, NR_READS_GRAPH };
 struct nr_inputs {
 	nr_t *image;                        /* (B,channels,H,W) */
 	nr_t *ids, *types;                  /* (B,T) int32; types: of segments, NULL: all 0 */
-	nr_t *valid;                        /* (B) int32 lengths, what follows is padding; NULL: none is padded */
+	nr_t *valid;                        /* (B) int32 lengths (nodes of a graph), what follows is padding; NULL: none is padded */
+	nr_t *nodes;                        /* (B,N,F) int32 features, each with its own range of a table's rows; 0: padding. Likewise: */
+	nr_t *in_degree, *out_degree;       /* (B,N): number of edges + 1 */
+	nr_t *distance;                     /* (B,N,N): edges on the shortest path + 1 */
+	nr_t *edges;                        /* (B,N,N,L,F) of the path's first L edges, or (B,N,N,F) of the edge between two nodes */
+	nr_t *noise;                        /* (B,N,C), added to the embedded nodes (FLAG); NULL: none */
 };
 
 struct nr_model {
@@ -40,12 +45,14 @@ struct nr_model {
 	const struct nr_preset *presets;
 	const struct nr_naming *namings;
 	struct nr_norm_defaults norms;
-	/* Sizes of the inputs are options that every model of a kind has: channels and image; vocab and length. */
+	/* Sizes of the inputs are options that every model of a kind has: channels and image; vocab and length; nodes,
+	 * node_features, edge_features, paths (0: single edges). */
 	nr_t *(*embed)(struct nr_net *, const struct nr_inputs *, const void *conf);     /* tokens with positions */
 	nr_t *(*encode)(struct nr_net *, nr_t *tokens, const void *conf);        /* all blocks; special tokens first */
 	/* The same, with the output of each of the `depth` blocks in layer; NULL: the model does not show them. */
 	nr_t *(*encode_layers)(struct nr_net *, nr_t *tokens, const void *conf, nr_t **layer);
 	nr_t *(*pool)(struct nr_net *, nr_t *tokens, const void *conf);          /* (B,C): what a head reads */
+	nr_t *(*head)(struct nr_net *, nr_t *pooled, const void *conf);          /* NULL: a linear layer "head" of `classes` outputs */
 };
 
 struct nr_model_spec { const struct nr_model *of; void *conf; const char *text; };
@@ -61,7 +68,8 @@ NR_API struct nr_inputs nr_model_inputs(struct nr_net *, const struct nr_model_s
 NR_API int nr_model_expect(const struct nr_model_spec *, enum nr_reads, struct nr_error *);
 /* embed and encode. */
 NR_API nr_t *nr_model_tokens(struct nr_net *, const struct nr_model_spec *, const struct nr_inputs *);
-/* embed, encode, pool and a linear layer "head". */
+NR_API nr_t *nr_model_head(struct nr_net *, const struct nr_model_spec *, nr_t *pooled);
+/* embed, encode, pool and head. */
 NR_API nr_t *nr_model_logits(struct nr_net *, const struct nr_model_spec *, const struct nr_inputs *);
 
 /* ---- public names -------------------------------------------------------------------------------------------------- */

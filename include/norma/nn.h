@@ -37,6 +37,17 @@ NR_API nr_t *nr_attention_map(struct nr_net *, nr_t *qkv, struct nr_attention_op
 /* a (H,3) -> (H,T,T), T = special + h w: a_h . (d^2, dx, dy) between tokens of the grid, a bias for attention. */
 NR_API nr_t *nr_position_bias(struct nr_net *, nr_t *a, int64_t h, int64_t w, int64_t special);
 
+/* Graphormer's bias of attention between N nodes and the virtual node before them: (B,H,N+1,N+1). See nn/graph_bias.c. */
+struct nr_graph_bias {
+	nr_t *distance_table, *distance;    /* (count,H); (B,N,N) int32: edges on the shortest path + 1, 0: padding */
+	nr_t *virtual_distance;             /* (1,H): of every pair with the virtual node */
+	nr_t *edge_table, *edges;           /* (count,H); int32 (B,N,N,F) of the edge between, or (B,N,N,L,F) on the path; or NULL */
+	nr_t *hop_table;                    /* (hops H H,1): a matrix for each place on the path, with edges on paths */
+	int64_t hops;                       /* places on a path that count; 0: all */
+	int64_t cut;                        /* pairs this many edges apart, or more, do not attend; 0: all do */
+};
+NR_API nr_t *nr_graph_bias(struct nr_net *, const struct nr_graph_bias *);
+
 /* Pictures. (B,C,H,W) -> patches (B,T,p*p*C), features in the order row, column, channel, or channel, row, column. */
 NR_API nr_t *nr_patches(struct nr_net *, nr_t *image, int64_t patch, enum nr_patch_order);
 /* Patches (channel, row, column) times timm's weight name.weight (D,C,p,p). */
@@ -57,6 +68,8 @@ NR_API nr_t *nr_conv(struct nr_net *, const char *name, nr_t *x, int64_t out, in
 NR_API nr_t *nr_pool(struct nr_net *, const char *kind, nr_t *x, int64_t k, int64_t stride, int64_t pad);   /* "mean" "max" */
 /* ids (B,T) int32 -> rows of name.weight (count,C); pad_id < 0: none, else its row gets no gradient. */
 NR_API nr_t *nr_embedding(struct nr_net *, const char *name, nr_t *ids, int64_t count, int64_t dim, int32_t pad_id);
+/* The same with ids (B,T), or (B,T,F) whose rows are added up: (B,T,C). Row 0 starts as zeros and gets no gradient. */
+NR_API nr_t *nr_embedding_sum(struct nr_net *, const char *name, nr_t *ids, int64_t count, int64_t dim);
 /* RoBERTa's places: pad_id + the number of ids up to here that are not pad_id; pads get pad_id. (B,T) int32, both. */
 NR_API nr_t *nr_text_positions(struct nr_net *, nr_t *ids, int32_t pad_id);
 
@@ -65,7 +78,7 @@ NR_API nr_t *nr_mul(struct nr_net *, nr_t *a, nr_t *b);
 NR_API nr_t *nr_scale(struct nr_net *, nr_t *x, double factor);
 /* LayerScale: x * gain (C); with (C/k) gains each serves k channels. */
 NR_API nr_t *nr_scale_channels(struct nr_net *, nr_t *x, nr_t *gain);
-NR_API nr_t *nr_shift_channels(struct nr_net *, nr_t *x, nr_t *shift);                    /* x + shift (C) */
+NR_API nr_t *nr_shift_channels(struct nr_net *, nr_t *x, nr_t *shift);                    /* x + shift (C) or (C/k) */
 NR_API nr_t *nr_dropout(struct nr_net *, nr_t *x, double p);                              /* x itself if p = 0 */
 NR_API nr_t *nr_drop_path(struct nr_net *, nr_t *x, double p);                            /* whole samples */
 NR_API nr_t *nr_softmax(struct nr_net *, nr_t *x, double scale, nr_t *mask);              /* mask: rows added, or NULL */
@@ -82,6 +95,9 @@ NR_API nr_t *nr_sigmoid_cross_entropy(struct nr_net *, nr_t *logits, nr_t *targe
  * are standardised per token first (eps 1e-6, variance with N-1). */
 NR_API nr_t *nr_masked_mse(struct nr_net *, nr_t *pred, nr_t *target, nr_t *weight, int normalize);
 NR_API nr_t *nr_mse(struct nr_net *, nr_t *pred, nr_t *target);
+/* Of values whose target is known: targets that are NaN do not count. No target at all: loss 0. */
+enum nr_known { NR_KNOWN_MAE, NR_KNOWN_MSE, NR_KNOWN_BCE };                               /* BCE: with logits */
+NR_API nr_t *nr_known_loss(struct nr_net *, nr_t *pred, nr_t *target, enum nr_known);
 NR_API nr_t *nr_weighted_sum(struct nr_net *, nr_t *x, nr_t *weight);                     /* sum x * weight: a scalar */
 
 /* Over all pairs of rows of (N,C), or of the rows of each sample of (B,T,C): see nn/pairs.c. */

@@ -50,4 +50,15 @@ struct nr_text_task {
 };
 extern NR_DATA const struct nr_option nr_mlm_options[], nr_simcse_options[];
 
+/* ---- graphs: values or classes of molecules ---- */
+
+struct nr_graph_task {
+	int32_t objective;                  /* auto, mae, mse, bce */
+	int64_t max_nodes, bucket;          /* larger graphs are not trained on; batches whose graphs are sorted by size */
+	bool test;                          /* evaluations measure the test split, too */
+	int64_t flag;                       /* passes of a step with adversarial noise; 0: none */
+	double flag_step;
+};
+extern NR_DATA const struct nr_option nr_graph_options[];
+
 #endif

@@ -18,6 +18,8 @@ struct nr_tokens {                          /* what the token axis means; immuta
 	int32_t h, w;                       /* grid of the others; 0 x 0 if they have none */
 	int32_t heads;                      /* heads of the attention these tokens feed */
 	nr_t *valid;                        /* (B) int32 lengths, special tokens counted; NULL when nothing is padded (a suffix) */
+	int32_t unordered;                  /* 1: a set, such as the nodes of a graph: neither grid nor order */
+	nr_t *bias;                         /* (B,H,T,T) that attention between these tokens adds to its scores; or NULL */
 	nr_t *pos;                          /* (B,T-special) int32 place on the grid when tokens are a subset (MAE); else NULL */
 };
 

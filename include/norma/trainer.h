@@ -31,6 +31,7 @@ struct nr_train {
 	bool zero_head;
 	struct nr_mae mae;                  /* task mae */
 	struct nr_text_task text;           /* tasks mlm and simcse */
+	struct nr_graph_task graph;         /* task graph */
 	struct nr_augment augment;
 	/* evaluation */
 	char *eval_split;                   /* "auto": val if there is one, else test */

@@ -29,7 +29,7 @@ static int by_value(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-static void ranks(int64_t n, const double *x, struct placed *sorted, double *rank)
+static void rank_with(int64_t n, const double *x, struct placed *sorted, double *rank)
 {
 	for (int64_t i = 0; i < n; i++) sorted[i] = (struct placed){ x[i], i };
 	qsort(sorted, (size_t)n, sizeof *sorted, by_value);
@@ -37,6 +37,15 @@ static void ranks(int64_t n, const double *x, struct placed *sorted, double *ran
 		for (k = i + 1; k < n && sorted[k].value == sorted[i].value;) k++;
 		for (int64_t j = i; j < k; j++) rank[sorted[j].at] = (double)(i + k + 1) / 2;
 	}
+}
+
+int nr_ranks(int64_t n, const double *x, double *rank, struct nr_error *err)
+{
+	struct placed *sorted = malloc((size_t)n * sizeof *sorted + 1);
+	if (!sorted) return nr_fail(err, NR_EMEMORY, "cannot compute ranks", NULL, "out of memory");
+	rank_with(n, x, sorted, rank);
+	free(sorted);
+	return NR_OK;
 }
 
 int nr_spearman(int64_t n, const double *x, const double *y, double *out, struct nr_error *err)
@@ -48,8 +57,8 @@ int nr_spearman(int64_t n, const double *x, const double *y, double *out, struct
 	double *rank = malloc((size_t)(2 * n) * sizeof *rank + 1);
 	const int whole = sorted && rank;
 	if (whole) {
-		ranks(n, x, sorted, rank);
-		ranks(n, y, sorted, rank + n);
+		rank_with(n, x, sorted, rank);
+		rank_with(n, y, sorted, rank + n);
 		*out = nr_pearson(n, rank, rank + n);
 	}
 	free(sorted);

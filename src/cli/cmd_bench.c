@@ -90,8 +90,10 @@ static int run(struct cli *c, const void *conf, const struct nr_list *args)
 	while (what && names[k] && strcmp(names[k], what)) k++;
 	if (!what || !names[k]) {
 		const char *near = what ? nr_nearest(what, names) : NULL;
-		nr_fail(c->err, NR_EUSAGE, what ? "unknown benchmark" : "bench needs the name of a benchmark",
-			what, NULL);
+		struct nr_str all = { 0 };
+		for (int i = 0; names[i]; i++) nr_str_printf(&all, "%s%s", i ? ", " : "bench needs one of ", names[i]);
+		nr_fail(c->err, NR_EUSAGE, what ? "unknown benchmark" : nr_arena_strdup(c->arena, nr_str_text(&all)), what, NULL);
+		nr_str_release(&all);
 		return near ? nr_hint(c->err, "did you mean '%s'?", near) : nr_hint(c->err, "norma bench --help");
 	}
 	const int64_t wanted = k == STEP || k == LOOP ? 2 : 1;

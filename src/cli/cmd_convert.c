@@ -10,6 +10,7 @@
 #include "base/save.h"
 #include "cli.h"
 #include "data/tokenizer.h"
+#include "models/graphormer.h"
 #include "models/hf_config.h"
 #include "surgery.h"
 #include "weights_meta.h"
@@ -74,7 +75,9 @@ static void print_notes(const struct convert *o, const struct nr_weights *w)
 	const size_t first = strcspn(w->norms, " =(");
 	if (!strcmp(o->to, "norma")) return;
 	const bool plain = !strncmp(w->norms, "layer:", 6) || !strncmp(w->norms, "ln:", 3) || (!strncmp(w->norms, "eps=", 4) && !strchr(w->norms, ' '));
-	if (w->norms[first] && !plain)
+	/* Graphormer's placement and the norm of its embedding are settings there */
+	const bool theirs = w->model.of->reads == NR_READS_GRAPH && !strncmp(w->norms, "ln ", 3);
+	if (w->norms[first] && !plain && !theirs)
 		printf("note     models of %s have no such norm plan; norma reads the file back\n", o->to);
 	if (eps_of(w) != usual) printf("note     these norms have eps %g, %s builds them with %g\n", eps_of(w), o->to, usual);
 }
@@ -169,6 +172,7 @@ static json_t *timm_config(const struct nr_weights *w)
 static int write_config(struct cli *c, const struct convert *o, const struct nr_weights *w, const char *path)
 {
 	json_t *j = w->model.of->reads == NR_READS_TEXT ? nr_hf_config_json(&w->model, w->store, eps_of(w))
+		    : w->model.of->reads == NR_READS_GRAPH ? nr_graphormer_config(&w->model, w->store, eps_of(w))
 		    : !strcmp(o->to, "timm") ? timm_config(w) : hf_config(w);
 	char *text = j ? json_dumps(j, JSON_INDENT(2) | JSON_REAL_PRECISION(9)) : NULL;
 	const int code = text ? nr_save_file(path, text, strlen(text), c->err)
@@ -302,7 +306,7 @@ const struct cli_command cli_convert = {
 		 "timm.create_model(\"local-dir:OUT\"), reads.\n\n"
 		 "The file keeps saying what model it is, so that norma itself needs no --model for it. Weights in Hugging\n"
 		 "Face's names have norms with an eps of 1e-12, timm's of 1e-6: it is kept in the norm plan and config.json.\n\n"
-		 "--norm replaces the norms, as \"sep(bn,ln) embed=ln\": what both plans have carries over, a new norm takes gain and\n"
+		 "With --norm the norms are replaced, as \"sep(bn,ln) embed=ln\": what both plans have carries over, a new norm takes gain and\n"
 		 "bias of the old one, and with --calibrate running statistics are measured on data and gain and bias fitted, site by\n"
 		 "site, so that the outputs change least; the report says by how much. Then `norma finetune` or `norma simcse --init`.",
 	.conf_size = sizeof(struct convert),

@@ -52,8 +52,9 @@ static const char *state_of(struct cli *c, const struct nr_dataset *d, const cha
 static const char *place(struct cli *c, const struct nr_dataset *d, const char *dir)
 {
 	if (dir) return dir;
-	const char *text = d->folder ? nr_arena_printf(c->arena, "norma data get %s", d->name) :
-		nr_arena_printf(c->arena, "--data %s:path=...", d->name);
+	const char *text = !d->folder ? nr_arena_printf(c->arena, "--data %s:path=...", d->name) :
+		d->downloads ? nr_arena_printf(c->arena, "norma data get %s", d->name) :
+		nr_arena_printf(c->arena, "%s/%s in the data root", d->folder, d->files[0].path);
 	return text ? text : "";
 }
 
@@ -199,12 +200,14 @@ static int check(struct cli *c, const struct data *o, const char *text, const ch
 	int64_t wrong = 0;
 	if (nr_source_open(&s, text, root, c->err)) return c->err->code;
 	int e = check_files(c, o, s->of, s->dir, &wrong);
-	if (!e && o->all) e = decode_all(c, s);
+	if (!e && o->all && s->of->kind == NR_PICTURES) e = decode_all(c, s);
 	const int64_t n = s->count[0] + s->count[1] + s->count[2] + s->count[3];
 	if (!e && o->json)
 		e = nr_json_line(stdout, json_pack("{s:s, s:s, s:I, s:i, s:b, s:I}", "name", s->of->name, "dir",
 			s->dir, "pictures", (json_int_t)n,
 			"classes", (int)s->classes, "decoded", o->all, "wrong_files", (json_int_t)wrong), c->err);
+	else if (!e && s->of->kind == NR_GRAPHS)
+		printf("\n%lld graphs, all of them read\n", (long long)n);
 	else if (!e)
 		printf("%s%lld pictures, every label in 0..%d%s\n", s->of->files ? "\n" : "", (long long)n,
 			s->classes - 1,

@@ -131,6 +131,11 @@ int data_info(struct cli *c, const struct data *o, const char *name)
 	int e = count ? NR_OK : nr_fail(c->err, NR_EMEMORY, "cannot read", name, "out of memory");
 	if (!e && !s->count[split]) e = nr_fail(c->err, NR_EVALUE, "nothing to read in", name,
 		"it has no split %s", nr_split_name(split));
+	if (!e && s->of->kind == NR_GRAPHS) {
+		e = data_info_graphs(c, o, s, split);
+		nr_source_close(s);
+		return e;
+	}
 	if (!e) {
 		nr_progress_init(&bar, stderr, nr_split_name(split), s->count[split], 0);
 		e = nr_source_measure(s, split, &m, tell, &bar, c->err);

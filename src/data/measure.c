@@ -6,6 +6,7 @@
 
 #include "base/str.h"
 #include "data/checksum.h"
+#include "data/graphs.h"
 
 /* Sums of values and squares of one channel. 2^40 pixels still fit. */
 struct sums { uint64_t n, one, two; };
@@ -72,6 +73,17 @@ int64_t nr_source_histogram(const struct nr_source *s, enum nr_split split, int6
 	return none;
 }
 
+/* All targets, and some of the graphs. */
+static void add_graphs(struct nr_str *all, const struct nr_source *s, enum nr_split split, int64_t step)
+{
+	const struct nr_molecules *m = nr_source_molecules(s);
+	for (int64_t i = 0; i < s->count[split]; i++) {
+		const int64_t k = nr_source_graph(s, split, i);
+		nr_str_add_n(all, (const char *)(m->target + k * m->tasks), (size_t)m->tasks * sizeof *m->target);
+		if (i % step == 0) nr_str_add_n(all, (const char *)m->packed + m->at[k], (size_t)(m->at[k + 1] - m->at[k]));
+	}
+}
+
 int nr_source_digest(const struct nr_source *s, enum nr_split split, char *hex, struct nr_error *err)
 {
 	const int64_t n = s->count[split], step = n > 64 ? n / 64 : 1;
@@ -85,6 +97,7 @@ int nr_source_digest(const struct nr_source *s, enum nr_split split, char *hex, 
 	}
 	for (int64_t i = 0; s->of->kind == NR_TEXTS && i < n; i++)
 		for (int32_t k = 0; k < s->columns; k++) nr_str_printf(&all, "%s\n", nr_source_text(s, split, i, k));
+	if (s->of->kind == NR_GRAPHS) add_graphs(&all, s, split, step);
 	for (int64_t i = 0; s->of->kind == NR_PICTURES && !code && i < n; i += step) {
 		code = nr_source_get(s, split, i, &picture, NULL, err);
 		const size_t bytes = code ? 0 : (size_t)picture.h * (size_t)picture.w * (size_t)picture.channels;

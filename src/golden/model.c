@@ -30,6 +30,21 @@ const char *golden_config_act(struct golden_case *c)
 	return strncmp(act, "gelu", 4) ? act : "gelu";
 }
 
+/* "bn" or "ln" with the epsilon that the file has for it; any other norm as it is. */
+static const char *part_text(struct golden_case *c, const char *key)
+{
+	const char *kind = golden_text(c, key);
+	if (!strcmp(kind, "bn"))
+		return nr_arena_printf(c->arena, "bn:eps=%.17g,momentum=%.17g", golden_number_or(c, "batchnorm_eps", 1e-5),
+			golden_number_or(c, "batchnorm_momentum", 0.1));
+	return !strcmp(kind, "ln") ? nr_arena_printf(c->arena, "ln:eps=%.17g", golden_number(c, "layer_norm_eps")) : kind;
+}
+
+const char *golden_sep_text(struct golden_case *c)
+{
+	return nr_arena_printf(c->arena, "sep(%s,%s)", part_text(c, "cls_norm"), part_text(c, "tok_norm"));
+}
+
 static void demand(struct golden_case *c, int code, const struct nr_error *err)
 {
 	char line[1024];

@@ -22,6 +22,9 @@ const char *golden_config_text(struct golden_case *, const char *name, const cha
 /* "act" or "hidden_act" as an activation of ours. */
 const char *golden_config_act(struct golden_case *);
 
+/* SepNorm of the settings cls_norm and tok_norm. */
+const char *golden_sep_text(struct golden_case *);
+
 /* The model of that text, its names, a store and a net with a norm plan. Then the handler records. */
 void golden_model_open(struct golden_case *, struct golden_model *, const char *text, const char *naming, const char *norms,
 	double eps);

@@ -6,16 +6,6 @@
 #include "golden/text.h"
 #include "norma/nn.h"
 
-/* "bn" or "ln" with the epsilon that the file has for it; any other norm as it is. */
-static const char *part_text(struct golden_case *c, const char *key)
-{
-	const char *kind = golden_text(c, key);
-	if (!strcmp(kind, "bn"))
-		return nr_arena_printf(c->arena, "bn:eps=%.17g,momentum=%.17g", golden_number_or(c, "batchnorm_eps", 1e-5),
-			golden_number_or(c, "batchnorm_momentum", 0.1));
-	return !strcmp(kind, "ln") ? nr_arena_printf(c->arena, "ln:eps=%.17g", golden_number(c, "layer_norm_eps")) : kind;
-}
-
 static int pooling_of(struct golden_case *c)
 {
 	const char *name = golden_text(c, "pooler");
@@ -43,7 +33,7 @@ int golden_text_simcse(struct golden_case *c)
 	struct golden_text t = { .rows = 0 };
 	const bool separate = strstr(nr_st_metadata(c->file, "task"), "sepnorm") != NULL, words = golden_has(c, "in.mlm_input_ids");
 	const bool bert = !strcmp(nr_st_metadata(c->file, "family"), "bert");
-	const char *norms = separate ? nr_arena_printf(c->arena, "sep(%s,%s)", part_text(c, "cls_norm"), part_text(c, "tok_norm")) : "";
+	const char *norms = separate ? golden_sep_text(c) : "";
 	golden_text_open(c, &t, bert ? "simcse" : "huggingface", norms);
 	struct nr_net *n = t.m.net;
 	const int64_t S = (int64_t)golden_number(c, "num_sent"), C = nr_model_int(&t.m.model, "dim");

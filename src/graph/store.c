@@ -135,6 +135,7 @@ static void fill(const struct nr_entry *e, uint64_t seed)
 	case NR_TRUNC_02: nr_fill_trunc_normal(e->count, v, 0, 0.02, -0.04, 0.04, rng, 0); break;
 	default: break; /* slabs are zero */
 	}
+	if (e->init & NR_ZERO_ROW) memset(v, 0, (size_t)(e->count / e->d[0]) * sizeof *v);
 }
 
 int nr_store_seal(struct nr_store *s, struct nr_error *err)

@@ -116,6 +116,7 @@ nr_t *nr_span(struct nr_net *n, nr_t *x, int64_t from, int64_t to)
 		if (to <= special) tok.valid = NULL;
 		else if (tok.valid) tok.valid = nr_lengths(n, tok.valid, -from, to - from);
 		if (to < x->d[1] || from > special) tok.pos = NULL;
+		if (to < x->d[1] || from > 0) tok.bias = NULL;
 		nr_with_tokens(n, y, tok);
 	}
 	return y;

@@ -56,6 +56,20 @@ static int64_t sort(int64_t n, int64_t rows, const int32_t *index, int32_t paddi
 void nr_scatter(int64_t n, int64_t C, real *dtable, int64_t rows, const int32_t *index, int32_t padding, const real *dy,
 	int add, void *scratch)
 {
+	nr_scatter_sum(n, 1, C, dtable, rows, index, padding, dy, add, scratch);
+}
+
+void nr_gather_sum(int64_t n, int64_t each, int64_t C, const real *table, int64_t rows, const int32_t *index, real *y)
+{
+#pragma omp parallel for schedule(static) if (n * each * C > SMALL)
+	for (int64_t i = 0; i < n; i++)
+		for (int64_t f = 0; f < each; f++) take(C, table, rows, index[i * each + f], y + i * C, f > 0);
+}
+
+void nr_scatter_sum(int64_t samples, int64_t each, int64_t C, real *dtable, int64_t rows, const int32_t *index, int32_t padding,
+	const real *dy, int add, void *scratch)
+{
+	const int64_t n = samples * each;
 	int32_t *start = scratch, *order = start + rows + 1, *used = order + n;
 	if (!add) nr_array_fill(rows * C, 0, dtable);
 	const int64_t count = sort(n, rows, index, padding, start, order, used), parts = (C + COLS - 1) / COLS;
@@ -64,7 +78,7 @@ void nr_scatter(int64_t n, int64_t C, real *dtable, int64_t rows, const int32_t 
 	for (int64_t t = 0; t < count * parts; t++) {
 		const int64_t r = used[t / parts], c = t % parts * COLS, len = nr_min64(COLS, C - c);
 		real *d = dtable + r * C + c;
-		for (int32_t i = start[r]; i < start[r + 1]; i++) nr_row_add(len, d, dy + order[i] * C + c, d);
+		for (int32_t i = start[r]; i < start[r + 1]; i++) nr_row_add(len, d, dy + order[i] / each * C + c, d);
 	}
 }
 

@@ -19,6 +19,11 @@ void nr_scatter(int64_t n, int64_t C, real *dtable, int64_t rows, const int32_t 
 	int add, void *scratch);
 size_t nr_scatter_scratch(int64_t n, int64_t rows);
 
+/* y (n,C) = sums of rows of the table at index (n,each), and the way back: dy (n,C), scratch for n * each indices. */
+void nr_gather_sum(int64_t n, int64_t each, int64_t C, const real *table, int64_t rows, const int32_t *index, real *y);
+void nr_scatter_sum(int64_t n, int64_t each, int64_t C, real *dtable, int64_t rows, const int32_t *index, int32_t padding,
+	const real *dy, int add, void *scratch);
+
 /* y (B,n,C) = x (B,T,C) at index (B,n), per sample; samples of x and y begin sx and sy values apart. */
 void nr_gather_tokens(int64_t B, int64_t T, int64_t n, int64_t C, const real *x, int64_t sx, const int32_t *index, real *y,
 	int64_t sy, int add);

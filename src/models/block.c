@@ -27,12 +27,12 @@ static nr_t *position_bias(struct nr_net *n, const nr_t *x, int64_t heads)
 	return nr_position_bias(n, a, x->tok->h, x->tok->w, x->tok->special);
 }
 
-static nr_t *attention(struct nr_net *n, nr_t *x, const struct nr_block *b)
+static nr_t *attention(struct nr_net *n, nr_t *x, nr_t *bias, const struct nr_block *b)
 {
 	const int64_t C = x ? nr_cols(x) : 0;
 	nr_t *qkv = b->no_qkv_bias ? nr_linear_no_bias(n, "attn.qkv", x, 3 * C) : nr_linear(n, "attn.qkv", x, 3 * C);
 	const struct nr_attention_options o = { .heads = b->heads, .dropout = (float)b->attention_dropout,
-		.valid = x && x->tok ? x->tok->valid : NULL, .bias = b->position_bias ? position_bias(n, x, b->heads) : NULL };
+		.valid = x && x->tok ? x->tok->valid : NULL, .bias = b->position_bias ? position_bias(n, x, b->heads) : bias };
 	qkv = norm_qk(n, qkv, b->heads);
 	x = nr_attention_with(n, qkv, o);
 	x = nr_norm(n, "attn.inner", nr_norm(n, "attn.heads", x));
@@ -44,7 +44,7 @@ static nr_t *mlp(struct nr_net *n, nr_t *x, const struct nr_block *b)
 	const int64_t C = x ? nr_cols(x) : 0;
 	x = nr_norm(n, "mlp.hidden", nr_linear(n, "mlp.fc1", x, b->hidden));
 	x = nr_norm(n, "mlp.inner", nr_activate(n, b->act ? b->act : "gelu", x));
-	if (!b->no_hidden_dropout) x = nr_dropout(n, x, b->dropout);
+	x = nr_dropout(n, x, b->no_hidden_dropout ? b->hidden_dropout : b->dropout);
 	return nr_dropout(n, nr_linear(n, "mlp.fc2", x, C), b->dropout);
 }
 
@@ -66,7 +66,7 @@ nr_t *nr_block(struct nr_net *n, nr_t *x, const struct nr_block *b)
 	struct nr_tokens tok = x->tok ? *x->tok : (struct nr_tokens){ 0 };
 	tok.heads = (int32_t)b->heads;                  /* norms that go by heads (DTN, group) take them from the tokens */
 	nr_with_tokens(n, x, tok);
-	x = nr_residual(n, "attn", x, attention(n, nr_norm(n, "attn.in", x), b), b->drop_path);
+	x = nr_residual(n, "attn", x, attention(n, nr_norm(n, "attn.in", x), tok.bias, b), b->drop_path);
 	x = nr_residual(n, "mlp", x, mlp(n, nr_norm(n, "mlp.in", x), b), b->drop_path);
 	if (x) scale_weights(n, C);
 	return x;

@@ -1,5 +1,5 @@
 /* Which model a file of tensors looks like, by names and shapes: for models of one stack of blocks behind a patch embedding.
- * Text models are in guess_text.c. */
+ * Text models are in guess_text.c, graph models in guess_graph.c. */
 #include "models/guess.h"
 
 #include "base/mem.h"
@@ -161,5 +161,5 @@ int nr_model_guess(struct nr_guess *g, const struct nr_st_file *f, struct nr_are
 			if (!n->name) break;
 		}
 	}
-	return g->model || nr_text_guess(g, f, arena);
+	return g->model || nr_text_guess(g, f, arena) || nr_graph_guess(g, f, arena);
 }

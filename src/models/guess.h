@@ -8,5 +8,7 @@
 const struct nr_st_tensor *nr_guess_find(const struct nr_st_file *, const struct nr_naming *, const char *entry, struct nr_arena *);
 /* Text models; 1: it looks like one. */
 int nr_text_guess(struct nr_guess *, const struct nr_st_file *, struct nr_arena *);
+/* Graph models; likewise. */
+int nr_graph_guess(struct nr_guess *, const struct nr_st_file *, struct nr_arena *);
 
 #endif

@@ -68,17 +68,27 @@ int nr_model_set(struct nr_model_spec *m, const char *name, const char *value, s
 	return nr_option_set(m->of->options, m->conf, name, value, arena, err);
 }
 
+static struct nr_inputs graph_inputs(struct nr_net *n, const struct nr_model_spec *m, int64_t B)
+{
+	const int64_t N = nr_model_int(m, "nodes"), F = nr_model_int(m, "edge_features"), L = nr_model_int(m, "paths");
+	return (struct nr_inputs){ .nodes = nr_input(n, "nodes", NR_I32, 3, B, N, nr_model_int(m, "node_features")),
+		.in_degree = nr_input(n, "in_degree", NR_I32, 2, B, N), .out_degree = nr_input(n, "out_degree", NR_I32, 2, B, N),
+		.distance = nr_input(n, "distance", NR_I32, 3, B, N, N), .valid = nr_input(n, "valid", NR_I32, 1, B),
+		.edges = L ? nr_input(n, "edges", NR_I32, 5, B, N, N, L, F) : nr_input(n, "edges", NR_I32, 4, B, N, N, F) };
+}
+
 struct nr_inputs nr_model_inputs(struct nr_net *n, const struct nr_model_spec *m, int64_t batch)
 {
 	const int64_t size = nr_model_int(m, "image"), length = nr_model_int(m, "length");
 	if (m->of->reads == NR_READS_IMAGE)
 		return (struct nr_inputs){ .image = nr_input(n, "image", NR_REAL, 4, batch, nr_model_int(m, "channels"), size, size) };
+	if (m->of->reads == NR_READS_GRAPH) return graph_inputs(n, m, batch);
 	return (struct nr_inputs){ .ids = nr_input(n, "ids", NR_I32, 2, batch, length), .valid = nr_input(n, "valid", NR_I32, 1, batch) };
 }
 
 int nr_model_expect(const struct nr_model_spec *m, enum nr_reads reads, struct nr_error *err)
 {
-	static const char *const what[] = { "pictures", "text" };
+	static const char *const what[] = { "pictures", "text", "graphs" };
 	if (m->of->reads == reads) return NR_OK;
 	return nr_fail(err, NR_EUSAGE, "cannot use the model", m->text, "it reads %s; this wants a model of %s", what[m->of->reads],
 		what[reads]);
@@ -89,7 +99,12 @@ nr_t *nr_model_tokens(struct nr_net *n, const struct nr_model_spec *m, const str
 	return m->of->encode(n, m->of->embed(n, in, m->conf), m->conf);
 }
 
+nr_t *nr_model_head(struct nr_net *n, const struct nr_model_spec *m, nr_t *pooled)
+{
+	return m->of->head ? m->of->head(n, pooled, m->conf) : nr_linear(n, "head", pooled, nr_model_int(m, "classes"));
+}
+
 nr_t *nr_model_logits(struct nr_net *n, const struct nr_model_spec *m, const struct nr_inputs *in)
 {
-	return nr_linear(n, "head", m->of->pool(n, nr_model_tokens(n, m, in), m->conf), nr_model_int(m, "classes"));
+	return nr_model_head(n, m, m->of->pool(n, nr_model_tokens(n, m, in), m->conf));
 }

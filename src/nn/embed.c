@@ -54,6 +54,51 @@ nr_t *nr_embedding(struct nr_net *n, const char *name, nr_t *ids, int64_t count,
 	return nr_pop(n, nr_apply(n, &nr_op_embedding, &a, sizeof a, table, ids));
 }
 
+/* ---- embedding_sum: the rows of several features, added up; row 0 is that of padding and gets no gradient ---------------------- */
+
+static int sum_shape(struct nr_node *k)
+{
+	const nr_t *table = k->in[0], *ids = k->in[1];
+	char st[64], si[64];
+	if (nr_expect(k, table->nd == 2 && table->dtype == NR_REAL && ids->dtype == NR_I32 && (ids->nd == 2 || ids->nd == 3),
+		      "a table (count,C) and int32 indices (B,T) or (B,T,F) are wanted, not %s and %s",
+		      nr_shape_text(table, st, sizeof st), nr_shape_text(ids, si, sizeof si)))
+		return NR_ESHAPE;
+	nr_out(k, 0, NR_REAL, 3, (int64_t[]){ ids->d[0], ids->d[1], table->d[1] }, ids->tok);
+	k->scratch = nr_scatter_scratch(nr_len(ids), table->d[0]);
+	return 0;
+}
+static int64_t features(const struct nr_call *k) { return k->node->in[1]->nd == 3 ? k->node->in[1]->d[2] : 1; }
+static void sum_forward(const struct nr_call *k)
+{
+	nr_gather_sum(k->y[0].rows, features(k), k->y[0].c, k->x[0].p, k->x[0].rows, nr_ints(&k->x[1]), k->y[0].p);
+}
+static void sum_backward(const struct nr_call *k)
+{
+	if (k->want & 1)
+		nr_scatter_sum(k->dy[0].rows, features(k), k->dy[0].c, k->dx[0].p, k->dx[0].rows, nr_ints(&k->x[1]), 0, k->dy[0].p,
+			k->add[0], k->scratch);
+}
+static nr_t *sum_try(struct nr_net *n, nr_t **x, const char *options)
+{
+	(void)options;
+	return nr_apply(n, &nr_op_embedding_sum, NULL, 0, x[0], x[1]);
+}
+static const struct nr_case sum_cases[] = { { "7x3 2x5x2:i1-6", "" }, { "2x1 1x1:i1-1", "" }, { "4x5 2x40x3:i1-3", "" },
+	{ "9x2 4x3:i1-8", "" }, { NULL, NULL } };
+const struct nr_op nr_op_embedding_sum = {
+	.name = "embedding_sum", .shape = sum_shape, .forward = sum_forward, .backward = sum_backward, .keeps = NR_KEEP_X(1),
+	.flags = NR_CHEAP, .try_case = sum_try, .cases = sum_cases,
+};
+
+nr_t *nr_embedding_sum(struct nr_net *n, const char *name, nr_t *ids, int64_t count, int64_t dim)
+{
+	if (!ids) return NULL;
+	nr_push(n, "%s", name);
+	nr_t *table = nr_param(n, "weight", NR_NORMAL_02 | NR_ZERO_ROW, 2, count, dim);
+	return nr_pop(n, nr_apply(n, &nr_op_embedding_sum, NULL, 0, table, ids));
+}
+
 /* ---- text_positions: places of RoBERTa's tokens, which pads do not count in ------------------------------------------------ */
 
 static int positions_shape(struct nr_node *k)

@@ -160,26 +160,32 @@ nr_t *nr_scale_channels(struct nr_net *n, nr_t *x, nr_t *gain)
 static int shift_shape(struct nr_node *k)
 {
 	nr_out_like(k, 0, k->in[0]);
-	k->scratch = (size_t)(nr_blocks_most(k->in[0]) * nr_cols(k->in[0])) * sizeof(real);   /* partial sums */
-	return nr_expect(k, nr_len(k->in[1]) == nr_cols(k->in[0]), "one value per channel");
+	k->scratch = (size_t)((nr_blocks_most(k->in[0]) + 1) * nr_cols(k->in[0])) * sizeof(real); /* shift per channel, partial sums */
+	return nr_expect(k, nr_len(k->in[1]) && nr_cols(k->in[0]) % nr_len(k->in[1]) == 0, "one value per channel, or for several");
 }
 static void shift_forward(const struct nr_call *k)
 {
 	const struct nr_view *x = &k->x[0];
+	const real *shift = channel_gains(k, k->scratch);
 #pragma omp parallel for schedule(static) if (count(x) > 16384)
-	for (int64_t r = 0; r < x->rows; r++) nr_row_add(x->c, nr_row(x, r), k->x[1].p, nr_row(&k->y[0], r));
+	for (int64_t r = 0; r < x->rows; r++) nr_row_add(x->c, nr_row(x, r), shift, nr_row(&k->y[0], r));
 }
 static void shift_backward(const struct nr_call *k)
 {
 	const struct nr_view *dy = &k->dy[0];
 	const struct nr_blocks n = nr_blocks_of(dy, nr_packed(dy));
-	real *part = memset(k->scratch, 0, (size_t)(n.count * dy->c) * sizeof(real));
+	const int one_each = nr_len(k->node->in[1]) == dy->c;
+	real *wide = k->scratch, *part = memset(wide + dy->c, 0, (size_t)(n.count * dy->c) * sizeof(real));
 #pragma omp parallel for schedule(static) if (count(dy) > 16384)
 	for (int64_t q = 0; q < n.count; q++) {
 		int64_t rows, from = nr_block(&n, q, &rows);
 		nr_row_active->col_sum(rows, dy->c, nr_row(dy, from), dy->c, part + q * dy->c);
 	}
-	if (k->want & 2) nr_fold(n.count, dy->c, part, k->dx[1].p, k->add[1]);
+	if (k->want & 2 && one_each) nr_fold(n.count, dy->c, part, k->dx[1].p, k->add[1]);
+	if (k->want & 2 && !one_each) {
+		nr_fold(n.count, dy->c, part, wide, 0);
+		put_gain_gradient(k, wide);
+	}
 	if (k->want & 1 && k->dx[0].p != dy->p) nr_rows_put(&k->dx[0], dy, k->add[0]);
 }
 static nr_t *shift_try(struct nr_net *n, nr_t **x, const char *options)
@@ -187,7 +193,7 @@ static nr_t *shift_try(struct nr_net *n, nr_t **x, const char *options)
 	(void)options;
 	return nr_shift_channels(n, x[0], x[1]);
 }
-static const struct nr_case shift_cases[] = { { "2x5x7 7", "" }, { "1x1 1", "" }, { "2x70x3 3", "" }, { NULL, NULL } };
+static const struct nr_case shift_cases[] = { { "2x5x7 7", "" }, { "1x1 1", "" }, { "2x70x3 3", "" }, { "4x6 1", "" }, { NULL, NULL } };
 const struct nr_op nr_op_shift_channels = {
 	.name = "shift_channels", .shape = shift_shape, .forward = shift_forward, .backward = shift_backward,
 	.flags = NR_CHEAP | NR_STRIDED | NR_INPLACE | NR_INPLACE_GRAD, .try_case = shift_try, .cases = shift_cases,

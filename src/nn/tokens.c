@@ -116,6 +116,7 @@ nr_t *nr_prepend(struct nr_net *n, nr_t *token, nr_t *x)
 	if (!y) return NULL;
 	struct nr_tokens tok = x->tok ? *x->tok : (struct nr_tokens){ 0 };
 	tok.special += (int32_t)lead->d[1];
+	tok.bias = NULL;                                /* it knew the others only */
 	if (tok.valid) tok.valid = nr_lengths(n, tok.valid, lead->d[1], y->d[1]);
 	return nr_with_tokens(n, y, tok);
 }

@@ -113,6 +113,8 @@ static int geometry(struct nr_net *n, const nr_t *x, const struct dtn *c, struct
 	k->special = c->special_tokens >= 0 ? c->special_tokens : tok->special;
 	k->pool = c->pool;
 	if (x->nd < 3) return nr_net_fail(n, NR_ESHAPE, "dtn", "it needs samples of tokens, (B,T,C)"), -1;
+	if (tok->unordered)
+		return nr_net_fail(n, NR_EVALUE, "dtn", "it needs tokens on a grid or a line; nodes of a graph have no order"), -1;
 	if (!k->heads)
 		return nr_net_fail(n, NR_EVALUE, "dtn", "the tokens do not say how many heads they feed: give heads=..."), -1;
 	if (C % k->heads)

@@ -31,6 +31,8 @@ static struct nr_points metric(const struct nr_lines *v, const struct nr_runfold
 static const struct nr_lines known[] = {
 	CURVE("loss", "Training loss", "loss of a batch", NR_LOG_IF_WIDE, 1, true, NULL),
 	CURVE("eval_top1", "Held-out top-1", "%", NR_LINEAR, 100, false, NULL),
+	CURVE("eval_mae", "Held-out mean absolute error", "in units of the target", NR_LOG_IF_WIDE, 1, false, NULL),
+	CURVE("eval_auc", "Held-out area under the ROC curve", "%", NR_LINEAR, 100, false, NULL),
 	CURVE("eval_uniformity_cls", "Uniformity of [CLS]", EVEN, NR_LINEAR, 1, false, "The lowest spreads [CLS] most evenly."),
 	CURVE("eval_uniformity_tokens", "Uniformity of the tokens", EVEN, NR_LINEAR, 1, false,
 		"The lowest spreads patches most evenly."),

@@ -105,7 +105,7 @@ static bool has_one_of(const char *metric, const char *const *words)
 
 bool nr_metric_is_share(const char *metric)
 {
-	static const char *const words[] = { "top1", "top5", "acc", "ece", "miou", NULL };
+	static const char *const words[] = { "top1", "top5", "acc", "ece", "miou", "auc", NULL };
 	return has_one_of(metric, words);
 }
 

@@ -23,7 +23,7 @@ const struct nr_task *nr_task_find(const char *name, struct nr_error *err)
 		nr_near_try(&near, (*t)->name);
 	}
 	nr_fail(err, NR_ENAME, "unknown task", name, NULL);
-	nr_hint(err, near.best ? "did you mean '%s'?" : "there are classify, mae, mlm and simcse", near.best);
+	nr_hint(err, near.best ? "did you mean '%s'?" : "there are classify, graph, mae, mlm and simcse", near.best);
 	return NULL;
 }
 

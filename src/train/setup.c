@@ -62,6 +62,7 @@ static int parse_model(struct nr_trainer *t, struct nr_error *err)
 	t->norms = t->w.norms = nr_norm_choice_text(&t->c.norms, t->arena);
 	t->run = (struct nr_task_run){ .c = &t->c, .w = &t->w, .source = t->source, .norms = t->norms, .arena = t->arena,
 		.train = { t->split, t->train_index, t->train_count },
+		.decides = t->task->decides, .lower = t->task->lower, .passes = 1,
 		.own = nr_arena_alloc(t->arena, t->task->own_size + 1) };
 	if (!t->run.own) return out_of_memory(err);
 	if (t->task->settle(&t->run, err)) return err->code;

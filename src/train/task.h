@@ -17,6 +17,9 @@ struct nr_task_run {                        /* a task at work in a trainer, whic
 	int64_t shape;                      /* the one that is recorded, or that the batch has */
 	struct nr_net *net;                 /* of that shape */
 	struct nr_plan *plan;               /* of that shape; NULL while recording */
+	int decides;                        /* as in the task, unless `settle` changes them: which of of_eval says what is best, */
+	bool lower;                         /* and is it the lower one */
+	int64_t passes;                     /* over a batch, each after `again`; 1 unless `settle` says more */
 	bool evaluates;                     /* set by `ready`: it has samples of its own to evaluate on */
 	void *own;                          /* own_size bytes, zero at first */
 };
@@ -37,6 +40,7 @@ struct nr_task {
 	int64_t (*choose)(struct nr_task_run *, int64_t number);   /* the shape of a batch; NULL: there is one */
 	/* number: of the batch since the beginning, so that draws are pure functions of it. The batch is NULL if not of pictures */
 	void (*bind)(struct nr_task_run *, const struct nr_batch *, int64_t number);
+	void (*again)(struct nr_task_run *);                       /* other inputs for the next pass; NULL if there is one only */
 	void (*measure)(struct nr_task_run *, const struct nr_batch *, double *sum);   /* after a pass: of_step, summed over samples */
 	int (*evaluate)(struct nr_task_run *, const struct nr_evaluation *, double *value, int64_t *samples, struct nr_error *);
 	int (*draw)(struct nr_task_run *, const char *path, struct nr_error *);        /* a PNG of the last evaluation; or NULL */

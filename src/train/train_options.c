@@ -10,7 +10,7 @@ static const char *const schedules[] = { "constant", "cosine", "linear", "rsqrt"
 
 #define S struct nr_train
 static const struct nr_option common[] = {
-	NR_OPT_STRING(S, task, "classify", "objective: classify, mae, mlm, simcse"),
+	NR_OPT_STRING(S, task, "classify", "objective: classify, graph, mae, mlm, simcse"),
 	NR_OPT_STRING(S, data, "", "data set: NAME or NAME:key=value (norma data list)"),
 	NR_OPT_STRING(S, data_root, "", "folder of the data sets; default $NORMA_DATA, else ~/.cache/norma/data"),
 	NR_OPT_STRING(S, split, "train", "split to train on: train, extra (unlabelled or further pictures), val, test"),
@@ -85,6 +85,8 @@ static const struct value simcse_values[] = { { "task", "simcse" }, { "model", "
 	{ NULL, NULL } };
 static const struct value mlm_values[] = { { "task", "mlm" }, { "model", "bert-mini" }, { "batch", "64" }, { "lr", "5e-4" },
 	{ "schedule", "linear" }, { "max_length", "128" }, { "clip", "global" }, { "clip_norm", "1" }, { NULL, NULL } };
+static const struct value graph_values[] = { { "task", "graph" }, { "model", "graphormer-slim" }, { "batch", "64" }, { "lr", "2e-4" },
+	{ "weight_decay", "0.01" }, { "schedule", "linear" }, { "clip", "global" }, { "clip_norm", "5" }, { NULL, NULL } };
 static const struct value mae_values[] = { { "task", "mae" }, { "beta2", "0.95" }, { "epochs", "20" }, { "warmup", "2" },
 	{ "decoder_dim", "64" }, { "decoder_depth", "2" }, { "decoder_heads", "4" }, { NULL, NULL } };
 
@@ -98,6 +100,7 @@ static struct of_task {
 	struct table table;
 } of_task[] = {
 	{ .task = "classify", .rows = classify, .pictures = true },
+	{ .task = "graph", .rows = nr_graph_options, .offset = offsetof(struct nr_train, graph), .values = graph_values },
 	{ .task = "mae", .rows = nr_mae_options, .offset = offsetof(struct nr_train, mae), .pictures = true, .values = mae_values },
 	{ .task = "mlm", .rows = nr_mlm_options, .offset = offsetof(struct nr_train, text), .values = mlm_values },
 	{ .task = "simcse", .rows = nr_simcse_options, .offset = offsetof(struct nr_train, text), .values = simcse_values },

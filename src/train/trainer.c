@@ -180,6 +180,23 @@ static bool looked_at(const struct nr_trainer *t, int64_t step)
 	return t->c.microscope && (step == 1 || step % t->c.microscope == 0 || step == t->total);
 }
 
+/* Forward and backward on the batch that is bound, once for each pass; the sum of their losses. */
+static double run_passes(struct nr_trainer *t, const struct nr_trainer_shape *s, struct nr_exec *ex)
+{
+	double loss = 0;
+	const int64_t number = ex->step;
+	for (int64_t pass = 0; pass < t->run.passes; pass++) {
+		if (pass) t->task->again(&t->run);
+		ex->step = number * t->run.passes + pass;
+		ex->accumulate |= pass > 0;
+		nr_plan_run(s->plan, ex, NR_RUN_FORWARD | NR_RUN_BACKWARD);
+		loss += (double)*(const real *)nr_plan_data(s->plan, s->loss);
+		if (!isfinite(loss)) return loss;
+		nr_plan_run(s->plan, ex, NR_RUN_COMMIT);
+	}
+	return loss;
+}
+
 /* Gradients of one step; *loss its mean loss. */
 static int gradients(struct nr_trainer *t, double *loss, struct nr_error *err)
 {
@@ -192,13 +209,11 @@ static int gradients(struct nr_trainer *t, double *loss, struct nr_error *err)
 		t->task->bind(&t->run, b, number);
 		struct nr_exec ex = { .train = 1, .accumulate = a > 0, .step = number, .seed = (uint64_t)t->c.seed };
 		if (a == 0 && looked_at(t, t->state.step + 1)) nr_microscope_look(t->looking = s->microscope, &ex);
-		nr_plan_run(s->plan, &ex, NR_RUN_FORWARD | NR_RUN_BACKWARD);
-		const double part = (double)*(const real *)nr_plan_data(s->plan, s->loss);
+		const double part = run_passes(t, s, &ex);
 		if (!isfinite(part)) {
 			if (b) nr_loader_give_back(t->loader, b);
 			return not_finite(t, &ex, "loss", err);
 		}
-		nr_plan_run(s->plan, &ex, NR_RUN_COMMIT);
 		t->task->measure(&t->run, b, t->state.sum);
 		if (b) nr_loader_give_back(t->loader, b);
 		*loss += part;
@@ -291,13 +306,13 @@ static int write_metrics(struct nr_trainer *t, struct nr_error *err)
 
 static int record_eval(struct nr_trainer *t, struct nr_error *err)
 {
-	const double seen = t->state.seen > 0 ? t->state.seen : 1, value = t->state.last[t->task->decides];
+	const double seen = t->state.seen > 0 ? t->state.seen : 1, value = t->state.last[t->run.decides];
 	t->state.train_loss = t->state.loss_sum / seen;
 	t->state.loss_sum = t->state.seen = 0;
 	for (int i = 0; i < NR_TASK_METRICS; i++) t->state.train[i] = t->state.sum[i] / seen, t->state.sum[i] = 0;
 	if (write_metrics(t, err) || draw(t, err)) return err->code;
 	if (!evaluates(t)) return NR_OK;
-	const bool better = t->state.best_step == 0 || (t->task->lower ? value < t->state.best : value > t->state.best);
+	const bool better = t->state.best_step == 0 || (t->run.lower ? value < t->state.best : value > t->state.best);
 	t->state.stale = better ? 0 : t->state.stale + 1;
 	if (!better) return NR_OK;
 	t->state.best = value;
@@ -324,7 +339,7 @@ static void report(const struct nr_trainer *t, struct nr_train_result *r, const 
 	const char *status = r->status;
 	*r = (struct nr_train_result){ .step = now->step, .steps = t->total, .seconds = p->before + nr_clock() - p->began,
 		.train_loss = now->seen > 0 ? now->loss_sum / now->seen : now->train_loss, .of_step = t->task->of_step,
-		.of_eval = t->task->of_eval, .decides = t->task->decides, .best = now->best, .best_step = now->best_step,
+		.of_eval = t->task->of_eval, .decides = t->run.decides, .best = now->best, .best_step = now->best_step,
 		.eval_samples = now->eval_samples, .status = status };
 	for (int i = 0; i < NR_TASK_METRICS; i++) r->train[i] = now->seen > 0 ? now->sum[i] / now->seen : now->train[i];
 	memcpy(r->last, now->last, sizeof r->last);

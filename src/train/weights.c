@@ -108,7 +108,7 @@ static void record_whole(struct nr_net *n, const struct nr_weights *w, bool head
 	}
 	const struct nr_inputs in = nr_model_inputs(n, &w->model, 1);
 	nr_t *tokens = nr_model_tokens(n, &w->model, &in), *pooled = w->model.of->pool(n, tokens, w->model.conf);
-	if (head) nr_linear(n, "head", pooled, nr_model_int(&w->model, "classes"));
+	if (head) nr_model_head(n, &w->model, pooled);
 	nr_text_heads_record(n, &w->model, tokens, text_heads);
 }
 

@@ -12,7 +12,7 @@ failed=0
 fail() { echo "$1" >&2; failed=1; }
 
 mkdir "$dir/tree"
-(cd "$source" && tar -c CMakeLists.txt CMakePresets.json cmake include src bench test/gradcheck.c test/unit/values.h) |
+(cd "$source" && tar -c CMakeLists.txt CMakePresets.json cmake include src bench web test/gradcheck.c test/unit/values.h) |
 	tar -x -C "$dir/tree"
 
 # ---- the one line

@@ -8,6 +8,7 @@
 
 #include "../../bench/block.c"
 #include "../../bench/cases.c"
+#include "../../bench/graphormer.c"
 #include "../../bench/mae.c"
 #include "../../bench/run.c"
 #include "../../bench/simcse.c"

@@ -548,8 +548,9 @@ static void names_are_unique_and_described(void **state)
 	(void)state;
 	for (const struct nr_dataset *const *d = nr_datasets(); *d; d++) {
 		assert_ptr_equal(nr_dataset_find((*d)->name, NULL), *d);
-		assert_true((*d)->title && (*d)->licence && (*d)->cite && (*d)->facts && (*d)->open &&
-			(*d)->get && (*d)->label);
+		assert_true((*d)->title && (*d)->licence && (*d)->cite && (*d)->facts && (*d)->open);
+		assert_true((*d)->kind != NR_PICTURES || ((*d)->get && (*d)->label));
+		assert_true((*d)->kind != NR_TEXTS || (*d)->text);
 		assert_true(!(*d)->folder || ((*d)->files && (*d)->files[0].path));
 		for (const struct nr_data_file *f = (*d)->files; f && f->path; f++) assert_true(!f->md5 ||
 			strlen(f->md5) == 32);

@@ -1,0 +1,186 @@
+/* graphormer: transformer on graphs. Ying et al. 2021, arXiv:2106.05234; Hugging Face's form and names.
+ *
+ *   x = [virtual node, sum_f atom(x_f) + in_degree + out_degree], normed (site "embed")
+ *   scores q k / sqrt(d) + bias, the same bias in all blocks: distances, edges on the shortest paths, the virtual node's distance
+ *   read-out: N(act(W x_0)), then a linear layer whose one bias serves all outputs
+ *
+ * Post-norm as published for small models; the plan "placement=pre" makes the others, which have no norm behind the last block. The
+ * virtual node is the special token of SepNorm. Nodes have no order: DTN has nothing to go by. Padding is a suffix. */
+#include "models/graphormer.h"
+
+#include "models/block.h"
+#include "models/text_heads.h"
+#include "norma/nn.h"
+
+static const char *const edge_kinds[] = { "multi_hop", "simple", NULL };
+
+#define G struct nr_graphormer
+static const struct nr_option options[] = {
+	NR_OPT_INT(G, nodes, 64, 1, 100000, "nodes of a graph at most"),
+	NR_OPT_INT(G, node_features, 9, 1, 1000, "features of a node"),
+	NR_OPT_INT(G, edge_features, 3, 1, 1000, "features of an edge"),
+	NR_OPT_INT(G, paths, 5, 0, 1000, "edges of a path that the inputs have; 0: single edges, for edges=simple"),
+	NR_OPT_INT(G, atoms, 4608, 1, 100000000, "values of all features of nodes together"),
+	NR_OPT_INT(G, bonds, 1536, 1, 100000000, "values of all features of edges together"),
+	NR_OPT_INT(G, in_degrees, 512, 1, 1000000, "rows of the table of incoming edges"),
+	NR_OPT_INT(G, out_degrees, 512, 1, 1000000, "rows of the table of outgoing edges"),
+	NR_OPT_INT(G, distances, 512, 1, 1000000, "rows of the table of distances"),
+	NR_OPT_INT(G, hop_matrices, 128, 1, 100000, "matrices for places on a path; the first `hops` are used"),
+	NR_OPT_INT(G, hops, 5, 0, 100000, "edges of a path that count; 0: all"),
+	NR_OPT_INT(G, cut, 1024, 0, 1000000, "edges between two nodes from which on they do not attend to each other; 0: they always do"),
+	NR_OPT_ENUM(G, edges, "multi_hop", edge_kinds, "edges that a pair is biased by: those on the shortest path, or the one between"),
+	NR_OPT_INT(G, dim, 768, 1, 65536, "width of a token"),
+	NR_OPT_INT(G, depth, 12, 1, 1024, "number of blocks"),
+	NR_OPT_INT(G, heads, 32, 1, 1024, "attention heads"),
+	NR_OPT_INT(G, hidden, 768, 1, 1000000, "width of the MLP"),
+	NR_OPT_STRING(G, act, "gelu", "activation of the MLP and the read-out: gelu, gelu_tanh, relu, silu"),
+	NR_OPT_FLOAT(G, dropout, 0, 0, 0.99, "dropout of embeddings and branches"),
+	NR_OPT_FLOAT(G, attention_dropout, 0, 0, 0.99, "dropout of attention"),
+	NR_OPT_FLOAT(G, activation_dropout, 0, 0, 0.99, "dropout behind the MLP's activation"),
+	NR_OPT_INT(G, classes, 1, 1, 1000000, "outputs of the head"),
+	NR_OPT_END
+};
+
+#define DROPOUT ",attention_dropout=0.1,activation_dropout=0.1"
+static const struct nr_preset presets[] = {
+	{ "graphormer-slim", "dim=80,depth=12,heads=8,hidden=80" DROPOUT },
+	{ "graphormer-base", "dim=768,depth=12,heads=32,hidden=768" DROPOUT },
+	{ "graphormer-large", "dim=1024,depth=24,heads=32,hidden=1024" DROPOUT },
+	/* for small molecules on a CPU: tables of ZINC's 28 atoms and 3 bonds */
+	{ "graphormer-nano", "dim=48,depth=4,heads=4,hidden=48,node_features=1,edge_features=1,atoms=64,bonds=16,in_degrees=64,"
+			     "out_degrees=64,hop_matrices=8" },
+	{ NULL, NULL },
+};
+
+/* The encoder under P ("", "encoder."), the head as HEAD. */
+#define NAMES(P, HEAD, HEAD_BIAS)                                                                                                \
+	{ "head.weight", HEAD }, { "head.bias", HEAD_BIAS }, { "atom.", P "graph_encoder.graph_node_feature.atom_encoder." },     \
+	{ "in_degree.", P "graph_encoder.graph_node_feature.in_degree_encoder." },                                                \
+	{ "out_degree.", P "graph_encoder.graph_node_feature.out_degree_encoder." },                                              \
+	{ "bias.vnode.", P "graph_encoder.graph_attn_bias.graph_token_virtual_distance." },                                       \
+	{ "bias.distance.", P "graph_encoder.graph_attn_bias.spatial_pos_encoder." },                                             \
+	{ "bias.edge.", P "graph_encoder.graph_attn_bias.edge_encoder." },                                                        \
+	{ "bias.hop.", P "graph_encoder.graph_attn_bias.edge_dis_encoder." },                                                     \
+	{ "vnode.", P "graph_encoder.graph_node_feature.graph_token." }, { "embed.", P "graph_encoder.emb_layer_norm." },         \
+	{ "attn.qkv.", "self_attn.q_proj. self_attn.k_proj. self_attn.v_proj." }, { "attn.proj.", "self_attn.out_proj." },        \
+	{ "attn.in.", "self_attn_layer_norm." }, { "attn.res.", "self_attn_layer_norm." }, { "mlp.in.", "final_layer_norm." },    \
+	{ "mlp.res.", "final_layer_norm." }, { "mlp.fc1.", "fc1." }, { "mlp.fc2.", "fc2." },                                      \
+	{ "blocks.", P "graph_encoder.layers." }, { "special.", "cls_norm_layer." }, { "rest.", "tok_norm_layer." },              \
+	{ "readout.dense.", P "lm_head_transform_weight." }, { "readout.norm.", P "layer_norm." }, { NULL, NULL }
+static const struct nr_rename with_head[] = { NAMES("encoder.", "classifier.classifier.weight", "classifier.lm_output_learned_bias") };
+static const struct nr_rename base[] = { NAMES("", "classifier.weight", "lm_output_learned_bias") };
+/* As the paper's own software has them. */
+static const struct nr_rename official[] = { NAMES("encoder.", "encoder.embed_out.weight", "encoder.lm_output_learned_bias") };
+/* Pre-norm files have a final norm that is never applied, and the paper's a layer that nothing reads. */
+static const char *const unused[] = { "encoder.graph_encoder.final_layer_norm.weight", "encoder.graph_encoder.final_layer_norm.bias",
+	"graph_encoder.final_layer_norm.weight", "graph_encoder.final_layer_norm.bias", "encoder.masked_lm_pooler.weight",
+	"encoder.masked_lm_pooler.bias", NULL };
+static const struct nr_naming namings[] = {
+	{ .name = "huggingface", .rules = with_head, .ignored = unused }, { .name = "huggingface_base", .rules = base, .ignored = unused },
+	{ .name = "official", .rules = official, .ignored = unused }, { .name = NULL },
+};
+
+/* ---- the model ------------------------------------------------------------------------------------------------------------ */
+
+static nr_t *table(struct nr_net *n, const char *name, int64_t rows, int64_t cols, int init)
+{
+	nr_push(n, "%s", name);
+	return nr_pop(n, nr_param(n, "weight", init, 2, rows, cols));
+}
+
+/* The published weights start as N(0, .02) throughout. */
+static nr_t *start_small(const struct nr_net *n, nr_t *x)
+{
+	const struct nr_store *s = nr_net_store(n);
+	for (int64_t i = 0; i < nr_store_count(s); i++) {
+		struct nr_entry *e = nr_store_at(s, i);
+		if ((e->init & NR_INIT_KIND) == NR_XAVIER) e->init = (e->init & ~NR_INIT_KIND) | NR_NORMAL_02;
+	}
+	return x;
+}
+
+nr_t *nr_graphormer_bias(struct nr_net *n, const struct nr_inputs *in, const struct nr_graphormer *c, bool whole)
+{
+	const int with_pad = NR_NORMAL_02 | NR_ZERO_ROW;
+	if (!in->distance || !in->edges) return nr_net_fail(n, NR_EUSAGE, "graphormer", "a graph comes with distances and edges");
+	nr_push(n, "bias");
+	struct nr_graph_bias g = { .distance = in->distance, .edges = in->edges, .hops = c->hops, .cut = whole ? 0 : c->cut,
+		.distance_table = table(n, "distance", c->distances, c->heads, with_pad),
+		.virtual_distance = table(n, "vnode", 1, c->heads, NR_NORMAL_02),
+		.edge_table = table(n, "edge", c->bonds + 1, c->heads, with_pad) };
+	if (c->edges == NR_EDGES_MULTI_HOP) g.hop_table = table(n, "hop", c->hop_matrices * c->heads * c->heads, 1, NR_NORMAL_02);
+	return nr_pop(n, nr_graph_bias(n, &g));
+}
+
+static nr_t *embed(struct nr_net *n, const struct nr_inputs *in, const void *conf)
+{
+	const struct nr_graphormer *c = conf;
+	nr_t *x = nr_embedding_sum(n, "atom", in->nodes, c->atoms + 1, c->dim);
+	x = nr_add(n, x, nr_embedding_sum(n, "in_degree", in->in_degree, c->in_degrees, c->dim));
+	x = nr_add(n, x, nr_embedding_sum(n, "out_degree", in->out_degree, c->out_degrees, c->dim));
+	if (in->noise) x = nr_add(n, x, in->noise);
+	if (!x) return NULL;
+	nr_with_tokens(n, x, (struct nr_tokens){ .heads = (int32_t)c->heads, .unordered = 1, .valid = in->valid });
+	x = nr_prepend(n, table(n, "vnode", 1, c->dim, NR_NORMAL_02), x);
+	if (!x) return NULL;
+	struct nr_tokens tok = *x->tok;
+	tok.bias = nr_graphormer_bias(n, in, c, false);
+	nr_with_tokens(n, x, tok);
+	return nr_hidden(n, nr_dropout(n, nr_norm(n, "embed", x), c->dropout), "embed");
+}
+
+static nr_t *encode_layers(struct nr_net *n, nr_t *x, const void *conf, nr_t **layer)
+{
+	const struct nr_graphormer *c = conf;
+	for (int64_t i = 0; i < c->depth; i++) {
+		const struct nr_block b = { .heads = c->heads, .hidden = c->hidden, .act = c->act, .dropout = c->dropout,
+			.attention_dropout = c->attention_dropout, .no_hidden_dropout = true, .hidden_dropout = c->activation_dropout };
+		nr_push_nth(n, "blocks", i, c->depth);
+		x = nr_hidden(n, nr_pop(n, nr_block(n, x, &b)), "block%lld", (long long)i);
+		if (layer) layer[i] = x;
+	}
+	return start_small(n, x);
+}
+static nr_t *encode(struct nr_net *n, nr_t *x, const void *conf) { return encode_layers(n, x, conf, NULL); }
+
+static nr_t *pool(struct nr_net *n, nr_t *x, const void *conf)
+{
+	const struct nr_graphormer *c = conf;
+	nr_push(n, "readout");
+	x = nr_activate(n, c->act, nr_linear(n, "dense", nr_first_token(n, x), c->dim));
+	return start_small(n, nr_pop(n, nr_norm_make(n, "norm", "layer", x)));
+}
+
+static nr_t *head(struct nr_net *n, nr_t *x, const void *conf)
+{
+	const struct nr_graphormer *c = conf;
+	x = nr_linear_no_bias(n, "head", x, c->classes);
+	return start_small(n, nr_shift_channels(n, x, nr_param(n, "head.bias", NR_ZEROS | NR_NO_DECAY, 1, (int64_t)1)));
+}
+
+json_t *nr_graphormer_config(const struct nr_model_spec *m, const struct nr_store *s, double eps)
+{
+	const struct nr_graphormer *c = m->conf;
+	const bool pre = nr_store_find(s, "blocks.0.attn.in.weight") || nr_store_find(s, "blocks.0.attn.in.rest.weight");
+	json_t *j = json_pack("{s:[s], s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:s}", "architectures",
+		nr_store_find(s, "head.weight") ? "GraphormerForGraphClassification" : "GraphormerModel", "model_type", "graphormer",
+		"num_atoms", (json_int_t)c->atoms, "num_edges", (json_int_t)c->bonds, "num_in_degree", (json_int_t)c->in_degrees,
+		"num_out_degree", (json_int_t)c->out_degrees, "num_spatial", (json_int_t)c->distances,
+		"num_edge_dis", (json_int_t)c->hop_matrices, "edge_type", edge_kinds[c->edges], "multi_hop_max_dist", (json_int_t)c->hops,
+		"spatial_pos_max", (json_int_t)c->cut, "embedding_dim", (json_int_t)c->dim, "hidden_size", (json_int_t)c->dim,
+		"ffn_embedding_dim", (json_int_t)c->hidden, "num_attention_heads", (json_int_t)c->heads,
+		"num_classes", (json_int_t)c->classes, "activation_fn", c->act);
+	json_t *rest = json_pack("{s:I, s:b, s:b, s:f, s:f, s:f, s:f}", "num_hidden_layers", (json_int_t)c->depth, "pre_layernorm", pre,
+		"encoder_normalize_before", nr_store_find(s, "embed.weight") != NULL, "layer_norm_eps", eps, "dropout", c->dropout,
+		"attention_dropout", c->attention_dropout, "activation_dropout", c->activation_dropout);
+	if (j && rest) json_object_update(j, rest);
+	json_decref(rest);
+	return j;
+}
+
+const struct nr_model nr_model_graphormer = {
+	.name = "graphormer", .title = "Graphormer", .cite = "arXiv:2106.05234", .reads = NR_READS_GRAPH, .conf_size = sizeof(G),
+	.options = options, .presets = presets, .namings = namings,
+	.norms = { .norm = "layer", .placement = "post", .rules = "embed=layer", .eps = 1e-5 },
+	.embed = embed, .encode = encode, .encode_layers = encode_layers, .pool = pool, .head = head,
+};

@@ -1,0 +1,356 @@
+/* graph: values or classes of molecules, by a model of graphs. Ying et al. 2021, arXiv:2106.05234.
+ *
+ * Regression by absolute or squared error, one or several yes-or-no tasks by binary cross entropy; targets that are missing count nowhere.
+ * Graphs of like sizes share a batch. With `flag` every step is several passes over one batch, whose nodes get noise that climbs the loss
+ * (FLAG: Kong et al. 2020, arXiv:2010.09891): the gradients of all passes are averaged.
+ *
+ * An evaluation is the mean absolute error in the units of the targets, or the area under the ROC curve as OGB's evaluator takes it. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/auc.h"
+#include "base/rng.h"
+#include "data/corpus.h"
+#include "graph/streams.h"
+#include "norma/nn.h"
+#include "tasks/graphs.h"
+#include "tasks/tasks.h"
+
+enum { AUTO, MAE, MSE, BCE };
+static const char *const objectives[] = { "auto", "mae", "mse", "bce", NULL };
+
+const struct nr_option nr_graph_options[] = {
+	NR_OPT_ENUM(struct nr_graph_task, objective, "auto", objectives,
+		"absolute or squared error, yes or no; auto: bce if all targets are 0 or 1, else mae"),
+	NR_OPT_INT(struct nr_graph_task, max_nodes, 128, 1, 1024,
+		"graphs with more nodes are not trained on; they do count in evaluations"),
+	NR_OPT_INT(struct nr_graph_task, bucket, 16, 0, 1000000,
+		"graphs of so many batches are sorted by size, so that a batch holds little padding; 0: they are not"),
+	NR_OPT_BOOL(struct nr_graph_task, test, "1", "evaluations measure the test split, too, if it is not what they decide by"),
+	NR_OPT_INT(struct nr_graph_task, flag, 0, 0, 100, "passes of a step with adversarial noise on the nodes (FLAG: 3); 0: none"),
+	NR_OPT_FLOAT(struct nr_graph_task, flag_step, 0.01, 0, 100, "of that noise, from one pass to the next"),
+	NR_OPT_END
+};
+
+enum { LOSS, MEAN_ERROR, AREA, TEST_ERROR, TEST_AREA };
+enum { HELD, TEST, SETS };                              /* what is evaluated */
+enum { DRAW_NOISE = 3 };                                /* stream beside those of masks */
+static const int64_t most_pairs = 1 << 21;              /* of nodes in a batch of an evaluation */
+
+struct shape {
+	struct nr_graph_inputs inputs;
+	nr_t *output;
+	struct nr_net *net;                             /* of evaluation */
+	struct nr_plan *plan;
+};
+struct held { struct nr_graph_list list; int32_t *order; double *score, *target; };
+struct graph {
+	struct nr_graph_form form;
+	struct nr_graph_list list;
+	struct nr_order order;
+	struct nr_graph_sizes sizes, held_sizes;
+	enum nr_known loss;
+	int64_t targets;                                /* known ones, of all samples */
+	const int32_t *sample;                          /* of the batch at hand */
+	struct shape shape[NR_TASK_SHAPES], held_shape[NR_TASK_SHAPES];
+	struct held held[SETS];                         /* made at the first evaluation */
+	int64_t batch;                                  /* of it */
+};
+
+/* ---- settings that follow the data ---------------------------------------------------------------------------------------------- */
+
+static int find_objective(struct graph *s, const struct nr_task_run *r, const struct nr_molecules *m, struct nr_error *err)
+{
+	bool classes = true;
+	for (int64_t i = 0; i < m->graphs * m->tasks; i++) {
+		const float t = m->target[i];
+		if (isnan(t)) continue;
+		s->targets++;
+		classes &= t == 0 || t == 1;
+	}
+	if (!s->targets) {
+		nr_fail(err, NR_EVALUE, "cannot train on", r->c->data, "it has no targets");
+		return nr_hint(err, "columns beside `smiles` and `split` are targets");
+	}
+	const int32_t asked = r->c->graph.objective;
+	if (asked == BCE && !classes) {
+		nr_fail(err, NR_EVALUE, "objective=bce does not go with", r->c->data, "some targets are neither 0 nor 1");
+		return nr_hint(err, "--objective mae or mse");
+	}
+	s->loss = asked == MAE ? NR_KNOWN_MAE : asked == MSE ? NR_KNOWN_MSE : classes ? NR_KNOWN_BCE : NR_KNOWN_MAE;
+	return NR_OK;
+}
+
+/* Edges of a path that the inputs have: as many as the model counts. */
+static int64_t paths_of(const struct nr_model_spec *model)
+{
+	char kind[32] = "";
+	const struct nr_option *o = nr_option_find(model->of->options, "edges");
+	if (o) nr_option_text(o, model->conf, kind, sizeof kind);
+	const int64_t hops = nr_model_int(model, "hops");
+	return !strcmp(kind, "simple") ? 0 : hops > 0 && hops < NR_PATH_EDGES ? hops : NR_PATH_EDGES;
+}
+
+static int settle(struct nr_task_run *r, struct nr_error *err)
+{
+	struct graph *s = r->own;
+	const struct nr_molecules *m = nr_source_molecules(r->source);
+	if (nr_model_expect(&r->w->model, NR_READS_GRAPH, err) || find_objective(s, r, m, err)) return err->code;
+	if (nr_graph_list_make(&s->list, r->source, r->train.split, r->train.index, r->train.count, r->c->graph.max_nodes, err))
+		return err->code;
+	if (s->list.samples < r->c->batch)
+		return nr_fail(err, NR_EVALUE, "cannot train on", r->c->data,
+			"%lld graphs of at most %lld nodes do not fill a batch of %lld",
+			(long long)s->list.samples, (long long)r->c->graph.max_nodes, (long long)r->c->batch);
+	s->sizes = nr_graph_sizes(s->list.largest);
+	const struct { const char *option; int64_t value; } set[] = { { "nodes", m->largest }, { "node_features", m->node_features },
+		{ "edge_features", m->edge_features }, { "classes", m->tasks }, { "paths", paths_of(&r->w->model) } };
+	for (size_t i = 0; i < sizeof set / sizeof *set; i++)
+		if (nr_task_set(r, set[i].option, set[i].value, err)) return err->code;
+	const struct nr_model_spec *model = &r->w->model;
+	if (nr_model_int(model, "node_features") != m->node_features || nr_model_int(model, "edge_features") != m->edge_features ||
+		nr_model_int(model, "classes") != m->tasks)
+		return nr_fail(err, NR_EVALUE, "cannot train", r->c->model,
+			"the graphs have %d features of nodes, %d of edges, and %d targets", m->node_features, m->edge_features, m->tasks);
+	r->decides = s->loss == NR_KNOWN_BCE ? AREA : MEAN_ERROR;
+	r->lower = s->loss != NR_KNOWN_BCE;
+	r->passes = r->c->graph.flag > 0 ? r->c->graph.flag : 1;
+	if (nr_graph_form_make(&s->form, m, &r->w->model, err)) return err->code;
+	return nr_order_make(&s->order, s->list.nodes, s->list.samples, r->c->batch, r->c->graph.bucket, (uint64_t)r->c->seed, err);
+}
+
+/* ---- the graph ------------------------------------------------------------------------------------------------------------------ */
+
+static int64_t shapes(struct nr_task_run *r) { return ((struct graph *)r->own)->sizes.count; }
+
+static nr_t *record_shape(const struct nr_task_run *r, struct nr_net *n, struct shape *p, int64_t batch, int64_t nodes, bool noise)
+{
+	const struct graph *s = r->own;
+	nr_graph_inputs(&p->inputs, n, &s->form, batch, nodes);
+	if (noise) {
+		p->inputs.in.noise = nr_input(n, "noise", NR_REAL, 3, batch, nodes, nr_model_int(&r->w->model, "dim"));
+		if (p->inputs.in.noise) p->inputs.in.noise->flags |= NR_GRAD;
+	}
+	p->output = nr_tap(n, "output", nr_model_logits(n, &r->w->model, &p->inputs.in));
+	return nr_known_loss(n, p->output, p->inputs.target, s->loss);
+}
+
+static nr_t *record(struct nr_task_run *r)
+{
+	struct graph *s = r->own;
+	const int64_t nodes = s->sizes.largest - r->shape * s->sizes.step;
+	nr_t *loss = record_shape(r, r->net, &s->shape[r->shape], r->c->batch, nodes, r->c->graph.flag > 0);
+	return r->passes > 1 ? nr_scale(r->net, loss, 1 / (double)r->passes) : loss;
+}
+
+static int ready(struct nr_task_run *r, int64_t batch, struct nr_error *err)
+{
+	(void)err;
+	((struct graph *)r->own)->batch = batch;
+	return NR_OK;
+}
+
+/* ---- batches -------------------------------------------------------------------------------------------------------------------- */
+
+static int64_t choose(struct nr_task_run *r, int64_t number)
+{
+	struct graph *s = r->own;
+	int32_t largest;
+	s->sample = nr_order_batch(&s->order, number, &largest);
+	return nr_graph_size_of(&s->sizes, largest);
+}
+
+/* Noise begins between -step and step, as the public code has it if no magnitude is set. */
+static void begin_noise(const struct nr_task_run *r, const nr_t *noise, int64_t number)
+{
+	const struct nr_rng rng = nr_rng_make((uint64_t)r->c->seed, NR_STREAM_MASK + DRAW_NOISE, (uint32_t)number);
+	real *x = nr_plan_data(r->plan, noise);
+	const real step = (real)r->c->graph.flag_step;
+	const int64_t n = nr_len(noise);
+#pragma omp parallel for schedule(static)
+	for (int64_t i = 0; i < n; i++) x[i] = step * (real)(2 * nr_rng_uniform(rng, (uint64_t)i) - 1);
+}
+
+static void bind(struct nr_task_run *r, const struct nr_batch *b, int64_t number)
+{
+	struct graph *s = r->own;
+	const struct shape *p = &s->shape[r->shape];
+	(void)b;
+	nr_graph_bind(&s->form, &s->list, r->plan, &p->inputs, s->sample, r->c->batch);
+	if (p->inputs.in.noise) begin_noise(r, p->inputs.in.noise, number);
+}
+
+/* One step up the loss. */
+static void again(struct nr_task_run *r)
+{
+	const nr_t *noise = ((struct graph *)r->own)->shape[r->shape].inputs.in.noise;
+	real *x = nr_plan_data(r->plan, noise);
+	const real *slope = nr_plan_grad(r->plan, noise), step = (real)r->c->graph.flag_step;
+	const int64_t n = nr_len(noise);
+#pragma omp parallel for schedule(static)
+	for (int64_t i = 0; i < n; i++) x[i] += step * (real)((slope[i] > 0) - (slope[i] < 0));
+}
+
+static void measure(struct nr_task_run *r, const struct nr_batch *b, double *sum) { (void)r, (void)b, (void)sum; }
+
+/* ---- evaluation ----------------------------------------------------------------------------------------------------------------- */
+
+/* Samples by size, so that batches hold little padding. */
+static void sort_by_size(const struct nr_graph_list *l, int32_t *order)
+{
+	int64_t n = 0;
+	for (int32_t nodes = 0; nodes <= l->largest && n < l->samples; nodes++)
+		for (int64_t i = 0; i < l->samples; i++)
+			if (l->nodes[i] == nodes) order[n++] = (int32_t)i;
+}
+
+static int open_set(struct graph *s, struct held *h, const struct nr_evaluation *e, enum nr_split split, const int32_t *index,
+	int64_t count, struct nr_error *err)
+{
+	const struct nr_molecules *m = s->form.set;
+	if (nr_graph_list_make(&h->list, e->source, split, index, count, 0, err)) return err->code;
+	h->order = malloc((size_t)count * sizeof *h->order + 1);
+	h->score = malloc((size_t)(count * m->tasks) * sizeof *h->score + 1);
+	h->target = malloc((size_t)(count * m->tasks) * sizeof *h->target + 1);
+	if (!h->order || !h->score || !h->target) return nr_fail(err, NR_EMEMORY, "cannot evaluate", NULL, "out of memory");
+	sort_by_size(&h->list, h->order);
+	for (int64_t i = 0; i < count; i++)
+		for (int32_t t = 0; t < m->tasks; t++) h->target[i * m->tasks + t] = (double)m->target[h->list.graph[i] * m->tasks + t];
+	return NR_OK;
+}
+
+static int64_t batch_of(const struct graph *s, int64_t nodes)
+{
+	const int64_t most = most_pairs / (nodes * nodes);
+	return most < 1 ? 1 : most < s->batch ? most : s->batch;
+}
+
+static int open_held(struct nr_task_run *r, const struct nr_evaluation *e, struct nr_error *err)
+{
+	struct graph *s = r->own;
+	const int64_t n = e->count ? e->count : e->source->count[e->split], all = e->source->count[NR_TEST];
+	if (s->held_sizes.count) return NR_OK;
+	if (open_set(s, &s->held[HELD], e, e->split, e->index, n, err)) return err->code;
+	if (r->c->graph.test && all && (e->split != NR_TEST || e->index) &&
+		open_set(s, &s->held[TEST], e, NR_TEST, NULL, r->c->eval_limit && r->c->eval_limit < all ? r->c->eval_limit : all, err))
+		return err->code;
+	const int32_t a = s->held[HELD].list.largest, b = s->held[TEST].list.largest;
+	s->held_sizes = nr_graph_sizes(a > b ? a : b);
+	for (int64_t i = 0; i < s->held_sizes.count; i++) {
+		struct shape *p = &s->held_shape[i];
+		const int64_t nodes = s->held_sizes.largest - i * s->held_sizes.step;
+		if (!(p->net = nr_net_make(r->w->store))) return nr_fail(err, NR_EMEMORY, "cannot evaluate", NULL, "out of memory");
+		if (nr_norms_use(p->net, r->norms, &r->w->model.of->norms, err)) return err->code;
+		nr_t *loss = record_shape(r, p->net, p, batch_of(s, nodes), nodes, false);
+		if (nr_plan_make_beside(&p->plan, p->net, loss, 0, s->held_shape[0].plan, err)) return err->code;
+	}
+	return NR_OK;
+}
+
+/* Samples from the one at `at` in the order of sizes; returns how many. */
+static int64_t run_some(struct graph *s, struct held *h, int64_t at)
+{
+	const int64_t left = h->list.samples - at, tasks = s->form.set->tasks;
+	int64_t i = s->held_sizes.count, n;
+	do {                                            /* the smallest size that holds the last graph of its batch */
+		const int64_t rows = s->held_shape[--i].inputs.in.nodes->d[0];
+		n = rows < left ? rows : left;
+	} while (i > 0 && nr_graph_size_of(&s->held_sizes, h->list.nodes[h->order[at + n - 1]]) < i);
+	struct shape *p = &s->held_shape[i];
+	nr_graph_bind(&s->form, &h->list, p->plan, &p->inputs, h->order + at, n);
+	nr_plan_run(p->plan, &(struct nr_exec){ .train = 0 }, NR_RUN_FORWARD);
+	const real *y = nr_plan_data(p->plan, p->output);
+	for (int64_t b = 0; b < n; b++)
+		for (int64_t t = 0; t < tasks; t++) h->score[h->order[at + b] * tasks + t] = (double)y[b * tasks + t];
+	return n;
+}
+
+static double loss_of(enum nr_known kind, double x, double t)
+{
+	if (kind == NR_KNOWN_BCE) return fmax(x, 0) - x * t + log1p(exp(-fabs(x)));
+	return kind == NR_KNOWN_MSE ? (x - t) * (x - t) : fabs(x - t);
+}
+
+/* Mean of a loss over the known targets. */
+static double mean_of(const struct held *h, int64_t n, enum nr_known kind)
+{
+	double sum = 0;
+	int64_t count = 0;
+	for (int64_t i = 0; i < n; i++)
+		if (!isnan(h->target[i])) sum += loss_of(kind, h->score[i], h->target[i]), count++;
+	return count ? sum / (double)count : NAN;
+}
+
+static int run_set(struct graph *s, struct held *h, double *loss, double *error, double *area, struct nr_error *err)
+{
+	const int64_t n = h->list.samples, tasks = s->form.set->tasks;
+	*loss = *error = *area = NAN;
+	if (!n) return NR_OK;
+	for (int64_t at = 0; at < n;) at += run_some(s, h, at);
+	*loss = mean_of(h, n * tasks, s->loss);
+	if (s->loss != NR_KNOWN_BCE) *error = mean_of(h, n * tasks, NR_KNOWN_MAE);
+	else return nr_roc_auc_mean(n, tasks, h->score, h->target, area, err);
+	return NR_OK;
+}
+
+static int evaluate(struct nr_task_run *r, const struct nr_evaluation *e, double *value, int64_t *samples, struct nr_error *err)
+{
+	struct graph *s = r->own;
+	double ignored;
+	if (open_held(r, e, err)) return err->code;
+	*samples = s->held[HELD].list.samples;
+	if (run_set(s, &s->held[HELD], &value[LOSS], &value[MEAN_ERROR], &value[AREA], err)) return err->code;
+	return run_set(s, &s->held[TEST], &ignored, &value[TEST_ERROR], &value[TEST_AREA], err);
+}
+
+/* ---- the rest ------------------------------------------------------------------------------------------------------------------- */
+
+static void describe(const struct nr_task_run *r, struct nr_str *text)
+{
+	static const char *const names[] = { "absolute error", "squared error", "binary cross entropy" };
+	const struct graph *s = r->own;
+	const struct nr_molecules *m = s->form.set;
+	int64_t nodes = 0;
+	for (int64_t i = 0; i < s->list.samples; i++) nodes += s->list.nodes[i];
+	nr_str_printf(text, "graphs            %.1f nodes each, at most %d; batches of %lld sizes%s",
+		(double)nodes / (double)s->list.samples, s->list.largest, (long long)s->sizes.count,
+		r->c->graph.bucket ? ", sorted within windows" : "");
+	if (s->list.left_out) nr_str_printf(text, "; %lld larger ones are not trained on", (long long)s->list.left_out);
+	if (m->bad) nr_str_printf(text, "; %lld of %lld rows are no molecules", (long long)m->bad, (long long)m->rows);
+	nr_str_printf(text, "\nobjective         %s, %d target%s", names[s->loss], m->tasks, m->tasks > 1 ? "s" : "");
+	const int64_t missing = m->graphs * m->tasks - s->targets;
+	if (missing) nr_str_printf(text, ", %.3g %% missing", 100 * (double)missing / (double)(m->graphs * m->tasks));
+	if (r->c->graph.flag)
+		nr_str_printf(text, "; FLAG: %lld passes, noise by steps of %g", (long long)r->c->graph.flag, r->c->graph.flag_step);
+	nr_str_add(text, "\n");
+}
+
+static void close(struct nr_task_run *r)
+{
+	struct graph *s = r->own;
+	for (int64_t i = NR_TASK_SHAPES - 1; i >= 0; i--) {
+		nr_plan_free(s->held_shape[i].plan);
+		nr_net_free(s->held_shape[i].net);
+	}
+	for (int k = 0; k < SETS; k++) {
+		nr_graph_list_release(&s->held[k].list);
+		free(s->held[k].order);
+		free(s->held[k].score);
+		free(s->held[k].target);
+	}
+	nr_order_release(&s->order);
+	nr_graph_list_release(&s->list);
+	nr_graph_form_release(&s->form);
+}
+
+static const struct nr_task_metric of_step[] = { { NULL, NULL, false } };
+static const struct nr_task_metric of_eval[] = { { "loss", NULL, false }, { "mae", "mae", false }, { "auc", "auc", true },
+	{ "test_mae", "test", false }, { "test_auc", "test", true }, { NULL, NULL, false } };
+
+const struct nr_task nr_task_graph = {
+	.name = "graph", .title = "properties of graphs", .cite = "arXiv:2106.05234", .kind = NR_GRAPHS, .own_size = sizeof(struct graph),
+	.of_step = of_step, .of_eval = of_eval, .decides = MEAN_ERROR, .lower = true, .settle = settle, .shapes = shapes, .record = record,
+	.ready = ready, .choose = choose, .bind = bind, .again = again, .measure = measure, .evaluate = evaluate, .describe = describe,
+	.close = close,
+};

@@ -1,0 +1,44 @@
+/* Batches of graphs: what a model of graphs reads, padded to one of a few sizes. */
+#ifndef NR_TASK_GRAPHS_H
+#define NR_TASK_GRAPHS_H
+
+#include "base/mem.h"
+#include "data/graphs.h"
+#include "train/task.h"
+
+/* How the model wants its graphs. */
+struct nr_graph_form {
+	const struct nr_molecules *set;
+	struct nr_graph_offsets offsets;
+	int64_t paths;                      /* edges of a path that its input has; 0: single edges */
+	int threads;
+	struct nr_arena **arena;            /* (threads) */
+	struct nr_mark *start;              /* (threads): of a block that holds the largest graph */
+};
+/* Takes the offsets from the model's tables, and checks that these have a row for all that the set has. */
+int nr_graph_form_make(struct nr_graph_form *, const struct nr_molecules *, const struct nr_model_spec *, struct nr_error *);
+void nr_graph_form_release(struct nr_graph_form *);
+
+/* Samples of a split; those with more nodes than `most` are left out. most 0: none is. */
+struct nr_graph_list {
+	int64_t samples, left_out;
+	int64_t *graph;                     /* (samples): number in the set */
+	int32_t *nodes;                     /* (samples) */
+	int32_t largest;
+};
+int nr_graph_list_make(struct nr_graph_list *, const struct nr_source *, enum nr_split, const int32_t *index, int64_t count,
+	int64_t most, struct nr_error *);
+void nr_graph_list_release(struct nr_graph_list *);
+
+/* Sizes that graphs are padded to: size i has largest - i step nodes. */
+struct nr_graph_sizes { int64_t largest, step, count; };
+struct nr_graph_sizes nr_graph_sizes(int64_t nodes);
+int64_t nr_graph_size_of(const struct nr_graph_sizes *, int64_t nodes);         /* the smallest that holds so many */
+
+struct nr_graph_inputs { struct nr_inputs in; nr_t *target; };                  /* target (B,tasks), NaN: missing */
+void nr_graph_inputs(struct nr_graph_inputs *, struct nr_net *, const struct nr_graph_form *, int64_t batch, int64_t nodes);
+/* Samples of the list into a plan's inputs; rows from count on are empty graphs without a target. */
+void nr_graph_bind(const struct nr_graph_form *, const struct nr_graph_list *, struct nr_plan *, const struct nr_graph_inputs *,
+	const int32_t *sample, int64_t count);
+
+#endif
