@@ -99,6 +99,7 @@ struct bench_options {
 	bool json, tiny, profile;
 	struct nr_list norm, shapes;            /* of `bench norms`; empty: all of them */
 	char *text, *vocab;                     /* of `bench tokenize`; empty: made up, and those of the tests */
+	char *model;                            /* of `bench embed`, which takes text too */
 };
 enum bench_peer { BENCH_NONE, BENCH_EAGER, BENCH_COMPILE, BENCH_BOTH };
 
@@ -147,6 +148,9 @@ int bench_norms(const struct bench_options *, int threads, struct nr_error *);
 
 /* MB/s of the tokenizers on one thread, and whether the peer's ids are equal (tokenize.c). */
 int bench_tokenize(const struct bench_options *, struct nr_error *);
+
+/* Texts embedded in a second, and memory, also beside PyTorch (embed.c). */
+int bench_embed(const struct bench_options *, int threads, struct nr_error *);
 
 void bench_print_header(FILE *);
 void bench_print(FILE *, const json_t *record); /* one row for us and one for each peer (print.c) */

@@ -62,6 +62,8 @@ NR_API int nr_model_parse(struct nr_model_spec *, const char *text, struct nr_ar
 /* An option of the configuration as a whole number ("image", "classes"; flags are 0 and 1); -1: it has no such option. */
 NR_API int64_t nr_model_int(const struct nr_model_spec *, const char *name);
 NR_API int nr_model_set(struct nr_model_spec *, const char *name, const char *value, struct nr_arena *, struct nr_error *);
+/* A model's text without one of its options; NULL: out of memory. */
+NR_API const char *nr_model_text_without(const char *text, const char *option, struct nr_arena *);
 /* Declares what the model reads, for so many samples; texts have as many tokens as the option `length` says. */
 NR_API struct nr_inputs nr_model_inputs(struct nr_net *, const struct nr_model_spec *, int64_t batch);
 /* 0, or an error that says what the model reads instead: for whoever has pictures (or texts) to give. */

@@ -63,22 +63,43 @@ static int begin(struct nr_analysis *a, struct nr_error *err)
 
 static int take(struct nr_analysis *a, const struct nr_batch *b, int64_t first, struct nr_error *err)
 {
-	nr_taps_run(&a->taps, b->image);
+	if (!a->texts) nr_taps_run(&a->taps, b->image);
 	if (a->other) nr_taps_run(&a->other_taps, b->image);
 	for (int i = 0; nr_parts[i]; i++)
 		if (a->want >> i & 1 && nr_parts[i]->take && nr_parts[i]->take(a, a->own[i], b, first, err)) return err->code;
 	return nr_analysis_tick(a, err);
 }
 
-int nr_analysis_run(struct nr_analysis *a, struct nr_error *err)
+/* Parts that need pictures keep silent if all were asked for. */
+static int only_of_texts(struct nr_analysis *a, struct nr_error *err)
+{
+	for (int i = 0; nr_parts[i]; i++) {
+		if (!(a->want >> i & 1) || nr_parts[i]->texts) continue;
+		if (!a->all) return nr_fail(err, NR_EUSAGE, "cannot analyse texts by", nr_parts[i]->name, "this part is for pictures");
+		a->want &= ~(1u << i);
+	}
+	return a->other ? nr_fail(err, NR_EUSAGE, "cannot compare with", a->other_name, "this is for pictures") : NR_OK;
+}
+
+static int run_texts(struct nr_analysis *a, struct nr_error *err)
+{
+	int32_t *ids = nr_arena_alloc(a->arena, (size_t)(a->batch * a->length) * sizeof *ids);
+	int32_t *label = nr_arena_alloc(a->arena, (size_t)a->batch * sizeof *label);
+	if (!ids || !label) return nr_fail(err, NR_EMEMORY, "cannot analyse", a->w->model.text, "out of memory");
+	for (int64_t i = 0; i < a->batch; i++) label[i] = -1;
+	for (int64_t first = 0; first < a->count; first += a->batch) {
+		const int64_t n = a->count - first < a->batch ? a->count - first : a->batch;
+		for (int64_t i = 0; i < a->batch; i++)          /* what is missing in the last batch repeats its first text */
+			memcpy(ids + i * a->length, a->texts + (first + (i < n ? i : 0)) * a->length, (size_t)a->length * sizeof *ids);
+		nr_taps_run_texts(&a->taps, ids);
+		if (take(a, &(struct nr_batch){ .samples = n, .label = label }, first, err)) return err->code;
+	}
+	return NR_OK;
+}
+
+static int run_pictures(struct nr_analysis *a, struct nr_error *err)
 {
 	const struct nr_evaluation *e = &a->what;
-	a->count = e->count ? e->count : e->source->count[e->split];
-	if (a->count < 2) return nr_fail(err, NR_EVALUE, "cannot analyse", a->w->model.text, "it takes two samples or more");
-	if (a->batch > a->count) a->batch = a->count;
-	a->steps = (a->count + a->batch - 1) / a->batch;
-	if (!(a->arena = nr_arena_make())) return nr_fail(err, NR_EMEMORY, "cannot analyse", a->w->model.text, "out of memory");
-	if (begin(a, err)) return err->code;
 	const struct nr_loader_config config = { .source = e->source, .split = e->split, .augment = &e->augment, .batch = a->batch,
 		.index = e->index, .count = e->count, .threads = e->workers };
 	struct nr_loader *loader = NULL;
@@ -90,6 +111,21 @@ int nr_analysis_run(struct nr_analysis *a, struct nr_error *err)
 		nr_loader_give_back(loader, b);
 	}
 	nr_loader_close(loader);
+	return code;
+}
+
+int nr_analysis_run(struct nr_analysis *a, struct nr_error *err)
+{
+	if (nr_model_expect(&a->w->model, a->texts ? NR_READS_TEXT : NR_READS_IMAGE, err)) return err->code;
+	if (a->texts && only_of_texts(a, err)) return err->code;
+	const struct nr_evaluation *e = &a->what;
+	a->count = e->count ? e->count : e->source->count[e->split];
+	if (a->count < 2) return nr_fail(err, NR_EVALUE, "cannot analyse", a->w->model.text, "it takes two samples or more");
+	if (a->batch > a->count) a->batch = a->count;
+	a->steps = (a->count + a->batch - 1) / a->batch;
+	if (!(a->arena = nr_arena_make())) return nr_fail(err, NR_EMEMORY, "cannot analyse", a->w->model.text, "out of memory");
+	if (begin(a, err)) return err->code;
+	int code = a->texts ? run_texts(a, err) : run_pictures(a, err);
 	for (int i = 0; !code && nr_parts[i]; i++)
 		if (a->want >> i & 1 && nr_parts[i]->end) code = nr_parts[i]->end(a, a->own[i], err);
 	return code;

@@ -22,6 +22,8 @@ struct nr_analysis {
 	const struct nr_weights *w;
 	const struct nr_weights *whole;     /* the same with the decoder that it was pre-trained with; NULL: none */
 	struct nr_evaluation what;          /* which samples; watch is called after every step, of all passes */
+	const int32_t *texts;               /* (count,length) ids without padding, instead of the pictures of `what`; or NULL */
+	int64_t length;
 	const struct nr_weights *other;     /* a model to compare with, which takes the same pictures; NULL: none */
 	const char *other_name;
 	int64_t batch;
@@ -41,6 +43,7 @@ struct nr_part {
 	const char *name, *title;
 	size_t size;                        /* of its own state, zeroed at the start */
 	unsigned taps;                      /* NR_TAPS_... */
+	bool texts;                         /* it needs no picture */
 	int64_t (*steps)(const struct nr_analysis *);   /* of its own in end, for the bar; NULL: none */
 	int (*begin)(struct nr_analysis *, void *own, struct nr_error *);
 	/* After the forward pass of a batch, whose first sample has this number. */

@@ -161,6 +161,7 @@ static int write(const struct nr_analysis *a, const void *own, const char *dir, 
 }
 
 const struct nr_part nr_part_attention = {
-	.name = "attention", .title = "attention", .size = sizeof(struct attention), .taps = NR_TAPS_ATTENTION, .begin = begin,
+	.name = "attention", .title = "attention", .size = sizeof(struct attention),
+	.texts = true, .taps = NR_TAPS_ATTENTION, .begin = begin,
 	.take = take, .json = json, .show = show, .write = write,
 };

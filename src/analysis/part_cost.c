@@ -60,5 +60,6 @@ static void show(const struct nr_analysis *a, const void *own, struct nr_str *te
 		(long long)s->parameters, (long long)s->of_norms, s->flops * 1e-6, 100 * s->norm_flops / s->flops);
 }
 
-const struct nr_part nr_part_cost = { .name = "cost", .title = "cost", .size = sizeof(struct cost), .begin = begin, .json = json,
+const struct nr_part nr_part_cost = { .name = "cost", .title = "cost", .size = sizeof(struct cost),
+	.texts = true, .begin = begin, .json = json,
 	.show = show };

@@ -163,6 +163,7 @@ static int write(const struct nr_analysis *a, const void *own, const char *dir, 
 }
 
 const struct nr_part nr_part_directions = {
-	.name = "directions", .title = "directions of tokens", .size = sizeof(struct directions), .taps = NR_TAPS_SITES, .begin = begin,
+	.name = "directions", .title = "directions of tokens", .size = sizeof(struct directions),
+	.texts = true, .taps = NR_TAPS_SITES, .begin = begin,
 	.take = take, .end = end, .json = json, .show = show, .write = write,
 };

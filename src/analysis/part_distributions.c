@@ -210,6 +210,7 @@ static int write(const struct nr_analysis *a, const void *own, const char *dir, 
 }
 
 const struct nr_part nr_part_distributions = {
-	.name = "distributions", .title = "distributions", .size = sizeof(struct distributions), .taps = NR_TAPS_SITES, .begin = begin,
+	.name = "distributions", .title = "distributions", .size = sizeof(struct distributions),
+	.texts = true, .taps = NR_TAPS_SITES, .begin = begin,
 	.take = take, .end = end, .json = json, .show = show, .write = write,
 };

@@ -177,5 +177,6 @@ static int write(const struct nr_analysis *a, const void *own, const char *dir, 
 }
 
 const struct nr_part nr_part_dtn = {
-	.name = "dtn", .title = "DTN", .size = sizeof(struct dtn), .begin = begin, .json = json, .show = show, .write = write,
+	.name = "dtn", .title = "DTN", .size = sizeof(struct dtn),
+	.texts = true, .begin = begin, .json = json, .show = show, .write = write,
 };

@@ -292,6 +292,7 @@ static int write(const struct nr_analysis *a, const void *own, const char *dir, 
 }
 
 const struct nr_part nr_part_layers = {
-	.name = "layers", .title = "layers", .size = sizeof(struct layers), .steps = steps, .begin = begin, .take = take, .end = end,
+	.name = "layers", .title = "layers", .size = sizeof(struct layers),
+	.texts = true, .steps = steps, .begin = begin, .take = take, .end = end,
 	.json = json, .show = show, .write = write,
 };

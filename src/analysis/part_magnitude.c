@@ -187,6 +187,7 @@ static int write(const struct nr_analysis *a, const void *own, const char *dir, 
 }
 
 const struct nr_part nr_part_magnitude = {
-	.name = "magnitude", .title = "token magnitude", .size = sizeof(struct magnitude), .taps = NR_TAPS_SITES, .begin = begin,
+	.name = "magnitude", .title = "token magnitude", .size = sizeof(struct magnitude),
+	.texts = true, .taps = NR_TAPS_SITES, .begin = begin,
 		.take = take, .json = json, .show = show, .write = write,
 };

@@ -169,6 +169,7 @@ static int write(const struct nr_analysis *a, const void *own, const char *dir, 
 }
 
 const struct nr_part nr_part_map = {
-	.name = "map", .title = "where samples lie", .size = sizeof(struct map), .steps = steps, .begin = begin, .take = take, .end = end,
+	.name = "map", .title = "where samples lie", .size = sizeof(struct map),
+	.texts = true, .steps = steps, .begin = begin, .take = take, .end = end,
 	.json = json, .show = show, .write = write,
 };

@@ -141,6 +141,7 @@ static int write(const struct nr_analysis *a, const void *own, const char *dir, 
 }
 
 const struct nr_part nr_part_similarity = {
-	.name = "similarity", .title = "similarity of layers", .size = sizeof(struct similarity), .begin = begin, .take = take, .end = end,
+	.name = "similarity", .title = "similarity of layers", .size = sizeof(struct similarity),
+	.texts = true, .begin = begin, .take = take, .end = end,
 	.json = json, .show = show, .write = write,
 };

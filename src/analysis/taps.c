@@ -5,6 +5,7 @@
 
 #include "base/str.h"
 #include "graph/net.h"
+#include "models/text_heads.h"
 #include "nn/op.h"
 #include "norms/norms.h"
 #include "train/floats.h"
@@ -77,6 +78,7 @@ static int check_patterns(const struct recording *r, struct nr_error *err)
 bool nr_taps_has_cls(const struct nr_weights *w, const nr_t *x)
 {
 	const int64_t registers = nr_model_int(&w->model, "registers");
+	if (w->model.of->reads == NR_READS_TEXT) return x->tok && x->tok->special > 0;
 	return nr_model_int(&w->model, "class_token") > 0 && x->tok && x->tok->special > (registers > 0 ? registers : 0);
 }
 
@@ -106,14 +108,15 @@ static int record(struct recording *r, int64_t batch, struct nr_error *err)
 	const struct nr_model_spec *m = &r->w->model;
 	const int64_t depth = nr_model_int(m, "depth");
 	struct nr_net *n = t->net;
-	if (nr_model_expect(m, NR_READS_IMAGE, err) || nr_norms_use(n, r->w->norms, &m->of->norms, err)) return err->code;
+	if (nr_norms_use(n, r->w->norms, &m->of->norms, err)) return err->code;
 	nr_norms_watch(n, (struct nr_norm_watch){ at_site, r });
 	nr_net_keep_hidden(n, 1);
 	const struct nr_inputs in = nr_model_inputs(n, m, batch);
-	t->image = in.image;
+	t->image = in.image, t->ids = in.ids, t->valid = in.valid;
 	nr_t *embed = nr_tap(n, "embed", m->of->embed(n, &in, m->conf));
 	nr_t *x = m->of->encode(n, embed, m->conf);
-	t->pooled = m->of->pool(n, x, m->conf);
+	const bool pools = !in.ids || nr_store_find(r->w->store, "pooler.dense.weight");       /* a text model need not */
+	t->pooled = pools ? m->of->pool(n, x, m->conf) : nr_first_token(n, x);
 	if (nr_norms_done(n, err)) return err->code;
 	const int32_t recorded = n->n_node;
 	struct nr_arena *a = n->arena;
@@ -152,6 +155,14 @@ void nr_taps_run(struct nr_taps *t, const float *image)
 	const struct nr_exec ex = { .train = 0 };
 	nr_from_floats(nr_plan_data(t->plan, t->image), image, nr_len(t->image));
 	nr_plan_run(t->plan, &ex, NR_RUN_FORWARD);
+}
+
+void nr_taps_run_texts(struct nr_taps *t, const int32_t *ids)
+{
+	int32_t *valid = nr_plan_data(t->plan, t->valid);
+	memcpy(nr_plan_data(t->plan, t->ids), ids, (size_t)nr_len(t->ids) * sizeof *ids);
+	for (int64_t i = 0; i < t->batch; i++) valid[i] = (int32_t)t->ids->d[1];
+	nr_plan_run(t->plan, &(struct nr_exec){ .train = 0 }, NR_RUN_FORWARD);
 }
 
 void nr_taps_close(struct nr_taps *t)

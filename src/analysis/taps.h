@@ -18,7 +18,7 @@ struct nr_attention_tap { const char *name; const nr_t *qkv, *bias; };    /* (B,
 struct nr_taps {
 	struct nr_net *net;
 	struct nr_plan *plan;
-	nr_t *image, *pooled;
+	nr_t *image, *ids, *valid, *pooled; /* image, or ids and valid */
 	const struct nr_node **dtn;         /* applications of DTN, in order */
 	struct nr_layer_tap *layer;
 	struct nr_site_tap *site;
@@ -29,6 +29,7 @@ struct nr_taps {
  * first norm of the blocks and what comes after the last block. */
 int nr_taps_open(struct nr_taps *, const struct nr_weights *, int64_t batch, unsigned want, const char *patterns, struct nr_error *);
 void nr_taps_run(struct nr_taps *, const float *image);     /* with running statistics */
+void nr_taps_run_texts(struct nr_taps *, const int32_t *ids);       /* (B,T), none of them padding */
 void nr_taps_close(struct nr_taps *);
 
 /* Does the first of these tokens stand for the class? (It may join late, and registers are no class token.) */

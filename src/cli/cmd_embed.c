@@ -48,6 +48,10 @@ static int read_lines(struct cli *c, struct lines *l)
 			l->item = item;
 		}
 		l->item[l->count++] = l->text + at;
+		const size_t bytes = end ? (size_t)(end - l->text) - at : size - at;
+		if (memchr(l->text + at, 0, bytes))
+			return nr_fail(c->err, NR_EFORMAT, "cannot read", "standard input", "line %lld has a zero byte",
+				(long long)l->count);
 		if (!end) break;
 		*end = 0;
 		if (end > l->text + at && end[-1] == '\r') end[-1] = 0;

@@ -15,21 +15,6 @@ static const struct nr_option own[] = {
 
 static const struct nr_option *table(void) { return nr_train_options_of("classify"); }
 
-/* A model's text without one of its options. */
-static char *without(struct nr_arena *arena, const char *text, const char *key)
-{
-	char *copy = nr_arena_strdup(arena, text);
-	const size_t n = strlen(key);
-	for (char *s = copy; s && (s = strstr(s, key)); s++) {
-		if (s == copy || !strchr(":,", s[-1]) || s[n] != '=') continue;
-		char *end = s + strcspn(s, ",");
-		if (*end) memmove(s, end + 1, strlen(end + 1) + 1);
-		else s[-1] = 0;
-		break;
-	}
-	return copy;
-}
-
 /* Model and norms of the checkpoint, unless flags name others. */
 static int take_over(struct cli *c, struct settings *s, const char *path)
 {
@@ -40,11 +25,10 @@ static int take_over(struct cli *c, struct settings *s, const char *path)
 	int code = NR_OK;
 	s->train.init = nr_arena_strdup(c->arena, path);
 	if (!strcmp(s->train.model, unnamed) && model) {        /* classes and channels follow the new data */
-		char *text = without(c->arena, without(c->arena, model, "classes"), "channels");
-		if (s->image && text)
-			text = nr_arena_printf(c->arena, "%s,image=%lld", without(c->arena, text, "image"),
-				(long long)s->image);
-		s->train.model = text;
+		const char *text = nr_model_text_without(model, "classes", c->arena);
+		if (text) text = nr_model_text_without(text, "channels", c->arena);
+		if (text && s->image) text = nr_model_text_without(text, "image", c->arena);
+		s->train.model = text ? nr_arena_printf(c->arena, s->image ? "%s,image=%lld" : "%s", text, (long long)s->image) : NULL;
 	} else if (s->image) {
 		s->train.model = nr_arena_printf(c->arena, strchr(s->train.model, ':') ? "%s,image=%lld" : "%s:image=%lld", s->train.model,
 			(long long)s->image);

@@ -11,7 +11,8 @@
 struct sts { struct cli_text t; char *data_root; struct nr_list task; bool raw, subsets, json; };
 static const struct nr_option options[] = {
 	CLI_TEXT_MODEL_OPTIONS(struct sts, t),
-	CLI_TEXT(struct sts, data_root, "", "DIR", "folder of the data sets, with sts in it; default $NORMA_DATA, else ~/.cache/norma/data"),
+	CLI_TEXT(struct sts, data_root, "", "DIR",
+		"folder of the data sets, with sts in it; default $NORMA_DATA, else ~/.cache/norma/data"),
 	NR_OPT_LIST(struct sts, task, "only these of STS12 to STS16, STSB, SICK; may be repeated"),
 	NR_OPT_BOOL(struct sts, raw, "0", "original, cased text instead of the tokenized one that SentEval has"),
 	NR_OPT_BOOL(struct sts, subsets, "0", "a line for each subset too"),
@@ -52,8 +53,8 @@ static json_t *task_json(const struct nr_sts_score *s)
 {
 	json_t *subsets = json_object();
 	for (int i = 0; i < s->subsets; i++)
-		json_object_set_new(subsets, s->subset[i].name, json_pack("{s:I, s:o, s:o}", "pairs", (json_int_t)s->subset[i].pairs, "spearman",
-			number(s->subset[i].with.spearman), "pearson", number(s->subset[i].with.pearson)));
+		json_object_set_new(subsets, s->subset[i].name, json_pack("{s:I, s:o, s:o}", "pairs", (json_int_t)s->subset[i].pairs,
+			"spearman", number(s->subset[i].with.spearman), "pearson", number(s->subset[i].with.pearson)));
 	return json_pack("{s:I, s:o, s:o, s:o, s:o, s:o}", "pairs", (json_int_t)s->pairs, "spearman", number(s->all.spearman), "mean",
 		number(s->mean.spearman), "wmean", number(s->wmean.spearman), "pearson", number(s->all.pearson), "subsets", subsets);
 }

@@ -13,7 +13,8 @@ static const char *const protocols[] = { "convex", "senteval", "fast", NULL };
 struct transfer { struct cli_text t; char *data_root; struct nr_list task; int32_t protocol; int64_t seed; bool sentences, json; };
 static const struct nr_option options[] = {
 	CLI_TEXT_MODEL_OPTIONS(struct transfer, t),
-	CLI_TEXT(struct transfer, data_root, "", "DIR", "folder of the data sets, with senteval in it; default $NORMA_DATA, else ~/.cache/norma/data"),
+	CLI_TEXT(struct transfer, data_root, "", "DIR",
+		"folder of the data sets, with senteval in it; default $NORMA_DATA, else ~/.cache/norma/data"),
 	NR_OPT_LIST(struct transfer, task, "only these of MR, CR, SUBJ, MPQA, SST2, TREC, MRPC; may be repeated"),
 	NR_OPT_ENUM(struct transfer, protocol, "convex", protocols,
 		"logistic regression to convergence, without chance; or SentEval's own, with its draws; fast: SentEval's quick one"),
@@ -52,12 +53,12 @@ static json_t *task_json(const struct nr_transfer_score *s)
 	return j;
 }
 
-static int show(struct cli *c, const struct transfer *o, const struct cli_embedder *e, const char *path, const struct nr_transfer_score *score,
-	int n, double average)
+static int show(struct cli *c, const struct transfer *o, const struct cli_embedder *e, const char *path,
+	const struct nr_transfer_score *score, int n, double average)
 {
 	if (o->json) {
-		json_t *j = json_pack("{s:s, s:s, s:s, s:f}", "file", path, "pooler", nr_text_poolings[e->pooling], "protocol", protocols[o->protocol],
-			"average", average);
+		json_t *j = json_pack("{s:s, s:s, s:s, s:f}", "file", path, "pooler", nr_text_poolings[e->pooling], "protocol",
+			protocols[o->protocol], "average", average);
 		for (int i = 0; i < n; i++) json_object_set_new(j, score[i].task->name, task_json(&score[i]));
 		return cli_print_json(j, c->err);
 	}
@@ -89,8 +90,8 @@ static int evaluate(struct cli *c, const struct transfer *o, struct cli_embedder
 	for (int i = 0; i < NR_SENTEVAL_TASKS; i++) {
 		if (!wanted(o, &nr_senteval_tasks[i])) continue;
 		struct nr_progress bar;
-		const struct nr_transfer with = { .protocol = (enum nr_transfer_protocol)o->protocol, .root = root, .sentences = o->sentences,
-			.seed = (uint64_t)o->seed, .tell = tell, .context = &bar };
+		const struct nr_transfer with = { .protocol = (enum nr_transfer_protocol)o->protocol, .root = root,
+			.sentences = o->sentences, .seed = (uint64_t)o->seed, .tell = tell, .context = &bar };
 		how.what = nr_senteval_tasks[i].name;
 		nr_progress_init(&bar, stderr, how.what, 1, 0);
 		const int code = nr_transfer_evaluate(&score[n], &with, &nr_senteval_tasks[i], &embedder, c->err);
@@ -118,9 +119,9 @@ const struct cli_command cli_transfer = {
 	.name = "transfer",
 	.title = "linear classifiers on frozen sentence embeddings (SentEval's MR, CR, SUBJ, MPQA, SST2, TREC, MRPC)",
 	.usage = "CHECKPOINT",
-	.about = "The convex protocol has no chance in it: logistic regression solved to convergence, its strength chosen by fixed folds or\n"
-		 "the development set. --protocol senteval is the one that papers use: a softmax layer by Adam with early stopping and\n"
-		 "random folds; it differs by half a point from draw to draw.",
+	.about = "The convex protocol has no chance in it: logistic regression solved to convergence, its strength chosen by fixed\n"
+		 "folds or the development set. --protocol senteval is the one that papers use: a softmax layer by Adam with early\n"
+		 "stopping and random folds; it differs by half a point from draw to draw.",
 	.conf_size = sizeof(struct transfer),
 	.options = options,
 	.run = run,

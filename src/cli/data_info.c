@@ -131,17 +131,14 @@ int data_info(struct cli *c, const struct data *o, const char *name)
 	int e = count ? NR_OK : nr_fail(c->err, NR_EMEMORY, "cannot read", name, "out of memory");
 	if (!e && !s->count[split]) e = nr_fail(c->err, NR_EVALUE, "nothing to read in", name,
 		"it has no split %s", nr_split_name(split));
-	if (!e && s->of->kind == NR_GRAPHS) {
-		e = data_info_graphs(c, o, s, split);
-		nr_source_close(s);
-		return e;
-	}
-	if (!e) {
+	if (!e && s->of->kind == NR_TEXTS) e = data_text_info(c, o, s);
+	else if (!e && s->of->kind == NR_GRAPHS) e = data_info_graphs(c, o, s, split);
+	else if (!e) {
 		nr_progress_init(&bar, stderr, nr_split_name(split), s->count[split], 0);
 		e = nr_source_measure(s, split, &m, tell, &bar, c->err);
 		nr_progress_release(&bar);
 	}
-	if (!e) {
+	if (!e && s->of->kind == NR_PICTURES) {
 		const int64_t none = nr_source_histogram(s, split, count);
 		if (o->json) e = print_json(c, s, split, &m, count);
 		else print_text(s, split, &m, count, none);

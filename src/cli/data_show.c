@@ -156,7 +156,10 @@ static json_t *record(const struct nr_source *s, const struct data *o, const str
 int data_show(struct cli *c, const struct data *o, const char *name)
 {
 	struct nr_source *s;
-	if (!*o->output) {
+	const char *word = nr_arena_printf(c->arena, "%.*s", (int)strcspn(name, ":"), name);
+	const struct nr_dataset *of = word ? nr_dataset_find(word, NULL) : NULL;
+	const bool texts = of && of->kind == NR_TEXTS;
+	if (!*o->output && !texts) {
 		cli_usage(c, "data show needs --output FILE.png");
 		return nr_hint(c->err, "norma data show %s --output sheet.png", name);
 	}
@@ -168,8 +171,9 @@ int data_show(struct cli *c, const struct data *o, const char *name)
 	if (!e && !s->count[o->split])
 		e = nr_fail(c->err, NR_EVALUE, "nothing to show in", name, "it has no split %s",
 			nr_split_name((enum nr_split)o->split));
-	if (!e && *o->augment) e = prepare(c, o, s, &a);
-	if (!e) {
+	if (!e && !texts && *o->augment) e = prepare(c, o, s, &a);
+	if (!e && texts) e = data_text_show(c, o, s);
+	else if (!e) {
 		const int64_t n = choose(s, o, pick, count, count + s->classes + 1);
 		int64_t columns = 1;
 		while (columns * columns < n) columns++;

@@ -30,7 +30,7 @@ struct nr_evaluation cli_model_split(struct cli_opened *o, enum nr_split split, 
 static int choose_split(const struct cli_model *m, const struct nr_source *s, struct nr_error *err)
 {
 	if (strcmp(m->split, "auto")) return nr_split_find(m->split, err);
-	return s->count[NR_TEST] ? NR_TEST : NR_VAL;
+	return s->count[NR_TEST] ? NR_TEST : s->count[NR_VAL] || s->of->kind != NR_TEXTS ? NR_VAL : NR_TRAIN;
 }
 
 static int open_model(struct cli_opened *o, struct cli *c, const struct cli_model *m, const char *path)

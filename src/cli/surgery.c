@@ -33,8 +33,9 @@ static int open_samples(struct cli *c, const struct cli_surgery *o, const struct
 	} else if (!code) {
 		struct nr_augment a;
 		nr_option_defaults(nr_augment_options, &a);
+		const int64_t side = nr_model_int(&w->model, "image"), channels = nr_model_int(&w->model, "channels");
 		struct nr_evaluation e = { .source = source, .split = NR_TRAIN, .count = o->samples, .workers = 1,
-			.augment = nr_augment_for_eval(&a, nr_model_int(&w->model, "image"), (int32_t)nr_model_int(&w->model, "channels"), 1) };
+			.augment = nr_augment_for_eval(&a, side, (int32_t)channels, 1) };
 		e.augment.normalize = w->normalize;
 		for (int i = 0; i < 3; i++) e.augment.mean[i] = w->mean[i], e.augment.std[i] = w->std[i];
 		if (e.count > source->count[NR_TRAIN]) e.count = source->count[NR_TRAIN];
@@ -87,9 +88,9 @@ json_t *cli_surgery_json(const struct nr_surgery *s)
 {
 	json_t *sites = json_array();
 	for (int64_t i = 0; i < s->sites; i++)
-		json_array_append_new(sites, json_pack("{s:s, s:s, s:s, s:o, s:o}", "site", s->site[i].name, "was", s->site[i].was, "is", s->site[i].is,
-			"copied", number(s->site[i].copied), "fitted", number(s->site[i].fitted)));
-	return json_pack("{s:o, s:I, s:I, s:o, s:o, s:o, s:o}", "sites", sites, "carried", (json_int_t)s->carried, "fresh", (json_int_t)s->fresh,
-		"change_special", number(s->change[0]), "cosine_special", number(s->cosine[0]), "change_tokens", number(s->change[1]),
-		"cosine_tokens", number(s->cosine[1]));
+		json_array_append_new(sites, json_pack("{s:s, s:s, s:s, s:o, s:o}", "site", s->site[i].name, "was", s->site[i].was,
+			"is", s->site[i].is, "copied", number(s->site[i].copied), "fitted", number(s->site[i].fitted)));
+	return json_pack("{s:o, s:I, s:I, s:o, s:o, s:o, s:o}", "sites", sites, "carried", (json_int_t)s->carried,
+		"fresh", (json_int_t)s->fresh, "change_special", number(s->change[0]), "cosine_special", number(s->cosine[0]),
+		"change_tokens", number(s->change[1]), "cosine_tokens", number(s->cosine[1]));
 }

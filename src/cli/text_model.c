@@ -40,7 +40,8 @@ int cli_embedder_open(struct cli *c, struct cli_embedder *o, const struct cli_te
 	}
 	choose_pooling(o, t);
 	if (o->layer && !nr_store_find(o->w->store, "simcse.dense.weight"))
-		return nr_fail(c->err, NR_EVALUE, "cannot pool by cls", file, "it has no layer of SimCSE; cls_before_pooler is the token alone");
+		return nr_fail(c->err, NR_EVALUE, "cannot pool by cls", file,
+			"it has no layer of SimCSE; cls_before_pooler is the token alone");
 	const struct nr_text_runner_how how = { .pooling = o->pooling, .layer = o->layer, .max_length = t->max_length };
 	return nr_text_runner_open(&o->e, o->w, o->tokenizer, &how, c->err);
 }

@@ -6,20 +6,26 @@
 #include "train/text_runner.h"
 
 struct cli_text { char *model, *norm, *tokenizer; int32_t pooler; int64_t max_length; };
-#define CLI_TEXT_MODEL_OPTIONS(S, f)                                                                                                        \
-	{ .name = "model", .type = NR_TSTRING, .offset = offsetof(S, f.model), .size = sizeof(char *), .text = "", .metavar = "MODEL",      \
-	  .help = "model, for files that do not say it themselves" },                                                                       \
-	{ .name = "norm", .type = NR_TSTRING, .offset = offsetof(S, f.norm), .size = sizeof(char *), .text = "", .metavar = "PLAN",         \
-	  .help = "norm plan, likewise" },                                                                                                  \
-	{ .name = "tokenizer", .type = NR_TSTRING, .offset = offsetof(S, f.tokenizer), .size = sizeof(char *), .text = "",                  \
-	  .metavar = "PATH", .help = "vocab.txt, tokenizer.json, or a folder with one; default: beside the weights" },                       \
-	{ .name = "pooler", .type = NR_TENUM, .offset = offsetof(S, f.pooler), .size = sizeof(int32_t), .text = "auto",                     \
-	  .choices = cli_text_poolers, .help = "what stands for a sentence; auto: as it was trained, else avg" },                            \
-	{ .name = "max_length", .type = NR_TINT, .offset = offsetof(S, f.max_length), .size = sizeof(int64_t), .text = "0", .min = 0,       \
+#define CLI_TEXT_MODEL_OPTIONS(S, f)                                                                                                \
+	{ .name = "model", .type = NR_TSTRING, .offset = offsetof(S, f.model), .size = sizeof(char *), .text = "", .metavar = "MODEL", \
+	  .help = "model, for files that do not say it themselves" },                                                               \
+	{ .name = "norm", .type = NR_TSTRING, .offset = offsetof(S, f.norm), .size = sizeof(char *), .text = "", .metavar = "PLAN", \
+	  .help = "norm plan, likewise" },                                                                                          \
+	{ .name = "tokenizer", .type = NR_TSTRING, .offset = offsetof(S, f.tokenizer), .size = sizeof(char *), .text = "",          \
+	  .metavar = "PATH", .help = "vocab.txt, tokenizer.json, or a folder with one; default: beside the weights" },              \
+	{ .name = "pooler", .type = NR_TENUM, .offset = offsetof(S, f.pooler), .size = sizeof(int32_t), .text = "auto",             \
+	  .choices = cli_text_poolers, .help = "what stands for a sentence; auto: as it was trained, else avg" },                   \
+	{ .name = "max_length", .type = NR_TINT, .offset = offsetof(S, f.max_length), .size = sizeof(int64_t), .text = "0", .min = 0, \
 	  .max = 100000, .help = "tokens of a text at most; 0: as many as the model has positions" }
 extern const char *const cli_text_poolers[];            /* auto, then nr_text_poolings */
 
-struct cli_embedder { struct nr_weights *w; struct nr_tokenizer *tokenizer; struct nr_text_runner *e; enum nr_text_pooling pooling; bool layer; };
+struct cli_embedder {
+	struct nr_weights *w;
+	struct nr_tokenizer *tokenizer;
+	struct nr_text_runner *e;
+	enum nr_text_pooling pooling;
+	bool layer;
+};
 /* path: weights, or a folder with model.safetensors. Close it also after a failure. */
 int cli_embedder_open(struct cli *, struct cli_embedder *, const struct cli_text *, const char *path);
 void cli_embedder_close(struct cli_embedder *);

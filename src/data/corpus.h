@@ -13,7 +13,7 @@ struct nr_corpus {
 	int64_t *start;                     /* (samples * columns + 1) */
 	int32_t *length;                    /* (samples): of the longest text of a sample */
 	int32_t longest;
-	int64_t cut;                        /* texts that were longer than allowed */
+	int64_t cut;                        /* texts that are as long as allowed: most of them were cut */
 };
 /* index: which samples of the split, or NULL: the first ones. max_length counts special tokens. */
 int nr_corpus_make(struct nr_corpus *, const struct nr_source *, enum nr_split, const int32_t *index, int64_t count,

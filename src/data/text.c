@@ -1,6 +1,6 @@
-/* text: texts of one's own. FILE.csv and FILE.tsv have a head line and one, two or three columns: a sentence; a pair that means the
- * same; and a sentence that contradicts (as SimCSE's nli_for_simcse.csv: sent0,sent1,hard_neg). Any other file has one sentence a
- * line; blank lines part documents, and a sentence's label is the number of its document. Files may be packed (.gz). */
+/* text: texts of one's own. FILE.csv and FILE.tsv (or form=csv, tsv) have a head line and one, two or three columns: a sentence; a pair
+ * that means the same; and a sentence that contradicts (as SimCSE's nli_for_simcse.csv: sent0,sent1,hard_neg). Any other file has one
+ * sentence a line; blank lines part documents, and a sentence's label is the number of its document. Files may be packed (.gz). */
 #include <string.h>
 #include <strings.h>
 
@@ -12,9 +12,13 @@
 enum { MAX_COLUMNS = 3 };
 static const size_t most_bytes = (size_t)1 << 34;
 
-struct text_conf { char *path; double val; };
+enum form { BY_NAME, LINES, CSV, TSV };
+static const char *const forms[] = { "auto", "lines", "csv", "tsv", NULL };
+
+struct text_conf { char *path; int32_t form; double val; };
 static const struct nr_option options[] = {
 	NR_OPT_STRING(struct text_conf, path, NULL, "file: one sentence a line, or .csv/.tsv with two or three columns"),
+	NR_OPT_ENUM(struct text_conf, form, "auto", forms, "lines, or columns after a head line; auto: by the file's name"),
 	NR_OPT_FLOAT(struct text_conf, val, 0, 0, 0.9, "share of the samples, the last ones, that becomes the split val"), NR_OPT_END
 };
 
@@ -24,7 +28,7 @@ struct texts {
 	int64_t samples, room;
 };
 
-struct reader { struct nr_source *s; struct texts *t; const char *path; int64_t line; struct nr_error *err; };
+struct reader { struct nr_source *s; struct texts *t; const char *path; enum form form; int64_t line; struct nr_error *err; };
 
 static int bad(struct reader *r, const char *what)
 {
@@ -67,7 +71,8 @@ static int read_lines(struct reader *r, char *text)
 	r->s->columns = 1;
 	for (char *line; (line = strsep(&text, "\n"));) {
 		r->line++;
-		line[strcspn(line, "\r")] = 0;
+		const size_t n = strlen(line);
+		if (n && line[n - 1] == '\r') line[n - 1] = 0;
 		if (!line[strspn(line, " \t")]) {
 			blank = r->t->samples > 0;
 			continue;
@@ -85,8 +90,7 @@ static int read_lines(struct reader *r, char *text)
 static char *next_cell(struct reader *r, char **at, char separator, bool *last)
 {
 	char *from = *at, *to = *at, *start = *at;
-	const bool quoted = separator == ',' && *from == '"';
-	if (quoted) {
+	if (separator == ',' && *from == '"') {
 		for (from++; *from; from++) {
 			if (*from == '"' && from[1] != '"') break;
 			if (*from == '"') from++;
@@ -95,13 +99,13 @@ static char *next_cell(struct reader *r, char **at, char separator, bool *last)
 		}
 		const bool closed = *from == '"';
 		if (closed) from++;
-		if (!closed || (*from && !strchr(",\r\n", *from))) {
+		if (!closed || (*from && *from != ',' && *from != '\n' && !(*from == '\r' && (from[1] == '\n' || !from[1])))) {
 			bad(r, closed ? "text follows a closing quote" : "a quote is not closed");
 			return NULL;
 		}
 	}
 	while (*from && *from != separator && *from != '\n') *to++ = *from++;
-	if (to > start && to[-1] == '\r') to--;
+	if (from > start && from[-1] == '\r' && to > start) to--;
 	*last = *from != separator;
 	*at = *from ? from + 1 : from;
 	*to = 0;
@@ -162,8 +166,9 @@ static int read_file(struct reader *r)
 	if (zero) return nr_fail(r->err, NR_EFORMAT, "cannot read", r->path, "byte %zu is zero: this is no text", at);
 	text[size] = 0;
 	if (!strncmp(text, "\xEF\xBB\xBF", 3)) text += 3;       /* a byte order mark */
-	if (ends_with(r->path, ".csv")) return read_columns(r, text, ',');
-	return ends_with(r->path, ".tsv") ? read_columns(r, text, '\t') : read_lines(r, text);
+	enum form form = r->form;
+	if (form == BY_NAME) form = ends_with(r->path, ".csv") ? CSV : ends_with(r->path, ".tsv") ? TSV : LINES;
+	return form == LINES ? read_lines(r, text) : read_columns(r, text, form == CSV ? ',' : '\t');
 }
 
 static int open(struct nr_source *s, const char *dir, const void *conf, struct nr_error *err)
@@ -173,7 +178,7 @@ static int open(struct nr_source *s, const char *dir, const void *conf, struct n
 	struct texts *t = s->own = nr_arena_alloc(s->arena, sizeof *t);
 	if (!t) return nr_fail(err, NR_EMEMORY, "cannot open", c->path, "out of memory");
 	s->dir = c->path;
-	struct reader r = { .s = s, .t = t, .path = c->path, .err = err };
+	struct reader r = { .s = s, .t = t, .path = c->path, .form = (enum form)c->form, .err = err };
 	if (read_file(&r)) return err->code;
 	if (!t->samples) return nr_fail(err, NR_EFORMAT, "cannot open", c->path, "it has no text");
 	s->count[NR_VAL] = (int64_t)(c->val * (double)t->samples);

@@ -77,6 +77,20 @@ static struct nr_inputs graph_inputs(struct nr_net *n, const struct nr_model_spe
 		.edges = L ? nr_input(n, "edges", NR_I32, 5, B, N, N, L, F) : nr_input(n, "edges", NR_I32, 4, B, N, N, F) };
 }
 
+const char *nr_model_text_without(const char *text, const char *option, struct nr_arena *arena)
+{
+	char *copy = nr_arena_strdup(arena, text);
+	const size_t n = strlen(option);
+	for (char *s = copy; s && (s = strstr(s, option)); s++) {
+		if (s == copy || !strchr(":,", s[-1]) || s[n] != '=') continue;
+		char *end = s + strcspn(s, ",");
+		if (*end) memmove(s, end + 1, strlen(end + 1) + 1);
+		else s[-1] = 0;
+		break;
+	}
+	return copy;
+}
+
 struct nr_inputs nr_model_inputs(struct nr_net *n, const struct nr_model_spec *m, int64_t batch)
 {
 	const int64_t size = nr_model_int(m, "image"), length = nr_model_int(m, "length");

@@ -106,7 +106,8 @@ unsigned nr_text_heads_in(const struct nr_model *m, const struct nr_st_file *f, 
 unsigned nr_text_heads_of(const struct nr_store *s)
 {
 	static const struct { const char *entry; unsigned bit; } heads[] = { { "pooler.dense.weight", NR_TEXT_HAS_POOLER },
-		{ "mlm.dense.weight", NR_TEXT_HAS_MLM }, { "mlm.decoder.weight", NR_TEXT_HAS_OWN_DECODER }, { "nsp.weight", NR_TEXT_HAS_NSP },
+		{ "mlm.dense.weight", NR_TEXT_HAS_MLM }, { "mlm.decoder.weight", NR_TEXT_HAS_OWN_DECODER },
+		{ "nsp.weight", NR_TEXT_HAS_NSP },
 		{ "simcse.dense.weight", NR_TEXT_HAS_SIMCSE } };
 	unsigned seen = 0;
 	for (size_t i = 0; i < sizeof heads / sizeof *heads; i++)

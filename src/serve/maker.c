@@ -57,8 +57,8 @@ static void report_runs(struct nr_list *list, const char *study, const struct nr
 	if (list->item && dir) list->item[list->count++] = dir;
 }
 
-static unsigned make_report(const struct nr_server *s, const char *study, const struct nr_data_run *run, int64_t count, struct nr_arena *arena,
-	struct nr_str *page, struct nr_str *policy)
+static unsigned make_report(const struct nr_server *s, const char *study, const struct nr_data_run *run, int64_t count,
+	struct nr_arena *arena, struct nr_str *page, struct nr_str *policy)
 {
 	struct nr_error why = { 0 };
 	char text[1024];

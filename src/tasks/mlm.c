@@ -44,10 +44,8 @@ static int settle(struct nr_task_run *r, struct nr_error *err)
 {
 	struct mlm *s = r->own;
 	const struct nr_text_task *o = &r->c->text;
-	if (nr_texts_open(&s->texts, r, err)) return err->code;
-	if (nr_tokenizer_special(s->texts.tokenizer, NR_TOKEN_MASK) < 0)
-		return nr_fail(err, NR_EVALUE, "cannot mask", o->tokenizer, "the tokenizer has no [MASK]");
-	if (o->nsp && (r->train.index || s->texts.corpus.columns != 1)) {
+	if (nr_texts_open(&s->texts, r, err) || nr_masking_check(&s->texts, err)) return err->code;
+	if (o->nsp && (r->train.index || s->texts.corpus.columns != 1 || !r->source->of->label)) {
 		nr_fail(err, NR_EVALUE, "nsp=1 does not go with", r->train.index ? "limit or hold_out" : r->c->data,
 			"it needs lines that follow each other");
 		return nr_hint(err, "give the evaluation its texts by text:path=...,val=0.05");
@@ -55,8 +53,8 @@ static int settle(struct nr_task_run *r, struct nr_error *err)
 	if (o->nsp && nr_model_int(&r->w->model, "types") < 2)
 		return nr_fail(err, NR_EVALUE, "nsp=1 does not go with", r->c->model, "the model has one type of segments");
 	if (o->nsp) {                                   /* a pair may fill all places */
-		s->texts.longest = (o->max_length + 3) / 4 * 4;
-		nr_texts_shapes(&s->texts);
+		s->texts.longest = o->max_length;
+		nr_texts_shapes(&s->texts, nr_text_length(&r->w->model));
 	}
 	return nr_task_set_text(r, "dropout", "0.1", err) ? (int)err->code : nr_task_set_text(r, "attention_dropout", "0.1", err);
 }
@@ -98,6 +96,8 @@ static nr_t *record(struct nr_task_run *r)
 
 /* ---- batches -------------------------------------------------------------------------------------------------------------------- */
 
+static int32_t document(const struct nr_task_run *r, int64_t i) { return nr_source_label(r->source, r->train.split, i); }
+
 /* Sentence B of every sample of the batch: the next line, or any. */
 static void draw_pairs(struct mlm *s, const struct nr_task_run *r, int64_t number)
 {
@@ -106,7 +106,7 @@ static void draw_pairs(struct mlm *s, const struct nr_task_run *r, int64_t numbe
 	const struct nr_rng other = nr_rng_make((uint64_t)r->c->seed, NR_STREAM_MASK + DRAW_OTHER, (uint32_t)number);
 	for (int64_t b = 0; b < B; b++) {
 		const int64_t i = s->texts.sample[b];
-		const bool has_next = i + 1 < n && nr_source_label(r->source, r->train.split, i) == nr_source_label(r->source, r->train.split, i + 1);
+		const bool has_next = i + 1 < n && document(r, i) == document(r, i + 1);
 		const bool next = has_next && nr_rng_uniform(coin, (uint64_t)b) < 0.5f;
 		s->second[b] = next ? (int32_t)(i + 1) : (int32_t)nr_rng_below(other, (uint64_t)b, (uint64_t)n);
 		s->is_next[b] = next || (has_next && s->second[b] == i + 1) ? 0 : 1;    /* 0: is next, as BERT has it */
@@ -173,7 +173,8 @@ static void put_row(struct mlm *s, const struct nr_task_run *r, const struct sha
 		else s->masked[k] = s->row[k];
 	}
 	for (; have < K; have++) index[have] = 0, labels[have] = NR_TEXT_IGNORED;
-	nr_texts_put(&s->texts, s->masked, n, T, (int32_t *)nr_plan_data(plan, p->ids) + b * T, (int32_t *)nr_plan_data(plan, p->valid) + b);
+	int32_t *ids = nr_plan_data(plan, p->ids), *valid = nr_plan_data(plan, p->valid);
+	nr_texts_put(&s->texts, s->masked, n, T, ids + b * T, valid + b);
 }
 
 static void bind(struct nr_task_run *r, const struct nr_batch *batch, int64_t number)
@@ -241,7 +242,8 @@ static int open_held(struct nr_task_run *r, const struct nr_evaluation *e, struc
 	struct mlm *s = r->own;
 	const int64_t n = e->count ? e->count : e->source->count[e->split];
 	if (s->held_corpus.samples) return NR_OK;
-	if (nr_corpus_make(&s->held_corpus, e->source, e->split, e->index, n, s->texts.tokenizer, r->c->text.max_length, err)) return err->code;
+	if (nr_corpus_make(&s->held_corpus, e->source, e->split, e->index, n, s->texts.tokenizer, r->c->text.max_length, err))
+		return err->code;
 	for (int64_t i = 0; i < s->texts.shapes; i++) {
 		struct shape *p = &s->held[i];
 		if (!(p->net = nr_net_make(r->w->store))) return nr_fail(err, NR_EMEMORY, "cannot evaluate", NULL, "out of memory");
@@ -252,29 +254,34 @@ static int open_held(struct nr_task_run *r, const struct nr_evaluation *e, struc
 	return NR_OK;
 }
 
-/* Texts of the corpus in order, so many at a time; what does not fill a batch is left out. */
+/* Texts of the corpus in order, so many at a time; what is missing in the last batch repeats its first text, unmasked. */
 static void run_held(struct nr_task_run *r, int64_t at, double *loss, double *right, double *all)
 {
 	struct mlm *s = r->own;
 	const int64_t B = r->c->batch;
 	int32_t longest = 0;
-	for (int64_t b = 0; b < B; b++) longest = s->held_corpus.length[at + b] > longest ? s->held_corpus.length[at + b] : longest;
+	const int64_t there = s->held_corpus.samples - at < B ? s->held_corpus.samples - at : B;
+	for (int64_t b = 0; b < there; b++) longest = s->held_corpus.length[at + b] > longest ? s->held_corpus.length[at + b] : longest;
 	if (longest > s->texts.longest) longest = (int32_t)s->texts.longest;
 	struct shape *p = &s->held[(s->texts.longest - longest) / s->texts.step];
 	const int64_t T = p->ids->d[1];
 	for (int64_t b = 0; b < B; b++) {
 		int64_t n;
-		const int32_t *text = nr_corpus_text(&s->held_corpus, at + b, 0, &n);
+		const int64_t i = b < there ? at + b : at;
+		const int32_t *text = nr_corpus_text(&s->held_corpus, i, 0, &n);
 		n = n < T ? n : T;
 		memcpy(s->row, text, (size_t)n * sizeof *s->row);
-		put_row(s, r, p, p->plan, b, n, nr_rng_make(0, NR_STREAM_MASK, 0), (uint64_t)(at + b) << 20);
+		put_row(s, r, p, p->plan, b, n, nr_rng_make(0, NR_STREAM_MASK, 0), (uint64_t)i << 20);
 	}
+	const int64_t K = p->labels->d[1];
+	int32_t *labels = nr_plan_data(p->plan, p->labels);
+	for (int64_t k = there * K; k < B * K; k++) labels[k] = NR_TEXT_IGNORED;
 	if (p->types) memset(nr_plan_data(p->plan, p->types), 0, (size_t)(B * T) * sizeof(int32_t));
 	if (p->next) memset(nr_plan_data(p->plan, p->next), 0xff, (size_t)B * sizeof(int32_t));   /* -1: single sentences have none */
 	nr_plan_run(p->plan, &(struct nr_exec){ .train = 0 }, NR_RUN_FORWARD);
 	const double before = *all;
 	count_right(s, p, p->plan, right, all);
-	*loss += (*all - before) * (double)*(const real *)nr_plan_data(p->plan, p->words);
+	if (*all > before) *loss += (*all - before) * (double)*(const real *)nr_plan_data(p->plan, p->words);
 }
 
 static int evaluate(struct nr_task_run *r, const struct nr_evaluation *e, double *value, int64_t *samples, struct nr_error *err)
@@ -282,7 +289,7 @@ static int evaluate(struct nr_task_run *r, const struct nr_evaluation *e, double
 	struct mlm *s = r->own;
 	double loss = 0, right = 0, all = 0;
 	if (open_held(r, e, err)) return err->code;
-	*samples = s->held_corpus.samples / r->c->batch * r->c->batch;
+	*samples = s->held_corpus.samples;
 	for (int64_t at = 0; at < *samples; at += r->c->batch) run_held(r, at, &loss, &right, &all);
 	value[LOSS] = all > 0 ? loss / all : NAN;
 	value[ACCURACY] = all > 0 ? right / all : NAN;
@@ -299,8 +306,8 @@ static void describe(const struct nr_task_run *r, struct nr_str *text)
 {
 	const struct mlm *s = r->own;
 	nr_texts_describe(&s->texts, r, text);
-	nr_str_printf(text, "masking           %g %% of the tokens: 80 %% masked, 10 %% another word, 10 %% kept%s\n", 100 * r->c->text.mask,
-		r->c->text.nsp ? "; pairs, one half of them in sequence" : "");
+	nr_str_printf(text, "masking           %g %% of the tokens: 80 %% masked, 10 %% another word, 10 %% kept%s\n",
+		100 * r->c->text.mask, r->c->text.nsp ? "; pairs, one half of them in sequence" : "");
 }
 
 static void close(struct nr_task_run *r)
@@ -325,7 +332,8 @@ static const struct nr_task_metric of_eval[] = { { "loss", NULL, false }, { "acc
 	{ NULL, NULL, false } };
 
 const struct nr_task nr_task_mlm = {
-	.name = "mlm", .title = "masked words", .cite = "arXiv:1810.04805", .kind = NR_TEXTS, .own_size = sizeof(struct mlm), .of_step = of_step,
-	.of_eval = of_eval, .decides = LOSS, .lower = true, .settle = settle, .shapes = shapes, .record = record, .ready = ready, .begin = begin,
-	.choose = choose, .bind = bind, .measure = measure, .evaluate = evaluate, .describe = describe, .close = close,
+	.name = "mlm", .title = "masked words", .cite = "arXiv:1810.04805", .kind = NR_TEXTS, .own_size = sizeof(struct mlm),
+	.of_step = of_step, .of_eval = of_eval, .decides = LOSS, .lower = true, .settle = settle, .shapes = shapes, .record = record,
+	.ready = ready, .begin = begin, .choose = choose, .bind = bind, .measure = measure, .evaluate = evaluate, .describe = describe,
+	.close = close,
 };

@@ -30,8 +30,10 @@ const struct nr_option nr_simcse_options[] = {
 	NR_OPT_FLOAT(struct nr_text_task, temperature, 0.05, 1e-4, 100, "of the softmax over cosines"),
 	NR_OPT_FLOAT(struct nr_text_task, hard_weight, 0, -100, 100, "added to the logit of a sentence's own hard negative"),
 	NR_OPT_FLOAT(struct nr_text_task, mlm_weight, 0, 0, 100, "weight of the loss of masked words; 0: none"),
-	NR_OPT_ENUM(struct nr_text_task, keep_layer, "auto", keeps, "the layer after cls in evaluation; auto: with pairs and triplets only"),
-	NR_OPT_STRING(struct nr_text_task, sts, "", "folder of the STS sets, for STS-B's dev split; default: sts below the data root"),
+	NR_OPT_ENUM(struct nr_text_task, keep_layer, "auto", keeps,
+		"the layer after cls in evaluation; auto: with pairs and triplets only"),
+	NR_OPT_STRING(struct nr_text_task, sts, "",
+		"folder with STS-B's dev split (sts/tokenized/STSB/dev.tsv below it); default: the data root"),
 	NR_OPT_END
 };
 
@@ -61,6 +63,7 @@ static int settle(struct nr_task_run *r, struct nr_error *err)
 	struct simcse *s = r->own;
 	s->sentences = r->source->columns == 3 ? 3 : 2;
 	if (nr_texts_open(&s->texts, r, err)) return err->code;
+	if (r->c->text.mlm_weight > 0 && nr_masking_check(&s->texts, err)) return err->code;
 	const char *pooler = nr_text_poolings[r->c->text.pooler];
 	if (r->c->text.pooler != NR_TEXT_CLS) r->w->pooler = pooler;
 	else r->w->pooler = keeps_layer(r) ? "cls+layer" : "cls_before_pooler";
@@ -116,8 +119,13 @@ static void bind(struct nr_task_run *r, const struct nr_batch *b, int64_t number
 	}
 	if (!p->masked) return;
 	const struct nr_masking m = { s->texts.tokenizer, r->c->text.mask };
-	nr_masking_draw(&m, nr_rng_make((uint64_t)r->c->seed, NR_STREAM_MASK, (uint32_t)number), 0, rows * T, ids,
-		nr_plan_data(r->plan, p->masked), nr_plan_data(r->plan, p->labels));
+	const struct nr_rng rng = nr_rng_make((uint64_t)r->c->seed, NR_STREAM_MASK, (uint32_t)number);
+	int32_t *masked = nr_plan_data(r->plan, p->masked), *labels = nr_plan_data(r->plan, p->labels);
+	for (int64_t row = 0; row < rows; row++) {
+		const int64_t at = row * T, n = valid[row];
+		nr_masking_draw(&m, rng, (uint64_t)row << 20, n, ids + at, masked + at, labels + at);
+		for (int64_t k = at + n; k < at + T; k++) masked[k] = ids[k], labels[k] = NR_TEXT_IGNORED;
+	}
 }
 
 /* How often a sentence's own positive is the nearest. */
@@ -199,9 +207,12 @@ static void describe(const struct nr_task_run *r, struct nr_str *text)
 	const struct nr_text_task *o = &r->c->text;
 	static const char *const forms[] = { "", "each sentence twice, dropout apart", "pairs", "triplets with a hard negative" };
 	nr_texts_describe(&s->texts, r, text);
-	nr_str_printf(text, "contrast          %s; %s, temperature %g", forms[r->source->columns], nr_text_poolings[o->pooler], o->temperature);
+	nr_str_printf(text, "contrast          %s; %s, temperature %g", forms[r->source->columns], nr_text_poolings[o->pooler],
+		o->temperature);
 	if (o->mlm_weight > 0) nr_str_printf(text, ", masked words with weight %g", o->mlm_weight);
-	if (s->dev.count) nr_str_printf(text, "\nevaluation        Spearman on %lld pairs of STS-B (dev), pooled by %s\n", (long long)s->dev.count, r->w->pooler);
+	if (s->dev.count)
+		nr_str_printf(text, "\nevaluation        Spearman on %lld pairs of STS-B (dev), pooled by %s\n", (long long)s->dev.count,
+			r->w->pooler);
 	else nr_str_add(text, "\nevaluation        none: no STS-B below the data root (--sts names its folder)\n");
 }
 
@@ -219,8 +230,8 @@ static void close(struct nr_task_run *r)
 }
 
 static const struct nr_task_metric of_step[] = { { "accuracy", "acc", true }, { NULL, NULL, false } };
-static const struct nr_task_metric of_eval[] = { { "sts", "STS-B", true }, { "uniformity", "uniformity", false }, { "alignment", NULL, false },
-	{ NULL, NULL, false } };
+static const struct nr_task_metric of_eval[] = { { "sts", "STS-B", true }, { "uniformity", "uniformity", false },
+	{ "alignment", NULL, false }, { NULL, NULL, false } };
 
 const struct nr_task nr_task_simcse = {
 	.name = "simcse", .title = "sentences by contrast", .cite = "arXiv:2104.08821", .kind = NR_TEXTS, .own_size = sizeof(struct simcse),

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "models/text_heads.h"
-
+#include "train/text_runner.h"
 
 /* The tokenizer that was named, else the one beside the weights to begin with. */
 static int open_tokenizer(struct nr_texts *t, const struct nr_task_run *r, struct nr_error *err)
@@ -17,9 +17,11 @@ static int open_tokenizer(struct nr_texts *t, const struct nr_task_run *r, struc
 	return nr_hint(err, "--tokenizer vocab.txt (or a folder with tokenizer.json)");
 }
 
-/* At most NR_TASK_SHAPES lengths, multiples of 4 apart. */
-void nr_texts_shapes(struct nr_texts *t)
+/* At most NR_TASK_SHAPES lengths, multiples of 4 apart, none above what the model has places for. */
+void nr_texts_shapes(struct nr_texts *t, int64_t places)
 {
+	const int64_t rounded = (t->longest + 3) / 4 * 4;
+	t->longest = rounded < places ? rounded : places;
 	const int64_t step = (t->longest + NR_TASK_SHAPES - 1) / NR_TASK_SHAPES;
 	t->step = (step + 3) / 4 * 4;
 	t->shapes = (t->longest + t->step - 1) / t->step;
@@ -37,10 +39,11 @@ int nr_texts_open(struct nr_texts *t, struct nr_task_run *r, struct nr_error *er
 		return nr_fail(err, NR_EVALUE, "cannot train", r->c->model, "max_length is %lld, and the model has %lld positions",
 			(long long)o->max_length, (long long)places);
 	if (nr_task_set(r, "length", o->max_length, err)) return err->code;
+	if (nr_text_fits(&r->w->model, t->tokenizer, err)) return err->code;
 	if (nr_corpus_make(&t->corpus, r->source, r->train.split, r->train.index, r->train.count, t->tokenizer, o->max_length, err))
 		return err->code;
-	t->longest = (t->corpus.longest + 3) / 4 * 4;
-	nr_texts_shapes(t);
+	t->longest = t->corpus.longest;
+	nr_texts_shapes(t, places);
 	return nr_order_make(&t->order, t->corpus.length, t->corpus.samples, r->c->batch, o->window, (uint64_t)r->c->seed, err);
 }
 
@@ -75,6 +78,12 @@ void nr_texts_describe(const struct nr_texts *t, const struct nr_task_run *r, st
 		(long long)c->start[c->samples * c->columns], (double)c->start[c->samples * c->columns] / (double)(c->samples * c->columns),
 		(long long)r->c->text.max_length, (long long)c->cut, (long long)t->shapes,
 		r->c->text.window ? ", sorted within windows" : "");
+}
+
+int nr_masking_check(const struct nr_texts *t, struct nr_error *err)
+{
+	if (nr_tokenizer_special(t->tokenizer, NR_TOKEN_MASK) >= 0) return NR_OK;
+	return nr_fail(err, NR_EVALUE, "cannot mask words", t->path, "the tokenizer has no [MASK]");
 }
 
 void nr_masking_draw(const struct nr_masking *m, struct nr_rng rng, uint64_t first, int64_t n, const int32_t *ids, int32_t *masked,

@@ -19,7 +19,7 @@ struct nr_texts {
 /* Opens the tokenizer, reads the texts, and fits the model's vocabulary and length to them. */
 int nr_texts_open(struct nr_texts *, struct nr_task_run *, struct nr_error *);
 void nr_texts_close(struct nr_texts *);
-void nr_texts_shapes(struct nr_texts *);                                /* lengths of shapes, from `longest` */
+void nr_texts_shapes(struct nr_texts *, int64_t places);                /* lengths of shapes, from `longest` */
 int64_t nr_texts_length(const struct nr_texts *, int64_t shape);
 int64_t nr_texts_choose(struct nr_texts *, int64_t number);             /* of `choose`: makes the batch that one at hand */
 /* A row of (rows,T) ids: a text, then padding. */
@@ -29,7 +29,10 @@ void nr_texts_describe(const struct nr_texts *, const struct nr_task_run *, stru
 /* BERT's masking: of the tokens that are no special ones a share is to be predicted; of these 80 % become [MASK], 10 % another word,
  * 10 % stay. Draws are a pure function of (rng, first + place). labels: the word, or NR_TEXT_IGNORED. */
 struct nr_masking { const struct nr_tokenizer *tokenizer; double share; };
-void nr_masking_draw(const struct nr_masking *, struct nr_rng, uint64_t first, int64_t n, const int32_t *ids, int32_t *masked, int32_t *labels);
+void nr_masking_draw(const struct nr_masking *, struct nr_rng, uint64_t first, int64_t n, const int32_t *ids, int32_t *masked,
+	int32_t *labels);
+/* An error if the tokenizer has no [MASK]. */
+int nr_masking_check(const struct nr_texts *, struct nr_error *);
 
 /* Rows of options that both tasks have. */
 #define NR_TEXT_ROWS                                                                                                              \

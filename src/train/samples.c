@@ -6,6 +6,7 @@
 #include "data/tokenizer.h"
 #include "models/text_heads.h"
 #include "train/surgery.h"
+#include "train/text_runner.h"
 
 static int out_of_memory(struct nr_error *err) { return nr_fail(err, NR_EMEMORY, "cannot keep the samples", NULL, "out of memory"); }
 
@@ -14,7 +15,8 @@ static int too_few(const char *data, int64_t batch, struct nr_error *err)
 	return nr_fail(err, NR_EVALUE, "cannot calibrate with", data, "it does not fill a batch of %lld", (long long)batch);
 }
 
-int nr_samples_pictures(struct nr_samples *s, const struct nr_weights *w, const struct nr_evaluation *e, int64_t batch, struct nr_error *err)
+int nr_samples_pictures(struct nr_samples *s, const struct nr_weights *w, const struct nr_evaluation *e, int64_t batch,
+	struct nr_error *err)
 {
 	const int64_t side = nr_model_int(&w->model, "image"), each = nr_model_int(&w->model, "channels") * side * side;
 	const struct nr_loader_config config = { .source = e->source, .split = e->split, .augment = &e->augment, .batch = batch,
@@ -44,7 +46,8 @@ int nr_samples_texts(struct nr_samples *s, const struct nr_weights *w, const str
 	const int64_t there = source->count[NR_TRAIN], most = nr_text_length(&w->model);
 	const int32_t pad = nr_tokenizer_special(t, NR_TOKEN_PAD);
 	*s = (struct nr_samples){ .batch = batch, .count = (count < there ? count : there) / batch * batch };
-	if (!s->count) return too_few(source->dir, batch, err);
+	if (!s->count) return too_few(source->of->name, batch, err);
+	if (nr_text_fits(&w->model, t, err)) return err->code;
 	if (nr_corpus_make(&c, source, NR_TRAIN, NULL, s->count, t, most < 128 ? most : 128, err)) return err->code;
 	s->length = c.longest;
 	s->ids = malloc((size_t)(s->count * s->length) * sizeof *s->ids);

@@ -157,7 +157,8 @@ static int start_weights(struct nr_trainer *t, struct nr_error *err)
 int nr_trainer_setup(struct nr_trainer *t, struct nr_error *err)
 {
 	struct nr_train *c = &t->c;
-	if (!(t->task = nr_task_find(c->task, err)) || open_data(t, err) || parse_model(t, err)) return err->code;
+	if (!(t->task = nr_task_find(c->task, err)) || open_data(t, err) || nr_trainer_start(t, err) || parse_model(t, err))
+		return err->code;
 	if (t->task->kind == NR_PICTURES) {
 		c->augment.size = nr_model_int(&t->w.model, "image");
 		c->augment.channels = (int32_t)nr_model_int(&t->w.model, "channels");
@@ -186,7 +187,7 @@ static void describe_batchwise(const struct nr_trainer *t, struct nr_str *s)
 	const struct nr_net *net = t->shape[0].net;
 	for (int32_t i = 0; i < net->n_node; i++) {
 		const struct nr_node *k = net->node[i];
-		if (!(k->op->flags & NR_BATCHWISE)) continue;
+		if (!(k->op->flags & NR_BATCHWISE) || nr_len(k->out[0]) != nr_len(k->in[0])) continue;   /* a loss is no norm */
 		const int64_t rows = nr_rows(k->in[0]);
 		sites++;
 		least = rows < least ? rows : least;

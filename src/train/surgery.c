@@ -32,9 +32,20 @@ static nr_t *at_site(void *context, struct nr_net *n, const char *site, const ch
 	return after;
 }
 
+/* Statistics are measured in training mode: without dropout, they are those of the evaluation. */
+static int without_dropout(struct nr_model_spec *m, const struct nr_weights *w, struct nr_error *err)
+{
+	static const char *const drops[] = { "dropout", "attention_dropout", "drop_path" };
+	if (nr_model_parse(m, w->model.text, w->arena, err)) return err->code;
+	for (int i = 0; i < 3; i++)
+		if (nr_option_find(m->of->options, drops[i]) && nr_model_set(m, drops[i], "0", w->arena, err)) return err->code;
+	return NR_OK;
+}
+
 static int open_body(struct body *b, const struct nr_weights *w, const char *norms, int64_t batch, int64_t length, struct nr_error *err)
 {
-	struct nr_model_spec m = w->model;
+	struct nr_model_spec m;
+	if (without_dropout(&m, w, err)) return err->code;
 	if (!(b->net = nr_net_make(b->store)) || !(b->tap = calloc((size_t)b->what->sites + 1, sizeof *b->tap))) return out_of_memory(err);
 	if (nr_norms_use(b->net, norms, &m.of->norms, err)) return err->code;
 	nr_norms_watch(b->net, (struct nr_norm_watch){ at_site, b });
@@ -172,7 +183,8 @@ static double length_of(const nr_t *t, const struct nr_samples *s, int64_t sampl
 }
 
 /* Adds a batch: z is the new model's output, y what the old one had there. */
-static void add_batch(const nr_t *t, enum part part, const struct nr_samples *s, int64_t number, const real *z, const float *y, struct sums *sum)
+static void add_batch(const nr_t *t, enum part part, const struct nr_samples *s, int64_t number, const real *z, const float *y,
+	struct sums *sum)
 {
 	const int64_t C = nr_cols(t), T = t->nd == 3 ? t->d[1] : 1;
 	for (int64_t b = 0; b < s->batch; b++) {
@@ -215,28 +227,26 @@ static struct nr_entry *affine(const struct nr_store *s, const char *site, const
 struct work {
 	struct body old, new;
 	const struct nr_samples *samples;
-	float **was;                                    /* by site, then the last tokens: outputs of the old model for all samples */
+	float *was;                                     /* outputs of the old model for all samples, at the site at hand */
 	struct sums *sum;
 };
 
 static const nr_t *tap_of(const struct body *b, int64_t i) { return i < b->what->sites ? b->tap[i] : b->tokens; }
 
-static int keep_old(struct work *w, struct nr_error *err)
+/* The old model's outputs at site i; the last tokens count as one more site. */
+static int keep_old(struct work *w, int64_t i, struct nr_error *err)
 {
-	const int64_t sites = w->old.what->sites, batches = w->samples->count / w->samples->batch;
+	const nr_t *t = tap_of(&w->old, i);
 	struct feeding f = { &w->old, w->samples };
-	for (int64_t i = 0; i <= sites; i++) {
-		const nr_t *t = tap_of(&w->old, i);
-		if (t && !(w->was[i] = malloc((size_t)(batches * nr_len(t)) * sizeof(float)))) return out_of_memory(err);
-	}
+	const int64_t batches = w->samples->count / w->samples->batch, n = nr_len(t);
+	float *was = realloc(w->was, (size_t)(batches * n) * sizeof *was);
+	if (!was) return out_of_memory(err);
+	w->was = was;
 	for (int64_t b = 0; b < batches; b++) {
 		put(&f, b, err);
 		nr_plan_run(w->old.plan, &(struct nr_exec){ .train = 0 }, NR_RUN_FORWARD);
-		for (int64_t i = 0; i <= sites; i++) {
-			const nr_t *t = tap_of(&w->old, i);
-			const real *y = t ? nr_plan_data(w->old.plan, t) : NULL;
-			for (int64_t k = 0; y && k < nr_len(t); k++) w->was[i][b * nr_len(t) + k] = (float)y[k];
-		}
+		const real *y = nr_plan_data(w->old.plan, t);
+		for (int64_t k = 0; k < n; k++) was[b * n + k] = (float)y[k];
 	}
 	return NR_OK;
 }
@@ -251,7 +261,7 @@ static void run_new(struct work *w, int64_t i, void (*each)(void *to, const nr_t
 	for (int64_t b = 0; b < w->samples->count / w->samples->batch; b++) {
 		put(&f, b, &none);
 		nr_plan_run(w->new.plan, &(struct nr_exec){ .train = 0 }, NR_RUN_FORWARD);
-		each(to, t, w->samples, b, nr_plan_data(w->new.plan, t), w->was[i] + b * nr_len(t));
+		each(to, t, w->samples, b, nr_plan_data(w->new.plan, t), w->was + b * nr_len(t));
 	}
 }
 
@@ -317,10 +327,14 @@ static int fit_all(struct work *w, struct nr_surgery *s, struct nr_error *err)
 	const struct nr_feed feed = { w->samples->count / w->samples->batch, put, &f };
 	for (int64_t i = 0; i < s->sites; i++) {
 		if (nr_recalibrate_plan(w->new.store, w->new.plan, &feed, &changed, err)) return err->code;
-		if (w->was[i] && w->new.tap[i]) fit_site(w, s, i);
+		if (w->old.tap[i] && w->new.tap[i]) {
+			if (keep_old(w, i, err)) return err->code;
+			fit_site(w, s, i);
+		}
 		if (s->watch && s->watch(s->context, i + 1, s->sites)) return nr_fail(err, NR_EVALUE, "interrupted", NULL, NULL);
 	}
 	if (nr_recalibrate_plan(w->new.store, w->new.plan, &feed, &changed, err)) return err->code;
+	if (keep_old(w, s->sites, err)) return err->code;
 	struct difference d = { { 0 } };
 	run_new(w, s->sites, add_difference, &d);
 	for (int k = 0; k < 2; k++) {
@@ -330,20 +344,17 @@ static int fit_all(struct work *w, struct nr_surgery *s, struct nr_error *err)
 	return NR_OK;
 }
 
-static int calibrate(struct nr_weights *w, struct nr_store *store, const char *norms, const struct nr_samples *samples, struct nr_surgery *s,
-	struct nr_error *err)
+static int calibrate(struct nr_weights *w, struct nr_store *store, const char *norms, const struct nr_samples *samples,
+	struct nr_surgery *s, struct nr_error *err)
 {
 	struct work k = { .old = { .store = w->store, .what = s }, .new = { .store = store, .what = s }, .samples = samples };
-	k.was = calloc((size_t)s->sites + 1, sizeof *k.was);
-	int code = k.was ? open_body(&k.old, w, w->norms, samples->batch, samples->length, err) : out_of_memory(err);
+	int code = open_body(&k.old, w, w->norms, samples->batch, samples->length, err);
 	if (!code) code = open_body(&k.new, w, norms, samples->batch, samples->length, err);
 	int64_t widest = 1;
 	for (int64_t i = 0; !code && i <= s->sites; i++)
 		if (tap_of(&k.new, i) && nr_cols(tap_of(&k.new, i)) > widest) widest = nr_cols(tap_of(&k.new, i));
 	if (!code && !(k.sum = malloc((size_t)widest * sizeof *k.sum))) code = out_of_memory(err);
-	if (!code) code = keep_old(&k, err);
 	if (!code) code = fit_all(&k, s, err);
-	for (int64_t i = 0; k.was && i <= s->sites; i++) free(k.was[i]);
 	free(k.was);
 	free(k.sum);
 	close_body(&k.old);

@@ -62,24 +62,34 @@ static struct shape *shape_for(struct nr_text_runner *e, int64_t longest, struct
 	struct shape *s = &e->shape[e->shapes];
 	const int64_t batch = (e->how.tokens + (e->shapes ? 0 : length - 1)) / length;
 	*s = (struct shape){ .length = length, .batch = batch > 0 ? batch : 1 };
+	if (make_plan(e, s, err)) {
+		nr_net_free(s->net);
+		*s = (struct shape){ 0 };
+		return NULL;
+	}
 	e->shapes++;
-	return make_plan(e, s, err) ? NULL : s;
+	return s;
 }
 
-int nr_text_runner_open(struct nr_text_runner **out, const struct nr_weights *w, const struct nr_tokenizer *t, const struct nr_text_runner_how *how,
-	struct nr_error *err)
+int nr_text_fits(const struct nr_model_spec *m, const struct nr_tokenizer *t, struct nr_error *err)
+{
+	const int64_t has = nr_tokenizer_size(t), vocab = nr_model_int(m, "vocab");
+	if (has <= vocab) return NR_OK;
+	return nr_fail(err, NR_EVALUE, "cannot use the tokenizer with", m->text, "it has %lld tokens, the model %lld", (long long)has,
+		(long long)vocab);
+}
+
+int nr_text_runner_open(struct nr_text_runner **out, const struct nr_weights *w, const struct nr_tokenizer *t,
+	const struct nr_text_runner_how *how, struct nr_error *err)
 {
 	struct nr_text_runner *e = calloc(1, sizeof *e);
 	*out = NULL;
 	if (!e) return out_of_memory(err);
 	*e = (struct nr_text_runner){ .w = w, .tokenizer = t, .how = *how, .width = nr_model_int(&w->model, "dim") };
-	const int64_t positions = nr_text_length(&w->model), vocab = nr_model_int(&w->model, "vocab");
+	const int64_t positions = nr_text_length(&w->model);
 	if (e->how.max_length < 1 || e->how.max_length > positions) e->how.max_length = positions;
 	if (e->how.tokens < 1) e->how.tokens = 4096;
-	int code = NR_OK;
-	if (nr_tokenizer_size(t) > vocab)
-		code = nr_fail(err, NR_EVALUE, "cannot embed", w->model.text, "the tokenizer has %lld tokens, the model %lld",
-			(long long)nr_tokenizer_size(t), (long long)vocab);
+	int code = nr_text_fits(&w->model, t, err);
 	if (!code) code = nr_encoder_make(&e->encoder, t, err);
 	if (code) nr_text_runner_close(e);
 	else *out = e;

@@ -15,8 +15,10 @@ struct nr_text_runner_how {
 	int64_t tokens;                     /* of a batch, about; 0: 4096 */
 };
 /* Weights and tokenizer are the caller's and outlive it. Values of the store may change between runs. */
-int nr_text_runner_open(struct nr_text_runner **, const struct nr_weights *, const struct nr_tokenizer *, const struct nr_text_runner_how *,
-	struct nr_error *);
+int nr_text_runner_open(struct nr_text_runner **, const struct nr_weights *, const struct nr_tokenizer *,
+	const struct nr_text_runner_how *, struct nr_error *);
+/* An error if the tokenizer has more tokens than the model. */
+int nr_text_fits(const struct nr_model_spec *, const struct nr_tokenizer *, struct nr_error *);
 void nr_text_runner_close(struct nr_text_runner *);                           /* NULL is fine */
 int64_t nr_text_runner_width(const struct nr_text_runner *);
 /* out (n,width). watch may be NULL; when it returns non-zero the rest is left out and 1 is returned. */

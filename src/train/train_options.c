@@ -80,10 +80,10 @@ static void append(struct table *t, const struct nr_option *rows, size_t offset,
 
 /* Defaults that a task has of its own. */
 struct value { const char *name, *text; };
-static const struct value simcse_values[] = { { "task", "simcse" }, { "model", "bert-base-uncased" }, { "batch", "64" }, { "lr", "3e-5" },
+static const struct value simcse_values[] = { { "task", "simcse" }, { "model", "auto" }, { "batch", "64" }, { "lr", "3e-5" },
 	{ "weight_decay", "0" }, { "schedule", "linear" }, { "warmup", "0" }, { "epochs", "1" }, { "clip", "global" }, { "clip_norm", "1" },
 	{ NULL, NULL } };
-static const struct value mlm_values[] = { { "task", "mlm" }, { "model", "bert-mini" }, { "batch", "64" }, { "lr", "5e-4" },
+static const struct value mlm_values[] = { { "task", "mlm" }, { "model", "auto" }, { "batch", "64" }, { "lr", "5e-4" },
 	{ "schedule", "linear" }, { "max_length", "128" }, { "clip", "global" }, { "clip_norm", "1" }, { NULL, NULL } };
 static const struct value graph_values[] = { { "task", "graph" }, { "model", "graphormer-slim" }, { "batch", "64" }, { "lr", "2e-4" },
 	{ "weight_decay", "0.01" }, { "schedule", "linear" }, { "clip", "global" }, { "clip_norm", "5" }, { NULL, NULL } };

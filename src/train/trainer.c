@@ -22,7 +22,7 @@
 /* runs/DATA-MODEL-NORM-SEED, with what is no name for a file replaced. */
 static char *default_out(const struct nr_trainer *t)
 {
-	char *text = nr_arena_printf(t->arena, "runs/%s-%s-%s-%lld", t->c.data, t->c.model, *t->norms ? t->norms : "default",
+	char *text = nr_arena_printf(t->arena, "runs/%.70s-%.70s-%.70s-%lld", t->c.data, t->c.model, *t->norms ? t->norms : "default",
 		(long long)t->c.seed);
 	for (char *s = text ? text + 5 : NULL; s && *s; s++)
 		if (!strchr("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._+=,-", *s)) *s = '_';
@@ -48,7 +48,8 @@ static int read_config(struct nr_trainer *t, struct nr_error *err)
 static struct nr_checkpoint checkpoint_of(struct nr_trainer *t)
 {
 	return (struct nr_checkpoint){ .store = t->w.store, .slots = nr_optim_slots(&t->c.optim), .ema = t->ema, .source = t->source,
-		.config = &t->c, .model = t->w.model.text, .norms = t->w.norms, .pooler = t->w.pooler, .whole_norms = t->norms, .state = t->state };
+		.config = &t->c, .model = t->w.model.text, .norms = t->w.norms, .pooler = t->w.pooler, .whole_norms = t->norms,
+		.state = t->state };
 }
 
 static int open_loader(struct nr_trainer *t, struct nr_error *err)
@@ -90,7 +91,8 @@ static int open_recorder(struct nr_trainer *t, struct nr_error *err)
 	json_t *env = json_pack("{s:s, s:s, s:s, s:s, s:I, s:I, s:I, s:s}", "data", t->c.data, "data_sha256", digest, "model",
 		t->w.model.text, "norms", t->norms, "seed", (json_int_t)t->c.seed, "train_samples",
 		(json_int_t)t->train_count, "eval_samples", (json_int_t)t->eval_count, "run", t->header);
-	const char *kind = !strcmp(t->c.task, "mae") ? "pretrain" : strcmp(t->c.task, "classify") ? t->c.task : *t->c.init ? "finetune" : "train";
+	const char *kind = !strcmp(t->c.task, "mae") ? "pretrain" : strcmp(t->c.task, "classify") ? t->c.task
+			   : *t->c.init ? "finetune" : "train";
 	const struct nr_run_info info = { .command = t->command, .kind = kind, .config = nr_str_text(&yaml),
 		.env = env, .columns = t->column };
 	const int code = nr_recorder_open(&t->recorder, t->c.out, *t->c.store ? t->c.store : NULL, &info, t->c.resume, t->state.step, err);

@@ -44,6 +44,8 @@ struct nr_trainer {
 	struct nr_progress_state state;
 };
 
+/* Model `auto` becomes the one of the weights to begin with, a folder of weights its file (start.c). */
+int nr_trainer_start(struct nr_trainer *, struct nr_error *);
 /* Opens data, model, plans (setup.c). */
 int nr_trainer_setup(struct nr_trainer *, struct nr_error *);
 /* What the run is, for people. */

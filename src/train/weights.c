@@ -107,12 +107,18 @@ static void record_whole(struct nr_net *n, const struct nr_weights *w, bool head
 		return;
 	}
 	const struct nr_inputs in = nr_model_inputs(n, &w->model, 1);
-	nr_t *tokens = nr_model_tokens(n, &w->model, &in), *pooled = w->model.of->pool(n, tokens, w->model.conf);
+	nr_t *tokens = nr_model_tokens(n, &w->model, &in);
+	if (w->model.of->reads == NR_READS_TEXT && !head) {     /* a trained encoder need not have a pooler */
+		nr_text_heads_record(n, &w->model, tokens, text_heads);
+		return;
+	}
+	nr_t *pooled = w->model.of->pool(n, tokens, w->model.conf);
 	if (head) nr_model_head(n, &w->model, pooled);
 	nr_text_heads_record(n, &w->model, tokens, text_heads);
 }
 
-static int record_with(struct nr_net *n, const struct nr_weights *w, const char *norms, bool head, unsigned text_heads, struct nr_error *err)
+static int record_with(struct nr_net *n, const struct nr_weights *w, const char *norms, bool head, unsigned text_heads,
+	struct nr_error *err)
 {
 	if (nr_norms_use(n, norms, &w->model.of->norms, err)) return err->code;
 	record_whole(n, w, head, text_heads);

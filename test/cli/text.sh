@@ -1,0 +1,155 @@
+#!/bin/bash
+# Texts: mlm, simcse, embed, sts, transfer, norm surgery, on a vocabulary and sentences made up here.
+set -euo pipefail
+# shellcheck source=test/cli/check.inc
+. "$(dirname "$0")/check.inc"
+# shellcheck source=test/cli/made_up.inc
+. test/cli/made_up.inc
+export NORMA_DATA=$tmp/none
+bpe=test/golden/text/tokenizer/bpe
+words="the a cat dog bird sees likes hunts red blue big small house tree and or not in on very"
+mkdir "$tmp/words"
+vocab=$tmp/words/vocab.txt
+printf '%s\n' '[PAD]' '[UNK]' '[CLS]' '[SEP]' '[MASK]' >"$vocab"
+tr ' ' '\n' <<<"$words" >>"$vocab"
+# sentences SEED COUNT: of 3 to 12 words, drawn by a rule
+sentences() {
+	awk -v s="$1" -v n="$2" -v w="$words" 'BEGIN { k = split(w, word, " "); for (i = 0; i < n; i++) { s = (s * 1103 + 12345) % 65536
+		m = 3 + s % 10; line = ""; for (j = 0; j < m; j++) { s = (s * 1103 + 12345) % 65536; line = line (j ? " " : "") word[1 + int(s / 7) % k] }
+		print line } }'
+}
+sentences 1 60 | awk '{ print } NR % 9 == 0 { print "" }' >"$tmp/lines.txt"
+{ echo "sent0,sent1,hard_neg"; paste -d, <(sentences 2 40) <(sentences 3 40) <(sentences 4 40); } >"$tmp/triplets.csv"
+cut -d, -f1,2 "$tmp/triplets.csv" >"$tmp/pairs.csv"
+lines=text:path=$tmp/lines.txt
+size=dim=16,depth=2,heads=2,hidden=24,positions=24
+quiet() { sed -E 's/"(seconds|out)":[^,]*,?//g' <<<"$out"; }
+# weights A B: the same bits, whatever the files say of the runs that wrote them
+bits() { tail -c +$((9 + $(od -An -t u8 -N8 "$1"))) "$1" | sha256sum; }
+weights() { [ "$(bits "$1")" = "$(bits "$2")" ] || fail "the weights of $1 and $2 differ"; }
+# far A B: mean squared difference of two tables
+far() { paste "$1" "$2" | awk '{ for (i = 1; i <= NF / 2; i++) s += ($i - $(i + NF / 2)) ^ 2 } END { printf "%d\n", 1e6 * s }'; }
+same() { cmp -s "$1" "$2" || fail "$1 and $2 differ"; }
+
+# ---- data sets
+run 0 data info "$lines"; says "60 train"; says "7, parted by blank lines"; says "words"
+run 0 data info "text:path=$tmp/triplets.csv" --json; json columns count texts; says '"columns":3'
+run 0 data show "text:path=$tmp/triplets.csv" --count 2; says "hard negative"
+run 0 data check "$lines"; says "60 samples of 1 texts each"
+run 0 data list; says "sts-senteval"
+printf 'a,b\n"never closed,x\n' >"$tmp/bad.csv"
+run 1 data info "text:path=$tmp/bad.csv"; complains "a quote is not closed"; one_line
+printf 'a,b\nx,y\nz\n' >"$tmp/bad.csv"
+run 1 data info "text:path=$tmp/bad.csv"; complains "line 3 has 1 columns, the head line 2"; one_line
+
+# ---- masked words: threads, a stop and a resume leave the bits alone
+mlm="mlm --data $lines,val=0.2 --tokenizer $vocab --model bert:$size --batch 8 --epochs 2 --max-length 16 --lr 1e-3"
+# shellcheck disable=SC2086 # words on purpose
+{
+	run 0 $mlm --out "$tmp/mlm" --threads 1; says "done after 12 of 12"; says "perplexity"; says "15 % of the tokens"
+	run 0 $mlm --out "$tmp/mlm2" --threads 2; weights "$tmp/mlm/model.safetensors" "$tmp/mlm2/model.safetensors"
+	run 0 $mlm --out "$tmp/nsp" --nsp --json; json train_accuracy eval_loss
+	run 0 mlm --data $lines --tokenizer "$bpe" --model roberta:$size,positions=26 --batch 8 --steps 4 --max-length 24 --out "$tmp/bpe"
+	run 0 $mlm --out "$tmp/whole" --nsp --steps 60 --checkpoint-steps 5 --eval-every 2
+	"$NORMA" $mlm --out "$tmp/killed" --nsp --steps 60 --checkpoint-steps 5 --eval-every 2 >/dev/null 2>&1 & pid=$!
+}
+for ((i = 0; i < 200; i++)); do [ ! -e "$tmp/killed/last.safetensors" ] || break; sleep 0.05; done
+kill -9 $pid 2>/dev/null || true
+wait $pid 2>/dev/null || true
+run 0 mlm --resume "$tmp/killed"; weights "$tmp/whole/model.safetensors" "$tmp/killed/model.safetensors"
+same "$vocab" "$tmp/mlm/vocab.txt"
+[ -e "$tmp/bpe/merges.txt" ] || fail "the run has no merges.txt"
+
+# ---- contrast: sentences alone, pairs, triplets, all poolers, a term of masked words
+contrast="simcse --tokenizer $vocab --init $tmp/mlm/model.safetensors --batch 8 --steps 5 --max-length 16"
+for p in cls cls_before_pooler avg avg_top2 avg_first_last; do
+	# shellcheck disable=SC2086
+	run 0 $contrast --data "$lines" --pooler $p --out "$tmp/sim-$p"; says "each sentence twice"; says "batch statistics  none"
+	run 0 embed "$tmp/sim-$p" --format npy --out "$tmp/$p.npy" </dev/null
+done
+# shellcheck disable=SC2086
+{
+	run 0 $contrast --data "text:path=$tmp/pairs.csv" --out "$tmp/pairs" --norm "sep(bn,ln) embed=ln"; says "pairs"; says "batch statistics  4 norms"
+	run 0 $contrast --data "text:path=$tmp/triplets.csv" --out "$tmp/triplets" --mlm-weight 0.1 --threads 1; says "hard negative"
+	run 0 $contrast --data "text:path=$tmp/triplets.csv" --out "$tmp/triplets2" --mlm-weight 0.1 --threads 2
+}
+weights "$tmp/triplets/model.safetensors" "$tmp/triplets2/model.safetensors"
+run 0 inspect "$tmp/triplets/model.safetensors"; says "cls+layer"
+# the norms of the weights to begin with stay, unless others are named
+run 0 simcse --data "$lines" --init "$tmp/pairs" --batch 8 --steps 2 --max-length 16 --out "$tmp/on"; says "sep(bn,ln)"
+
+# ---- embeddings: three formats, any order, any number of threads
+sentences 9 50 >"$tmp/ask"
+run 0 embed "$tmp/triplets" <"$tmp/ask"; cp "$tmp/out" "$tmp/tsv"; silent
+[ "$(awk -F'\t' 'NF == 16' "$tmp/tsv" | wc -l)" = 50 ] || fail "not 50 rows of 16"
+run 0 embed "$tmp/triplets" --threads 2 --out "$tmp/tsv2" <"$tmp/ask"; same "$tmp/tsv" "$tmp/tsv2"
+run 0 embed "$tmp/triplets" --threads 1 <<<"$(tac "$tmp/ask")"; tac "$tmp/out" >"$tmp/tsv2"; same "$tmp/tsv" "$tmp/tsv2"
+run 0 embed "$tmp/triplets" --format npy --out "$tmp/e.npy" <"$tmp/ask"
+run 0 embed "$tmp/triplets" --format safetensors --out "$tmp/e.safetensors" --json <"$tmp/ask"; json texts width
+same <(tail -c 3200 "$tmp/e.npy") <(tail -c 3200 "$tmp/e.safetensors")
+[ "$(far <(tail -c 3200 "$tmp/e.npy" | od -An -v -t f4 -w64) "$tmp/tsv")" = 0 ] || fail "other numbers in the array"
+run 0 embed "$tmp/bpe" --normalize <"$tmp/ask"
+run 0 embed "$tmp/triplets" </dev/null; [ -z "$out" ] || fail "rows out of nothing"
+printf 'a\0cat\n' >"$tmp/bytes"
+run 1 embed "$tmp/triplets" <"$tmp/bytes"; complains "line 1"; one_line
+
+# ---- similarity and transfer on folders made up here
+sts=$tmp/data/sts/tokenized senteval=$tmp/data/senteval
+mkdir -p "$sts/STSB" "$senteval"
+scored() { paste <(awk '{ print NR % 6 }' <(sentences 1 "$3")) <(sentences "$1" "$3") <(sentences "$2" "$3"); }
+for s in dev test; do scored 5 6 30 >"$sts/STSB/$s.tsv"; done
+run 0 sts "$tmp/triplets" --data-root "$tmp/data" --task STSB; says "STSB"; says "30"
+run 0 sts "$tmp/triplets" --data-root "$tmp/data" --task STSB --json; json average STSB; first=$(quiet)
+run 0 sts "$tmp/triplets" --data-root "$tmp/data" --task STSB --json --threads 2; [ "$(quiet)" = "$first" ] || fail "other numbers"
+run 1 sts "$tmp/triplets" --data-root "$tmp/data" --task STS12; complains "STS12"; one_line
+run 1 sts "$tmp/triplets" --task STSB; complains "--data-root (or NORMA_DATA)"
+# shellcheck disable=SC2086
+run 0 $contrast --data "$lines" --sts "$tmp/data" --out "$tmp/dev" --json; json eval_sts best_sts eval_uniformity
+rated() { paste <(awk '{ print NR % 2 }' <(sentences 1 "$2")) <(sentences "$1" "$2"); }
+rated 7 40 >"$senteval/CR.tsv"
+run 0 transfer "$tmp/triplets" --data-root "$tmp/data" --task CR; says "CR"; says "40"
+run 0 transfer "$tmp/triplets" --data-root "$tmp/data" --task CR --json; json average CR; first=$out
+run 0 transfer "$tmp/triplets" --data-root "$tmp/data" --task CR --json --threads 2; [ "$out" = "$first" ] || fail "other numbers"
+run 1 transfer "$tmp/triplets" --data-root "$tmp/data" --task MR; complains "senteval/MR.tsv.gz"
+
+# ---- norm surgery
+run 0 convert "$tmp/mlm/model.safetensors" "$tmp/same/" --norm "sep(ln,ln) embed=ln"; says "not calibrated"
+run 0 convert "$tmp/mlm/model.safetensors" "$tmp/cut/" --norm "sep(bn,ln) embed=ln"; says "norms replaced at 4 sites"
+run 0 convert "$tmp/mlm/model.safetensors" "$tmp/fit/" --norm "sep(bn,ln) embed=ln" --calibrate "$lines" --samples 60 --json
+json surgery; says "change_special"
+run 0 embed "$tmp/mlm" <"$tmp/ask"; cp "$tmp/out" "$tmp/tsv"
+run 0 embed "$tmp/same" <"$tmp/ask"; same "$tmp/tsv" "$tmp/out"
+run 0 embed "$tmp/cut" <"$tmp/ask"; cp "$tmp/out" "$tmp/cut.tsv"
+run 0 embed "$tmp/fit" <"$tmp/ask"; cp "$tmp/out" "$tmp/fit.tsv"
+[ "$(far "$tmp/tsv" "$tmp/fit.tsv")" -lt "$(far "$tmp/tsv" "$tmp/cut.tsv")" ] || fail "calibration does not bring the outputs nearer"
+run 0 simcse --data "$lines" --init "$tmp/fit" --batch 8 --steps 2 --max-length 16 --out "$tmp/after"; says "sep(bn,ln)"
+made_up "$tmp/data/mnist" train 40
+made_up "$tmp/data/mnist" t10k 10
+run 0 models vit:image=28,patch=7,dim=16,depth=2,heads=2,classes=10,channels=1 --write "$tmp/vit"
+run 0 convert "$tmp/vit" "$tmp/vit2" --norm "sep(bn,ln)"; says "norms replaced at 5 sites"
+run 0 convert "$tmp/vit" "$tmp/vit3" --norm "sep(bn,ln)" --calibrate mnist --data-root "$tmp/data" --samples 32; says "special tokens"
+run 1 convert "$tmp/vit" "$tmp/vit4" --norm bn --calibrate "$lines"; complains "pictures are wanted here"; one_line
+run 2 convert "$tmp/vit" "$tmp/vit4" --calibrate mnist; complains "--calibrate goes with --norm"
+
+# ---- analysis: [CLS] against the other tokens, of texts of one length
+run 0 analyze "$tmp/fit/model.safetensors" --data "$lines" --batch 16 --out "$tmp/look" --threads 1; says "[CLS]"; says "similarity of layers"
+[ -s "$tmp/look/layers.svg" ] || fail "no layers.svg"
+run 0 analyze "$tmp/fit/model.safetensors" --data "$lines" --batch 16 --json --threads 1; json layers distributions map cost; first=$out
+run 0 analyze "$tmp/fit/model.safetensors" --data "$lines" --batch 16 --json --threads 2; [ "$out" = "$first" ] || fail "other numbers"
+run 2 analyze "$tmp/fit/model.safetensors" --data "$lines" --only views; complains "this part is for pictures"; one_line
+run 1 analyze "$tmp/fit/model.safetensors" --data "$lines" --tokens 25; complains "24 positions"; one_line
+
+# ---- what does not fit gets one line
+run 2 mlm --data "$lines" --out "$tmp/no"; complains "no tokenizer was named"
+run 1 train --data "$lines" --out "$tmp/no"; complains "its samples are texts, and pictures are wanted here"; one_line
+run 1 simcse --data mnist --data-root "$tmp/data" --tokenizer "$vocab" --out "$tmp/no"; complains "its samples are pictures"
+run 1 simcse --data "$lines" --tokenizer "$bpe" --init "$tmp/mlm" --batch 8 --max-length 16 --out "$tmp/no"; complains "tokens, the model"; one_line
+run 1 embed "$tmp/mlm" --tokenizer "$bpe" <"$tmp/ask"; complains "it has 1500 tokens, the model 25"; one_line
+run 1 mlm --data "$lines" --tokenizer "$vocab" --model bert:$size --max-length 25 --out "$tmp/no"; complains "24 positions"; one_line
+run 1 mlm --data "text:path=$tmp/pairs.csv" --tokenizer "$vocab" --model bert:$size --nsp --batch 8 --max-length 16 --out "$tmp/no"; complains "lines that follow"
+run 1 simcse --data "$lines" --init "$tmp/mlm" --sts "$tmp/nowhere" --batch 8 --max-length 16 --out "$tmp/no"; complains "STSB/dev.tsv"
+run 1 mlm --data "$lines" --tokenizer "$vocab" --model bert:$size --batch 100 --max-length 16 --out "$tmp/no"; complains "60 samples do not fill"
+mkdir "$tmp/bare"; cp "$tmp/mlm/model.safetensors" "$tmp/bare"
+run 1 embed "$tmp/bare" <"$tmp/ask"; complains "cannot find a tokenizer in"; one_line
+run 2 embed "$tmp/mlm" --format npy <"$tmp/ask"; complains "needs --out"
+exit "$failed"
