@@ -8,7 +8,7 @@ export GOMP_SPINCOUNT=1000  # steps of microseconds: long spins would make a loa
 keys=(case ms ms_best gflop gflops ref_gflops share_of_ref peak_rss_mib threads isa reps steps_per_s samples_per_s
 	params planned_mib foreign_cpu)
 loss() { sed -n 's/.*"loss":\([^,}]*\).*/\1/p' <<<"$out"; }
-for c in vit_tiny_bs8 vit_small_bs4 mae32_bs128 simcse_bs32_len32; do
+for c in vit_tiny_bs8 vit_small_bs4 mae32_bs128 simcse_bs32_len32 graphormer_slim_bs128; do
 	for task in train infer; do
 		run 0 bench step $c/$task --tiny --json; json "${keys[@]}"; says "\"case\":\"$c/$task\""; silent
 		run 0 bench step $c/$task --tiny; says "$c/$task"
@@ -23,6 +23,6 @@ done
 run 0 bench loop vit_tiny_bs8 --tiny --json; json case replay_ms hand_ms ratio; says '"same_gradients":true'
 run 0 bench tsne --tiny --json; json case seconds kl trustworthiness
 run 0 bench uniformity --tiny --json; json case ms gflops share_of_ref peak_rss_mib
-run 0 bench all --tiny --json; [ "$(wc -l <"$tmp/out")" = 8 ] || fail "not eight records"
+run 0 bench all --tiny --json; [ "$(wc -l <"$tmp/out")" = 10 ] || fail "not ten records"
 run 0 bench all --tiny; says "mae32_bs128/infer"
 exit "$failed"

@@ -22,6 +22,7 @@
 /* The benchmark cases as they are, without the command around them. */
 #include "../../bench/block.c"
 #include "../../bench/cases.c"
+#include "../../bench/graphormer.c"
 #include "../../bench/mae.c"
 #include "../../bench/run.c"
 #include "../../bench/simcse.c"
