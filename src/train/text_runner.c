@@ -88,7 +88,7 @@ int nr_text_runner_open(struct nr_text_runner **out, const struct nr_weights *w,
 	*e = (struct nr_text_runner){ .w = w, .tokenizer = t, .how = *how, .width = nr_model_int(&w->model, "dim") };
 	const int64_t positions = nr_text_length(&w->model);
 	if (e->how.max_length < 1 || e->how.max_length > positions) e->how.max_length = positions;
-	if (e->how.tokens < 1) e->how.tokens = 4096;
+	if (e->how.tokens < 1) e->how.tokens = 1024;
 	int code = nr_text_fits(&w->model, t, err);
 	if (!code) code = nr_encoder_make(&e->encoder, t, err);
 	if (code) nr_text_runner_close(e);

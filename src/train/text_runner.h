@@ -12,7 +12,7 @@ struct nr_text_runner_how {
 	enum nr_text_pooling pooling;
 	bool layer;                         /* SimCSE's tanh layer after it, if the store has one */
 	int64_t max_length;                 /* with special tokens; 0: as many as the model has positions */
-	int64_t tokens;                     /* of a batch, about; 0: 4096 */
+	int64_t tokens;                     /* of a batch, about; 0: 1024, whose activations stay in the cache */
 };
 /* Weights and tokenizer are the caller's and outlive it. Values of the store may change between runs. */
 int nr_text_runner_open(struct nr_text_runner **, const struct nr_weights *, const struct nr_tokenizer *,
