@@ -68,14 +68,17 @@ const map=(a,g,rows,own,step)=>{const all=D.sites.map((s,i)=>i).filter(i=>rows.s
  svg.append(el('rect',{class:'grid',x:L,y:T,width:R-L,height:H}),el('text',{class:'tick',x:L,y:T+H+17},'step '+a.steps[0]));
  if(last>0)svg.append(el('text',{class:'tick','text-anchor':'end',x:R,y:T+H+17},a.steps[last]));
  if(k>=0)svg.append(el('path',{class:'cross',d:'M'+(L+(k+.5)*w)+','+T+'v'+H}));
- svg.append(el('text',{class:'unit',x:2,y:13},a.letter+': '+(g?'all other tokens':'special tokens')));
- const tip=document.createElement('div'),figure=document.createElement('figure');tip.className='tip';tip.hidden=true;
+ const tip=document.createElement('div'),figure=document.createElement('figure'),said=document.createElement('figcaption');
+ const who=document.createElement('b'),see=document.createElement('span');said.append(who,document.createElement('br'),see);
+ who.textContent=a.letter+': '+(g?'all other tokens':'special tokens');
+ see.textContent='sites from top to bottom; a row that changes its shade changes over time';
+ tip.className='tip';tip.hidden=true;
  svg.onpointerleave=()=>{tip.hidden=true;};
  svg.onpointermove=e=>{const b=svg.getBoundingClientRect(),z=480/b.width,q=Math.floor(((e.clientX-b.left)*z-L)/w),
   i=all[Math.floor(((e.clientY-b.top)*z-T)/h)],v=rows[q]&&rows[q][i];tip.hidden=v===null||v===undefined;if(tip.hidden)return;
   tip.textContent=D.sites[i]+', step '+a.steps[q]+': '+digits(v);const f=figure.getBoundingClientRect(),x=e.clientX-f.left;
   tip.style.left=Math.max(0,Math.min(x+12,f.width-tip.offsetWidth))+'px';tip.style.top=(e.clientY-f.top+16)+'px';};
- figure.dataset.arm=a.arm;figure.style.cssText=off(a);figure.append(svg,tip);return figure;};
+ figure.dataset.arm=a.arm;figure.style.cssText=off(a);figure.append(said,svg,tip);return figure;};
 const draw=()=>{stat=+pick.value;range=fit([0,1]);const own=[fit([0]),fit([1])],step=steps[+slide.value];said.textContent='step '+step;
  figures.forEach((f,g)=>profile(f,g,step));maps.textContent='';
  for(const a of D.arms)a.v[stat].forEach((rows,g)=>{if(rows)maps.append(map(a,g,rows,own[g],step));});
