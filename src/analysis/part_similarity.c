@@ -84,11 +84,7 @@ static json_t *json(const struct nr_analysis *a, const void *own)
 	for (int k = 0; k < KINDS; k++) {
 		if (!any(a, s, k)) continue;
 		json_t *rows = json_array();
-		for (int64_t i = 0; i < L; i++) {
-			json_t *row = json_array();
-			for (int64_t j = 0; j < L; j++) json_array_append_new(row, nr_json_number(s->cka[k][i * L + j]));
-			json_array_append_new(rows, row);
-		}
+		for (int64_t i = 0; i < L; i++) json_array_append_new(rows, nr_json_numbers(L, s->cka[k] + i * L));
 		json_object_set_new(all, kind_name[k], rows);
 	}
 	return all;

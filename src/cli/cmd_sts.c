@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "analysis/analysis.h"
 #include "analysis/sts.h"
 #include "base/table.h"
 #include "data/dataset.h"
@@ -47,16 +48,15 @@ static void add_rows(struct nr_table *t, const struct nr_sts_score *s, bool subs
 	}
 }
 
-static json_t *number(double v) { return isfinite(v) ? json_real(v) : json_null(); }
-
 static json_t *task_json(const struct nr_sts_score *s)
 {
 	json_t *subsets = json_object();
 	for (int i = 0; i < s->subsets; i++)
 		json_object_set_new(subsets, s->subset[i].name, json_pack("{s:I, s:o, s:o}", "pairs", (json_int_t)s->subset[i].pairs,
-			"spearman", number(s->subset[i].with.spearman), "pearson", number(s->subset[i].with.pearson)));
-	return json_pack("{s:I, s:o, s:o, s:o, s:o, s:o}", "pairs", (json_int_t)s->pairs, "spearman", number(s->all.spearman), "mean",
-		number(s->mean.spearman), "wmean", number(s->wmean.spearman), "pearson", number(s->all.pearson), "subsets", subsets);
+			"spearman", nr_json_number(s->subset[i].with.spearman), "pearson", nr_json_number(s->subset[i].with.pearson)));
+	return json_pack("{s:I, s:o, s:o, s:o, s:o, s:o}", "pairs", (json_int_t)s->pairs, "spearman", nr_json_number(s->all.spearman),
+		"mean", nr_json_number(s->mean.spearman), "wmean", nr_json_number(s->wmean.spearman), "pearson",
+		nr_json_number(s->all.pearson), "subsets", subsets);
 }
 
 static int evaluate(struct cli *c, const struct sts *o, struct cli_embedder *e, const char *path)
@@ -76,7 +76,8 @@ static int evaluate(struct cli *c, const struct sts *o, struct cli_embedder *e, 
 	}
 	if (o->json) {
 		json_t *j = json_pack("{s:s, s:s, s:s, s:o, s:I, s:f}", "file", path, "pooler", nr_text_poolings[e->pooling], "text",
-			o->raw ? "raw" : "tokenized", "average", number(sum / n), "texts", (json_int_t)how.texts, "seconds", how.seconds);
+			o->raw ? "raw" : "tokenized", "average", nr_json_number(sum / n), "texts", (json_int_t)how.texts, "seconds",
+			how.seconds);
 		for (int i = 0; i < n; i++) json_object_set_new(j, score[i].task->name, task_json(&score[i]));
 		return cli_print_json(j, c->err);
 	}

@@ -4,6 +4,7 @@
 #include <math.h>
 #include <stdio.h>
 
+#include "analysis/analysis.h"
 #include "base/progress.h"
 #include "base/table.h"
 #include "data/tokenizer.h"
@@ -82,15 +83,14 @@ void cli_surgery_print(const struct nr_surgery *s)
 		puts("not calibrated: running statistics have their first values; --calibrate DATA measures them and fits gain and bias");
 }
 
-static json_t *number(double v) { return isfinite(v) ? json_real(v) : json_null(); }
-
 json_t *cli_surgery_json(const struct nr_surgery *s)
 {
 	json_t *sites = json_array();
 	for (int64_t i = 0; i < s->sites; i++)
 		json_array_append_new(sites, json_pack("{s:s, s:s, s:s, s:o, s:o}", "site", s->site[i].name, "was", s->site[i].was,
-			"is", s->site[i].is, "copied", number(s->site[i].copied), "fitted", number(s->site[i].fitted)));
+			"is", s->site[i].is, "copied", nr_json_number(s->site[i].copied), "fitted", nr_json_number(s->site[i].fitted)));
 	return json_pack("{s:o, s:I, s:I, s:o, s:o, s:o, s:o}", "sites", sites, "carried", (json_int_t)s->carried,
-		"fresh", (json_int_t)s->fresh, "change_special", number(s->change[0]), "cosine_special", number(s->cosine[0]),
-		"change_tokens", number(s->change[1]), "cosine_tokens", number(s->cosine[1]));
+		"fresh", (json_int_t)s->fresh, "change_special", nr_json_number(s->change[0]),
+		"cosine_special", nr_json_number(s->cosine[0]), "change_tokens", nr_json_number(s->change[1]),
+		"cosine_tokens", nr_json_number(s->cosine[1]));
 }
