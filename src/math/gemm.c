@@ -2,8 +2,8 @@
  *
  * The tasks are tiles of rows of C; also of columns when there are few rows. A transposed A (weight gradients: few rows,
  * long K) has K cut too when C is small; partial products are folded in order. Cuts follow from the shape alone.
- * A transposed B (forward) is packed once into the scratch, shared by all tasks: turning it is dear. Else, and in a
- * batch, each task packs a panel at a time on its stack while it multiplies: that costs nothing and needs no barrier. */
+ * For an A in rows (forward, gradients of inputs) B is packed once into the scratch, shared by all tasks. For a transposed A, in a
+ * batch, or if no two tasks read the same part of B, each packs a panel at a time on its stack while it multiplies: no barrier. */
 #include "math/gemm.h"
 
 #include <stdlib.h>
@@ -18,7 +18,8 @@
 enum {
 	KC = 384,         /* k of one pass: a panel of B (KC x nr) fits L1 */
 	KC_PRIVATE = 256,
-	KC_WIDE = 192,    /* the same for a transposed A with long rows: each k is on another page */
+	FAR = 512,        /* rows of a transposed A longer than this are packed: each k would be on another page, and few cache sets */
+	MR_MOST = 12,     /* of all instruction sets */
 	ROWS = 128,       /* wanted rows of a tile */
 	ROWS_PRIVATE = 144, /* at most, for a transposed A or a batch */
 	COLS = 256,       /* columns worked on at a time: this part of C is in L2 when its epilogue runs */
@@ -46,11 +47,12 @@ static int64_t cut(int64_t n, int64_t parts, int64_t unit) { return nr_max64(rou
 static struct grid make_grid(const struct nr_gemm *gemm, int mr, int nr)
 {
 	const int64_t m = gemm->m, n = gemm->n, k = gemm->k, count = nr_max64(gemm->count, 1);
-	struct grid g = { .shared = !gemm->ta && gemm->tb && count == 1 };
+	struct grid g = { 0 };
 	int64_t nm, nn = 1, nk = 1;
 	if (!gemm->ta && count == 1) {
 		nm = m <= 2 * ROWS / 3 ? 1 : nr_max64((m + 2 * ROWS) / (4 * ROWS) * 4, 2);   /* 4 i: balanced on 2, 4 threads */
 		if (nm < TASKS) nn = nr_min64(ceil_div(TASKS, nm), ceil_div(n, 64));
+		g.shared = gemm->tb || nm > 1;
 	} else {
 		nm = ceil_div(m, ROWS_PRIVATE);
 		if (count * nm < TASKS) nn = nr_min64(ceil_div(TASKS, count * nm), nr_max64(n / 128, 1));
@@ -310,9 +312,11 @@ static void private_task(const struct run *r, int64_t task)
 		return;
 	}
 #endif
-	_Alignas(64) real panel[COLS_PRIVATE * KC_PRIVATE];
-	const int64_t rs = g->ta ? 1 : lda, cs = g->ta ? lda : 1, len = nr_max64(p1 - p0, 1);
-	const int64_t kc = ceil_div(len, ceil_div(len, g->ta && lda > 512 ? KC_WIDE : KC_PRIVATE));
+	_Alignas(64) real panel[COLS_PRIVATE * KC_PRIVATE], rows[(ROWS_PRIVATE + MR_MOST) * KC_PRIVATE];
+	const int packs = g->ta && K->pack_a && lda > FAR;
+	const int64_t cs = g->ta ? lda : 1, ca = packs ? K->mr : cs, len = nr_max64(p1 - p0, 1);
+	const int64_t kc = ceil_div(len, ceil_div(len, KC_PRIVATE));
+	int64_t rs = g->ta ? 1 : lda;
 	const int64_t cols = g->tb ? COLS_PRIVATE : g->ta ? j1 - j0 : COLS;
 	for (int64_t j = j0; j < j1; j += cols) {
 		const int64_t n = nr_min64(cols, j1 - j);
@@ -320,11 +324,15 @@ static void private_task(const struct run *r, int64_t task)
 			const int64_t k = nr_min64(kc, p1 - p), ldfrom = p == p0 ? ldbase : ldc;
 			const real *from = p > p0 ? C + j : base ? base + j : NULL, *s = bias && p == p0 ? bias + j : NULL;
 			const real *a = A + p * cs;
+			if (packs) {
+				K->pack_a(k, m, a, lda, rows);
+				a = rows, rs = k;
+			}
 			if (g->tb) {
 				K->pack_b(k, n, B + j * g->ldb + p, g->ldb, 1, panel);
-				K->block(m, n, k, a, rs, cs, panel, from, ldfrom, s, C + j, ldc);
+				K->block(m, n, k, a, rs, ca, panel, from, ldfrom, s, C + j, ldc);
 			} else {
-				K->block_fresh(m, n, k, a, rs, cs, B + p * g->ldb + j, g->ldb, panel, from, ldfrom, s, C + j,
+				K->block_fresh(m, n, k, a, rs, ca, B + p * g->ldb + j, g->ldb, panel, from, ldfrom, s, C + j,
 					ldc);
 			}
 		}
@@ -351,7 +359,7 @@ static void pack_piece(const struct run *r, int64_t p, int64_t j, int64_t cols)
 {
 	const struct nr_gemm *g = r->g;
 	const int64_t k = nr_min64(r->kc, g->k - p);
-	nr_gemm_active->pack_b(k, nr_min64(cols, g->n - j), g->b + j * g->ldb + p, g->ldb, g->tb,
+	nr_gemm_active->pack_b(k, nr_min64(cols, g->n - j), g->b + (g->tb ? j * g->ldb + p : p * g->ldb + j), g->ldb, g->tb,
 		r->packed + p * r->npad + j * k);
 }
 

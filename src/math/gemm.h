@@ -40,9 +40,12 @@ const char *nr_gemm_reason(void);                        /* one sentence for `no
 int nr_gemm_select(const char *name, struct nr_error *); /* "own", "onednn", "auto" */
 
 /* Serial pieces of the own kernel; one table per instruction set. A panel is nr columns of B, k-major, the last one filled
- * with zeros. A(i,p) is a[i * rs + p * cs], and cs or rs is 1. */
+ * with zeros. A is rows (cs = 1, rs apart), a transposed matrix as it lies (rs = 1, cs apart) or one packed by pack_a (rs = k,
+ * cs = mr). */
 struct nr_gemm_kernels {
 	int mr, nr;
+	/* out: ceil(m/mr) groups of k*mr, from a transposed (k,m). NULL: this table reads it as it lies. */
+	void (*pack_a)(int64_t k, int64_t m, const real *a, int64_t lda, real *out);
 	/* out: ceil(n/nr) panels of k*nr, from b (k,n), or (n,k) when tb */
 	void (*pack_b)(int64_t k, int64_t n, const real *b, int64_t ldb, int tb, real *out);
 	/* c (m,n) = a b + base + bias; base (m,n) and bias (n) may be NULL, base may be c. pb: packed. */

@@ -95,6 +95,7 @@ static void large_products_are_right(void **state)
 		every_transposition(401, 196, 391, 0);
 		every_transposition(64, 70, 2100, 3);  /* K is cut */
 		every_transposition(8, 1000, 33, 0);   /* columns are cut */
+		every_transposition(517, 37, 301, 2);  /* rows of a transposed A are long: it is packed */
 	}
 }
 

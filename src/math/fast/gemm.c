@@ -1,6 +1,8 @@
 /* The inner parts of the matrix product: an mr x nr block of C is held in registers while k runs (12 accumulators of 8
  * floats on AVX2: 6 x 16; 24 of 16 on AVX-512: 12 x 32). Goto & van de Geijn 2008; Van Zee & van de Geijn 2015 (BLIS).
  * B is read from packed panels; A as it lies in memory, transposed or not: one broadcast per row and k. */
+#include <string.h>
+
 #include "math/fast/vec.h"
 #include "math/gemm.h"
 
@@ -87,11 +89,14 @@ static __attribute__((noinline)) void column(int64_t i, int64_t m, int64_t k, co
 		const float *r = base ? base + i * ldbase : NULL;
 		if (cs == 1)
 			micro(MR, k, a + i * rs, rs, 1, b, 0, NR, NULL, r, ldbase, bias, c + i * ldc, ldc);
+		else if (cs == MR)
+			micro(MR, k, a + i * rs, 1, MR, b, 0, NR, NULL, r, ldbase, bias, c + i * ldc, ldc);
 		else
-			micro(MR, k, a + i, 1, cs, b, 0, NR, NULL, r, ldbase, bias, c + i * ldc, ldc);
+			micro(MR, k, a + i * rs, 1, cs, b, 0, NR, NULL, r, ldbase, bias, c + i * ldc, ldc);
 	}
 	if (i < m)
-		rest(m - i, k, a + i * rs, rs, cs, b, base ? base + i * ldbase : NULL, ldbase, bias, c + i * ldc, ldc);
+		rest(m - i, k, a + i * rs, cs == 1 ? rs : 1, cs, b, base ? base + i * ldbase : NULL, ldbase, bias, c + i * ldc,
+			ldc);
 }
 
 /* The last panel, of which only n < NR columns exist in C. */
@@ -178,6 +183,17 @@ INL void transpose8(int64_t rows, int64_t cols, const float *x, int64_t ldx, flo
 		if (i < cols) _mm256_storeu_ps(out + i * NR, t[i]);
 }
 
+static void pack_a(int64_t k, int64_t m, const float *a, int64_t lda, float *out)
+{
+	const int64_t whole = m / MR * MR;
+	for (int64_t p = 0; p < k; p++, a += lda) {
+		float *to = out + p * MR;
+		int64_t i = 0;
+		for (; i < whole; i += MR, to += MR * k) memcpy(to, a + i, MR * sizeof *a);
+		if (i < m) memcpy(to, a + i, (size_t)(m - i) * sizeof *a);
+	}
+}
+
 static void pack_b(int64_t k, int64_t n, const float *b, int64_t ldb, int tb, float *out)
 {
 	if (tb) {
@@ -203,5 +219,5 @@ static void pack_b(int64_t k, int64_t n, const float *b, int64_t ldb, int tb, fl
 }
 
 const struct nr_gemm_kernels NR_FAST(gemm) = {
-	.mr = MR, .nr = NR, .pack_b = pack_b, .block = block, .block_fresh = block_fresh,
+	.mr = MR, .nr = NR, .pack_a = pack_a, .pack_b = pack_b, .block = block, .block_fresh = block_fresh,
 };
