@@ -36,6 +36,7 @@ static struct unit unit(const struct nr_attention *a, int64_t b, int64_t h)
 	u.bias = a->bias ? a->bias + (b % a->n_bias * a->H + h) * a->Tq * a->Tk : NULL;
 	u.mask = a->mask ? a->mask + b % a->n_mask * a->Tq * a->Tk : NULL;
 	u.drop = nr_attention_threshold(a) > 0;
+	if (u.drop) u.keys = keys_of(a->rng);
 	return u;
 }
 

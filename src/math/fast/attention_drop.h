@@ -1,57 +1,27 @@
-/* Dropout of probabilities: Philox4x32-10 (Salmon et al. 2011) with lanes = keys. One block of four words
- * serves eight rows of a key column, 16 bits each; nr_attention_keep is the same in plain. */
+/* Dropout of probabilities with lanes = keys. One block of four words serves eight rows of a key column, 16 bits each;
+ * nr_attention_keep is the same in plain. */
 #ifndef NR_ATTENTION_DROP_H
 #define NR_ATTENTION_DROP_H
 
 #include "math/attention.h"
-#include "math/fast/vec.h"
+#include "math/fast/philox.h"
 
-
-/* 32 x 32 -> 64 bits in each lane, as high and low words: even and odd lanes apart. */
-INL void mul_wide(vu a, uint32_t m, vu *hi, vu *lo)
+/* Words of rows i .. i + 7 (i a multiple of 8) and keys j .. j + n: to[w * ld + k], n whole vectors. Even and odd keys are
+ * blocks of their own vectors. */
+static void drop_words(const struct nr_attention *a, const struct keys *keys, int64_t b, int64_t h, int64_t i, int64_t j,
+	int64_t n, float *to, int64_t ldw)
 {
 #if VL == 16
-	const __m512i f = _mm512_set1_epi32((int)m), e = _mm512_mul_epu32((__m512i)a, f);
-	const __m512i o = _mm512_mul_epu32(_mm512_srli_epi64((__m512i)a, 32), f);
-	*lo = (vu)_mm512_mask_mov_epi32(e, 0xaaaa, _mm512_slli_epi64(o, 32));
-	*hi = (vu)_mm512_mask_mov_epi32(_mm512_srli_epi64(e, 32), 0xaaaa, o);
+	const wide even = _mm512_set_epi64(14, 12, 10, 8, 6, 4, 2, 0);
 #else
-	const __m256i f = _mm256_set1_epi32((int)m), e = _mm256_mul_epu32((__m256i)a, f);
-	const __m256i o = _mm256_mul_epu32(_mm256_srli_epi64((__m256i)a, 32), f);
-	*lo = (vu)_mm256_blend_epi32(e, _mm256_slli_epi64(o, 32), 0xaa);
-	*hi = (vu)_mm256_blend_epi32(_mm256_srli_epi64(e, 32), o, 0xaa);
-#endif
-}
-
-/* Words of rows i .. i + 7 (i a multiple of 8) and keys j .. j + n: to[w * ld + k], n whole vectors. */
-static void drop_words(const struct nr_attention *a, int64_t b, int64_t h, int64_t i, int64_t j, int64_t n,
-	float *to, int64_t ldw)
-{
-#if VL == 16
-	const vu first = { 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15 };
-#else
-	const vu first = { 0, 1, 2, 3, 4, 5, 6, 7 };
+	const wide even = _mm256_set_epi64x(6, 4, 2, 0);
 #endif
 	const uint64_t block = nr_attention_drop_block(a, b, h, i) + (uint64_t)j;
 	for (int64_t k = 0; k < n; k += VL) {
-		const uint64_t at = block + (uint64_t)k;
-		const vu low = (vu)bci((int32_t)(uint32_t)at);
-		uint32_t k0 = a->rng.key[0], k1 = a->rng.key[1];
-		vu c0 = first + low, c1 = (vu)bci((int32_t)(at >> 32)) - (vu)(c0 < low); /* with the carry */
-		vu c2 = (vu)bci((int32_t)a->rng.step), c3 = (vu)bci((int32_t)a->rng.stream);
-		for (int r = 0; r < NR_PHILOX_ROUNDS; r++, k0 += NR_PHILOX_W0, k1 += NR_PHILOX_W1) {
-			vu h0, l0, h1, l1;
-			mul_wide(c0, NR_PHILOX_M0, &h0, &l0);
-			mul_wide(c2, NR_PHILOX_M1, &h1, &l1);
-			c0 = h1 ^ c1 ^ (vu)bci((int32_t)k0);
-			c2 = h0 ^ c3 ^ (vu)bci((int32_t)k1);
-			c1 = l1;
-			c3 = l0;
-		}
-		st(to + k, (vf)c0);
-		st(to + ldw + k, (vf)c1);
-		st(to + 2 * ldw + k, (vf)c2);
-		st(to + 3 * ldw + k, (vf)c3);
+		wide w[4][2];
+		for (int g = 0; g < 2; g++) w[0][g] = W(add_epi64)(wide_set(block + (uint64_t)(k + g)), even);
+		philox(keys, w[0], w[1], w[2], w[3]);
+		for (int q = 0; q < 4; q++) st(to + q * ldw + k, (vf)wide_odd(w[q][0], W(slli_epi64)(w[q][1], 32)));
 	}
 }
 

@@ -164,18 +164,19 @@ INL void transpose4(const vf r[4], float *y, int64_t ldy)
 #undef QUAD
 }
 
-/* The general piece: rows beyond T and columns beyond d read as 0. */
-static void transpose_edge(int64_t T, int64_t d, const float *x, int64_t ldx, float *y, int64_t ldy)
+/* Four columns of VL rows from x on, the rows as pieces of r; those beyond `rows` and columns beyond `left` read as 0. */
+INL vf gather4(const float *x, int64_t ldx, int64_t k, int64_t rows, int64_t left)
 {
-	__m128 q[VL];
-	vf r[4];
-	for (int64_t l = 0; l < VL / 4; l++)
-		for (int64_t k = 0; k < 4; k++) {
-			const int64_t row = 4 * l + k;
-			q[k * (VL / 4) + l] = row < T ? ld4(x + row * ldx, d) : _mm_setzero_ps();
-		}
-	for (int k = 0; k < 4; k++) r[k] = ld((const float *)&q[k * (VL / 4)]);
-	transpose4(r, y, ldy);
+#define PIECE(l) (4 * (l) + k < rows ? ld4(x + (4 * (l) + k) * ldx, left) : _mm_setzero_ps())
+#if VL == 16
+	__m512 v = _mm512_castps128_ps512(PIECE(0));
+	v = _mm512_insertf32x4(v, PIECE(1), 1);
+	v = _mm512_insertf32x4(v, PIECE(2), 2);
+	return (vf)_mm512_insertf32x4(v, PIECE(3), 3);
+#else
+	return (vf)_mm256_insertf128_ps(_mm256_castps128_ps256(PIECE(0)), PIECE(1), 1);
+#endif
+#undef PIECE
 }
 
 /* y = x (T x d)^T; columns T..up(T) zero. VL rows by 4 columns at a time, so y has (d + 3) / 4 * 4 rows. */
@@ -183,25 +184,18 @@ static void transpose(int64_t T, int64_t d, const float *x, int64_t ldx, float *
 {
 	const int64_t whole = d / 4 * 4;
 	for (int64_t t = 0; t < T; t += VL, x += VL * ldx, y += VL) {
+		vf r[4];
 		int64_t c = 0;
 		for (; c < whole && t + VL <= T; c += 4) {
-			const float *p = x + c;
-			vf r[4];
 			UNROLL(4)
-			for (int k = 0; k < 4; k++) {
-#if VL == 16
-				__m512 v = _mm512_castps128_ps512(_mm_loadu_ps(p + k * ldx));
-				v = _mm512_insertf32x4(v, _mm_loadu_ps(p + (k + 4) * ldx), 1);
-				v = _mm512_insertf32x4(v, _mm_loadu_ps(p + (k + 8) * ldx), 2);
-				r[k] = (vf)_mm512_insertf32x4(v, _mm_loadu_ps(p + (k + 12) * ldx), 3);
-#else
-				const __m256 v = _mm256_castps128_ps256(_mm_loadu_ps(p + k * ldx));
-				r[k] = (vf)_mm256_insertf128_ps(v, _mm_loadu_ps(p + (k + 4) * ldx), 1);
-#endif
-			}
+			for (int k = 0; k < 4; k++) r[k] = gather4(x + c, ldx, k, VL, 4);
 			transpose4(r, y + c * ldy, ldy);
 		}
-		for (; c < d; c += 4) transpose_edge(T - t, d - c, x + c, ldx, y + c * ldy, ldy);
+		for (; c < d; c += 4) {
+			UNROLL(4)
+			for (int k = 0; k < 4; k++) r[k] = gather4(x + c, ldx, k, T - t, d - c);
+			transpose4(r, y + c * ldy, ldy);
+		}
 	}
 }
 

@@ -23,6 +23,7 @@ struct unit {
 	const float *bias, *mask; /* (Tq,Tk) of this unit, or NULL */
 	int banded, drop;
 	float *words; /* Philox words of eight rows of a tile */
+	struct keys keys;
 };
 
 struct tile {                     /* queries i0 .. i0 + M, keys j0 .. j0 + N */
@@ -128,7 +129,7 @@ INL void softmax(const enum kind kind, const int drop, const struct unit *u, con
 		float *s = t->S + i * ldS;
 		vf x[4] = { bc(LOW), bc(LOW), bc(LOW), bc(LOW) }, top[4];
 		__m128 end = _mm_setzero_ps();
-		if (drop && i % 8 == 0) drop_words(u->a, u->b, u->h, t->i0 + i, t->j0, Nv, u->words, ldS);
+		if (drop && i % 8 == 0) drop_words(u->a, &u->keys, u->b, u->h, t->i0 + i, t->j0, Nv, u->words, ldS);
 		if (plain) {
 			for (int64_t j = 0; j < Nv - VL; j += VL) UNROLL(4)
 			for (int r = 0; r < 4; r++) x[r] = VMAX(x[r], ld(s + r * ldS + j));
@@ -206,7 +207,7 @@ INL void gradients(const enum kind kind, const int drop, const struct unit *u, c
 	for (int64_t i = 0; i < t->M; i++) {
 		float *p = t->P + i * ldS, *s = t->S + i * ldS;
 		const vf L = bc(t->lse[i]), D = bc(t->D[i]);
-		if (drop && i % 8 == 0) drop_words(u->a, u->b, u->h, t->i0 + i, t->j0, Nv, u->words, ldS);
+		if (drop && i % 8 == 0) drop_words(u->a, &u->keys, u->b, u->h, t->i0 + i, t->j0, Nv, u->words, ldS);
 		float *gb = t->gbias ? t->gbias + (t->i0 + i) * u->a->Tk + t->j0 : NULL;
 		for (int64_t j = 0; j < Nv; j += VL) {
 			vf e;

@@ -1,67 +1,24 @@
-/* Philox4x32-10 in vector form, straight into uniform numbers and dropout. See ../random.h.
- *
- * Each word of the state sits in the low half of a 64-bit lane: the widening multiply reads only that half,
- * so products are used as they are and no lane is shuffled during the ten rounds. A group is VL/2 blocks: 2
- * VL words, two vectors in the order of the stream. */
+/* Random words in vector form, straight into uniform numbers and dropout. See ../random.h. A group is VL/2 blocks: 2 VL words,
+ * two vectors in the order of the stream. */
 #include "math/random.h"
 
-#include "math/fast/vec.h"
+#include "math/fast/philox.h"
 
 enum { GROUP = 2 * VL };
 
+/* Lane pair j holds blocks j and j + VL / 4, so that unpacking leaves both halves in order. */
 #if VL == 16
-typedef __m512i wide;
-#define W(op) _mm512_##op
-#define wide_set(x) _mm512_set1_epi64((long long)(x))
-#define wide_xor(a, b) _mm512_xor_si512(a, b)
-#define wide_odd(even, odd) _mm512_mask_blend_epi32(0xaaaa, even, odd)
-/* Lane pair j holds blocks j and j + 4, so that unpacking leaves both halves in order. */
 #define wide_first() _mm512_set_epi64(7, 3, 6, 2, 5, 1, 4, 0)
 #else
-typedef __m256i wide;
-#define W(op) _mm256_##op
-#define wide_set(x) _mm256_set1_epi64x((long long)(x))
-#define wide_xor(a, b) _mm256_xor_si256(a, b)
-#define wide_odd(even, odd) _mm256_blend_epi32(even, odd, 0xaa)
 #define wide_first() _mm256_set_epi64x(3, 1, 2, 0)
 #endif
-
-struct keys { wide k0[NR_PHILOX_ROUNDS], k1[NR_PHILOX_ROUNDS], m0, m1, step, stream; };
-
-INL struct keys keys_of(struct nr_rng r)
-{
-	struct keys k = { .m0 = wide_set(NR_PHILOX_M0),
-		.m1 = wide_set(NR_PHILOX_M1),
-		.step = wide_set(r.step),
-		.stream = wide_set(r.stream) };
-	uint32_t a = r.key[0], b = r.key[1];
-	for (int i = 0; i < NR_PHILOX_ROUNDS; i++, a += NR_PHILOX_W0, b += NR_PHILOX_W1) {
-		k.k0[i] = wide_set(a);
-		k.k1[i] = wide_set(b);
-	}
-	return k;
-}
 
 /* Two groups from block `block` on: four vectors of words. Two at a time hide the multiplier's latency. */
 INL void two_groups(const struct keys *k, uint64_t block, vi out[4])
 {
 	wide a[2], b[2], c[2], d[2];
-	for (int g = 0; g < 2; g++) {
-		a[g] = W(add_epi64)(wide_set(block + (uint64_t)g * (VL / 2)), wide_first());
-		b[g] = W(srli_epi64)(a[g], 32);
-		c[g] = k->step;
-		d[g] = k->stream;
-	}
-#pragma GCC unroll 10
-	for (int r = 0; r < NR_PHILOX_ROUNDS; r++)
-		for (int g = 0; g < 2; g++) {
-			const wide p = W(mul_epu32)(a[g], k->m0), q = W(mul_epu32)(c[g], k->m1);
-			a[g] = wide_xor(W(srli_epi64)(q, 32),
-				wide_xor(b[g], k->k0[r])); /* the key first: it is not on the longest path */
-			c[g] = wide_xor(W(srli_epi64)(p, 32), wide_xor(d[g], k->k1[r]));
-			b[g] = q;
-			d[g] = p;
-		}
+	for (int g = 0; g < 2; g++) a[g] = W(add_epi64)(wide_set(block + (uint64_t)g * (VL / 2)), wide_first());
+	philox(k, a, b, c, d);
 	for (int g = 0; g < 2; g++) {
 		const wide ab = wide_odd(a[g], W(slli_epi64)(b[g], 32)),
 			   cd = wide_odd(c[g], W(slli_epi64)(d[g], 32));

@@ -69,7 +69,24 @@ INL void stn(float *p, vf v, int64_t n)
 #if VL == 16
 	_mm512_mask_storeu_ps(p, (__mmask16)(n >= VL ? 0xffff : n > 0 ? (1 << n) - 1 : 0), (__m512)v);
 #else
-	_mm256_maskstore_ps(p, (__m256i)lanes(n), (__m256)v);
+	/* in pieces: a masked store costs a dozen cycles on AMD */
+	__m128 x = _mm256_castps256_ps128((__m256)v);
+	if (n <= 0) return;
+	if (n >= VL) {
+		st(p, v);
+		return;
+	}
+	if (n & 4) {
+		_mm_storeu_ps(p, x);
+		x = _mm256_extractf128_ps((__m256)v, 1);
+		p += 4;
+	}
+	if (n & 2) {
+		_mm_storel_pi((__m64 *)p, x);
+		x = _mm_movehl_ps(x, x);
+		p += 2;
+	}
+	if (n & 1) _mm_store_ss(p, x);
 #endif
 }
 
