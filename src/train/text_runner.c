@@ -8,7 +8,7 @@
 #include "data/tokenizer.h"
 #include "norma/nn.h"
 
-enum { SHAPES = 64, STEP = 4, DENSE = 64, COARSE = 32 };        /* lengths: multiples of 4 up to 64, of 32 above */
+enum { SHAPES = 1024, DENSE = 64, PER_OCTAVE = 16 };             /* lengths: all up to 64, then 16 from each power of two to the next */
 
 struct shape { int64_t batch, length; struct nr_net *net; struct nr_plan *plan; nr_t *ids, *valid, *out; };
 
@@ -29,7 +29,8 @@ static int out_of_memory(struct nr_error *err) { return nr_fail(err, NR_EMEMORY,
 
 static int64_t rounded(int64_t length)
 {
-	const int64_t step = length <= DENSE ? STEP : COARSE;
+	int64_t step = 1;
+	for (int64_t octave = DENSE; length > octave; octave *= 2) step = octave / PER_OCTAVE;
 	return (length + step - 1) / step * step;
 }
 
@@ -49,19 +50,14 @@ static int make_plan(struct nr_text_runner *e, struct shape *s, struct nr_error 
 	return nr_plan_make_beside(&s->plan, s->net, s->out, 0, e->shape[0].plan, err);
 }
 
-/* Batches of one length hold about the same number of tokens; the first one a few more, so that its memory does for the others. */
-static struct shape *shape_for(struct nr_text_runner *e, int64_t longest, struct nr_error *err)
+static struct shape *add_shape(struct nr_text_runner *e, int64_t batch, int64_t length, struct nr_error *err)
 {
-	const int64_t positions = e->how.max_length, length = rounded(longest) < positions ? rounded(longest) : positions;
-	for (int64_t i = 0; i < e->shapes; i++)
-		if (e->shape[i].length == length) return &e->shape[i];
 	if (e->shapes == SHAPES) {
 		nr_fail(err, NR_ELIMIT, "cannot embed", NULL, "texts of more than %d different lengths", SHAPES);
 		return NULL;
 	}
 	struct shape *s = &e->shape[e->shapes];
-	const int64_t batch = (e->how.tokens + (e->shapes ? 0 : length - 1)) / length;
-	*s = (struct shape){ .length = length, .batch = batch > 0 ? batch : 1 };
+	*s = (struct shape){ .length = length, .batch = batch };
 	if (make_plan(e, s, err)) {
 		nr_net_free(s->net);
 		*s = (struct shape){ 0 };
@@ -69,6 +65,21 @@ static struct shape *shape_for(struct nr_text_runner *e, int64_t longest, struct
 	}
 	e->shapes++;
 	return s;
+}
+
+/* Batches of one length hold about the same number of tokens; the first one a few more, so that its memory does for the others. The
+ * last texts of a run, fewer than that, get the next power of two. */
+static struct shape *shape_for(struct nr_text_runner *e, int64_t longest, int64_t texts, struct nr_error *err)
+{
+	const int64_t positions = e->how.max_length, length = rounded(longest) < positions ? rounded(longest) : positions;
+	const int64_t full = e->how.tokens > length ? e->how.tokens / length : 1;
+	if (!e->shapes && !add_shape(e, (e->how.tokens + length - 1) / length, length, err)) return NULL;
+	int64_t batch = 1;
+	while (batch < texts && batch < full) batch *= 2;
+	if (batch > full) batch = full;
+	for (int64_t i = 0; i < e->shapes; i++)
+		if (e->shape[i].length == length && e->shape[i].batch == batch) return &e->shape[i];
+	return add_shape(e, batch, length, err);
 }
 
 int nr_text_fits(const struct nr_model_spec *m, const struct nr_tokenizer *t, struct nr_error *err)
@@ -180,7 +191,7 @@ int nr_text_runner_run(struct nr_text_runner *e, const char *const *text, int64_
 	if (!e->start || !e->order) return out_of_memory(err);
 	if (encode(e, text, n, err) || sort(e, n, err)) return err->code;
 	for (int64_t at = 0; at < n;) {
-		struct shape *s = shape_for(e, length_of(e, e->order[at]), err);
+		struct shape *s = shape_for(e, length_of(e, e->order[at]), n - at, err);
 		if (!s) return err->code;
 		const int64_t take = n - at < s->batch ? n - at : s->batch;
 		run_batch(e, s, e->order + at, take, out);
