@@ -5,7 +5,7 @@
 #include "data/elements.h"
 #include "data/molecule.h"
 
-enum donor { CANNOT, VACANT, ONE, TWO, ANY_NUMBER };
+enum donor { CANNOT, VACANT, ONE, TWO, ONE_OR_TWO };
 enum { MOST_FUSED = 6, LARGEST_RING = 24, MOST_RINGS = 1000, MOST_SYSTEMS = 1000000 };
 
 struct perception {
@@ -46,7 +46,7 @@ static bool has_multiple_bond(const struct nr_molecule *m, const struct nr_atom 
 static enum donor donor_type(const struct nr_molecule *m, int32_t atom)
 {
 	const struct nr_atom *a = &m->atom[atom];
-	if (!a->number) return ANY_NUMBER;
+	if (!a->number) return multiple_bond(m, atom, true) >= 0 ? ONE : ONE_OR_TWO;
 	int32_t n = nr_pi_electrons(m, atom);
 	const int32_t outside = multiple_bond(m, atom, false);
 	const bool lost = outside >= 0 && nr_element_pulls(m->atom[outside].number, a->number);
@@ -89,19 +89,21 @@ static void count(struct perception *p, const int32_t *system, int32_t n, bool b
 /* Atoms of three rings lie inside and do not count. */
 static bool huckel(struct perception *p, const int32_t *system, int32_t n)
 {
-	int32_t least = 0, most = 0;
+	int32_t least = 0, most = 0, open = 0;
 	count(p, system, n, false, 1);
 	for (int32_t i = 0; i < n; i++) {
 		const struct nr_ring *r = p->ring[system[i]];
 		for (int32_t j = 0; j < r->size; j++) {
 			const int32_t a = r->atom[j];
 			if (p->times[a] == 1 || p->times[a] == 2) {
-				least += p->donor[a] == ONE ? 1 : p->donor[a] == TWO ? 2 : 0;
-				most += p->donor[a] == ONE ? 1 : p->donor[a] == TWO || p->donor[a] == ANY_NUMBER ? 2 : 0;
+				least += p->donor[a] == TWO ? 2 : p->donor[a] >= ONE;
+				most += p->donor[a] >= TWO ? 2 : p->donor[a] == ONE;
+				open += p->donor[a] == ONE_OR_TWO;
 			}
 			p->times[a] = 0;
 		}
 	}
+	if (open > 1) return false;             /* two dummy atoms of which nothing is known */
 	if (most < 6) return most == 2;
 	for (int32_t e = least; e <= most; e++)
 		if (e >= 2 && (e - 2) % 4 == 0) return true;
