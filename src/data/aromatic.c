@@ -240,6 +240,8 @@ static void find_candidates(struct perception *p)
 			const int32_t a = m->ring[i].atom[j];
 			dummies &= !m->atom[a].number;
 			fit &= takes_part(m, a, p->donor[a] = (uint8_t)donor_type(m, a));
+			/* oxygen and sulfur between single bonds do not carry a current around large rings */
+			fit &= m->ring[i].size <= 8 || p->donor[a] != TWO || (m->atom[a].number != 8 && m->atom[a].number != 16);
 		}
 		if (fit && !dummies) p->ring[p->rings++] = &m->ring[i];
 	}
