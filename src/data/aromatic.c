@@ -59,10 +59,21 @@ static enum donor donor_type(const struct nr_molecule *m, int32_t atom)
 	return (n - lost) % 2 ? ONE : TWO;
 }
 
+static bool in_large_rings_only(const struct nr_molecule *m, const struct nr_atom *a)
+{
+	for (int32_t i = 0; i < a->degree; i++) {
+		const struct nr_bond *b = nr_bond_of(m, a, i);
+		if (b->smallest && b->smallest <= 8) return false;
+	}
+	return true;
+}
+
 static bool takes_part(const struct nr_molecule *m, int32_t atom, enum donor d)
 {
 	const struct nr_atom *a = &m->atom[atom];
 	if ((a->number > 18 && a->number != 34 && a->number != 52) || d == CANNOT) return false;
+	/* oxygen and sulfur between single bonds do not carry a current around large rings */
+	if ((a->number == 8 || a->number == 16) && d == TWO && in_large_rings_only(m, a)) return false;
 	const int z = a->number - a->charge;
 	if (nr_elements[a->number].valence[0] > 0 && z >= 0 && z < NR_ELEMENTS &&
 		a->valence + a->implicit > nr_elements[z].valence[0]) return false;
@@ -240,8 +251,6 @@ static void find_candidates(struct perception *p)
 			const int32_t a = m->ring[i].atom[j];
 			dummies &= !m->atom[a].number;
 			fit &= takes_part(m, a, p->donor[a] = (uint8_t)donor_type(m, a));
-			/* oxygen and sulfur between single bonds do not carry a current around large rings */
-			fit &= m->ring[i].size <= 8 || p->donor[a] != TWO || (m->atom[a].number != 8 && m->atom[a].number != 16);
 		}
 		if (fit && !dummies) p->ring[p->rings++] = &m->ring[i];
 	}
