@@ -79,6 +79,7 @@ NR_API nr_t *nr_model_logits(struct nr_net *, const struct nr_model_spec *, cons
 NR_API const struct nr_naming *nr_naming_find(const struct nr_model *, const char *name, struct nr_error *);   /* "norma": ours */
 /* What an entry is called there: one or more words. NULL when out of memory. *pixels: see '@'. */
 NR_API const char *nr_naming_text(const struct nr_naming *, const char *entry, bool *pixels, struct nr_arena *);
+NR_API bool nr_naming_ignores(const struct nr_naming *, const char *name);     /* a tensor that public files carry and never use */
 enum nr_import_fate { NR_TAKEN, NR_KEPT, NR_IGNORED };        /* an entry filled, an entry left as it was, a tensor not used */
 struct nr_import {
 	const char *naming;                 /* NULL or "auto": the one that most names of the file fit */

@@ -193,6 +193,7 @@ static int run(struct cli *c, const void *conf, const struct nr_list *args)
 	fflush(stdout);
 	if (!e && r.wrong)
 		fprintf(stderr, "%lld of %lld rows are no molecules that can be read\n", (long long)r.wrong, (long long)r.row);
+	if (!e && r.wrong && !r.good) return nr_fail(c->err, NR_EFORMAT, "cannot read", name, "no row of it is a molecule");
 	return e;
 }
 
@@ -203,7 +204,8 @@ const struct cli_command cli_smiles = {
 	.about = "Reads one SMILES per line, from the file or standard input, and writes one line of JSON for each: what RDKit's\n"
 		"perception and the Open Graph Benchmark (--features ogb) or ZINC's type list (--features zinc) make of it.\n"
 		"Text after a blank is a name and ignored; a line that is a JSON object gives its \"smiles\".\n\n"
-		"Lines that cannot be read are told on standard error with their row and column, and counted.",
+		"Lines that cannot be read are told on standard error with their row and column, and counted. If there are no\n"
+		"others, the command fails.",
 	.conf_size = sizeof(struct smiles),
 	.options = options,
 	.run = run,

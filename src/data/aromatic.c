@@ -5,7 +5,7 @@
 #include "data/elements.h"
 #include "data/molecule.h"
 
-enum donor { CANNOT, VACANT, ONE, TWO, ANY_NUMBER };
+enum donor { CANNOT, VACANT, ONE, TWO, ONE_OR_TWO };
 enum { MOST_FUSED = 6, LARGEST_RING = 24, MOST_RINGS = 1000, MOST_SYSTEMS = 1000000 };
 
 struct perception {
@@ -46,7 +46,7 @@ static bool has_multiple_bond(const struct nr_molecule *m, const struct nr_atom 
 static enum donor donor_type(const struct nr_molecule *m, int32_t atom)
 {
 	const struct nr_atom *a = &m->atom[atom];
-	if (!a->number) return ANY_NUMBER;
+	if (!a->number) return multiple_bond(m, atom, true) >= 0 ? ONE : ONE_OR_TWO;
 	int32_t n = nr_pi_electrons(m, atom);
 	const int32_t outside = multiple_bond(m, atom, false);
 	const bool lost = outside >= 0 && nr_element_pulls(m->atom[outside].number, a->number);
@@ -59,10 +59,21 @@ static enum donor donor_type(const struct nr_molecule *m, int32_t atom)
 	return (n - lost) % 2 ? ONE : TWO;
 }
 
+static bool in_large_rings_only(const struct nr_molecule *m, const struct nr_atom *a)
+{
+	for (int32_t i = 0; i < a->degree; i++) {
+		const struct nr_bond *b = nr_bond_of(m, a, i);
+		if (b->smallest && b->smallest <= 8) return false;
+	}
+	return true;
+}
+
 static bool takes_part(const struct nr_molecule *m, int32_t atom, enum donor d)
 {
 	const struct nr_atom *a = &m->atom[atom];
 	if ((a->number > 18 && a->number != 34 && a->number != 52) || d == CANNOT) return false;
+	/* oxygen and sulfur between single bonds do not carry a current around large rings */
+	if ((a->number == 8 || a->number == 16) && d == TWO && in_large_rings_only(m, a)) return false;
 	const int z = a->number - a->charge;
 	if (nr_elements[a->number].valence[0] > 0 && z >= 0 && z < NR_ELEMENTS &&
 		a->valence + a->implicit > nr_elements[z].valence[0]) return false;
@@ -89,19 +100,21 @@ static void count(struct perception *p, const int32_t *system, int32_t n, bool b
 /* Atoms of three rings lie inside and do not count. */
 static bool huckel(struct perception *p, const int32_t *system, int32_t n)
 {
-	int32_t least = 0, most = 0;
+	int32_t least = 0, most = 0, open = 0;
 	count(p, system, n, false, 1);
 	for (int32_t i = 0; i < n; i++) {
 		const struct nr_ring *r = p->ring[system[i]];
 		for (int32_t j = 0; j < r->size; j++) {
 			const int32_t a = r->atom[j];
 			if (p->times[a] == 1 || p->times[a] == 2) {
-				least += p->donor[a] == ONE ? 1 : p->donor[a] == TWO ? 2 : 0;
-				most += p->donor[a] == ONE ? 1 : p->donor[a] == TWO || p->donor[a] == ANY_NUMBER ? 2 : 0;
+				least += p->donor[a] == TWO ? 2 : p->donor[a] >= ONE;
+				most += p->donor[a] >= TWO ? 2 : p->donor[a] == ONE;
+				open += p->donor[a] == ONE_OR_TWO;
 			}
 			p->times[a] = 0;
 		}
 	}
+	if (open > 1) return false;             /* two dummy atoms of which nothing is known */
 	if (most < 6) return most == 2;
 	for (int32_t e = least; e <= most; e++)
 		if (e >= 2 && (e - 2) % 4 == 0) return true;

@@ -39,7 +39,9 @@ enum { MOST_TOLD = 20 };
 static void tell(void *context, int64_t row, const struct nr_error *why)
 {
 	struct graphs *g = context;
-	if (g->told++ < MOST_TOLD) nr_log_line(NR_LOG_WARNING, "row %lld is left out: %s (%s)", (long long)row, why->detail, why->subject);
+	if (g->told++ < MOST_TOLD)
+		nr_log_line(NR_LOG_WARNING, "row %lld is left out: %s%s%s%s", (long long)row, why->detail, *why->subject ? " ('" : "",
+			why->subject, *why->subject ? "')" : "");
 }
 
 /* A file for prepared graphs in DIR/cache, named after the set and its source; NULL: the folder cannot be written. */

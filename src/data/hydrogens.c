@@ -1,4 +1,4 @@
-/* Hydrogens written as atoms become counts of their neighbours, unless they carry something: an isotope, a second bond, no
+/* Hydrogens written as atoms become counts of their neighbours, unless they carry something: an isotope, a charge of -1, a second bond, no
  * neighbour or only hydrogens, a dummy atom, or the side of a double bond. */
 #include "data/molecule.h"
 
@@ -13,7 +13,7 @@ static bool marks_a_side(const struct nr_molecule *m, const struct nr_bond *bond
 static bool absorbed(const struct nr_molecule *m, int32_t atom)
 {
 	const struct nr_atom *h = &m->atom[atom];
-	if (h->number != 1 || h->degree != 1 || h->isotope) return false;
+	if (h->number != 1 || h->degree != 1 || h->isotope || h->charge == -1) return false;
 	const struct nr_bond *bond = nr_bond_of(m, h, 0);
 	const struct nr_atom *heavy = &m->atom[nr_bond_other(bond, atom)];
 	return heavy->number > 1 && heavy->chirality < NR_CHIRAL_SQUARE && !marks_a_side(m, bond, heavy);

@@ -205,7 +205,8 @@ static int judge(struct nr_molecules_source *s, const struct nr_molecules_config
 		const struct nr_error *bad = s->row[i].bad;
 		if (!bad || c->bad == NR_BAD_SKIP) continue;
 		if (c->bad == NR_BAD_FATAL) {
-			nr_fail(err, bad->code, "cannot read", c->path, "row %lld, %s (%s)", (long long)(i + 1), bad->detail, bad->subject);
+			nr_fail(err, bad->code, "cannot read", c->path, "row %lld, %s%s%s%s", (long long)(i + 1), bad->detail,
+				*bad->subject ? " ('" : "", bad->subject, *bad->subject ? "')" : "");
 			return nr_hint(err, "bad=count or bad=skip leaves such rows out");
 		}
 		if (c->told) c->told(c->context, i + 1, bad);

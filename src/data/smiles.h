@@ -10,6 +10,7 @@ struct nr_closure {
 	int32_t next;                   /* of the same atom, in the order of the text; -1: none */
 	uint8_t order, dir;
 	bool loose;                     /* no order was given: aromatic between aromatic atoms, else single */
+	bool backwards;                 /* '<-': the other atom gives */
 };
 
 struct nr_smiles {

@@ -30,8 +30,8 @@ static void join(struct nr_smiles *s, struct nr_closure *a, struct nr_closure *b
 	struct nr_molecule *m = s->of;
 	const struct nr_closure *kept = a->loose ? b : a, *other = a->loose ? a : b;
 	struct nr_bond *fresh = &m->bond[m->bonds];
-	*fresh = (struct nr_bond){ .from = kept->atom, .to = other->atom, .order = kept->order, .dir = kept->dir,
-		.aromatic = kept->order == NR_BOND_AROMATIC };
+	*fresh = (struct nr_bond){ .from = kept->backwards ? other->atom : kept->atom, .to = kept->backwards ? kept->atom : other->atom,
+		.order = kept->order, .dir = kept->dir, .aromatic = kept->order == NR_BOND_AROMATIC };
 	if (!kept->dir) fresh->dir = flipped(other->dir);
 	s->loose[m->bonds] = kept->loose;
 	a->bond = b->bond = m->bonds++;

@@ -46,13 +46,13 @@ static int wrong(struct reader *r, const char *what)
 	return nr_molecule_fail(r->m, column(r), r->err, "'%c', but %s is needed", c, what);
 }
 
-/* At most five digits and no leading zero, as RDKit has it. */
+/* No leading zero, as RDKit has it. */
 static int number(struct reader *r, int32_t *value)
 {
 	if (!digit(peek(r))) return wrong(r, "a number");
 	int32_t v = *r->p++ - '0';
-	for (int n = 1; v && n < 5 && digit(peek(r)); n++) v = v * 10 + (*r->p++ - '0');
-	if (digit(peek(r))) return wrong(r, "a number of at most five digits without a leading zero");
+	while (v && v < 100000000 && digit(peek(r))) v = v * 10 + (*r->p++ - '0');
+	if (digit(peek(r))) return wrong(r, "a number of at most nine digits without a leading zero");
 	*value = v;
 	return NR_OK;
 }
@@ -94,6 +94,13 @@ static int symbol(struct reader *r, struct nr_atom *a)
 		return NR_OK;
 	}
 	if (aromatic(r, a, true)) return NR_OK;
+	static const char provisional[] = "nubtqphso";          /* Uun, Uuu ... Uuo: names of 110 to 118 that are out of use */
+	const char *third = r->end - r->p > 2 && !memcmp(r->p, "Uu", 2) ? strchr(provisional, r->p[2]) : NULL;
+	if (third && *third) {
+		r->p += 3;
+		a->number = (uint8_t)(110 + (third - provisional));
+		return NR_OK;
+	}
 	const bool two = r->end - r->p > 1 && r->p[1] >= 'a' && r->p[1] <= 'z';
 	int z = two ? nr_element_find(r->p, 2) : -1;
 	const int size = z > 0 ? 2 : 1;
@@ -109,7 +116,7 @@ static int symbol(struct reader *r, struct nr_atom *a)
 static int chirality(struct reader *r, struct nr_atom *a)
 {
 	static const struct { char text[3]; uint8_t kind; int most; } classes[] = {
-		{ "TH", NR_CHIRAL_CCW, 2 }, { "AL", NR_CHIRAL_ALLENE, 2 }, { "SP", NR_CHIRAL_SQUARE, 3 },
+		{ "TH", NR_CHIRAL_CCW, 2 }, { "AL", NR_CHIRAL_NONE, 2 }, { "SP", NR_CHIRAL_SQUARE, 3 },
 		{ "TB", NR_CHIRAL_BIPYRAMID, 20 }, { "OH", NR_CHIRAL_OCTAHEDRON, 30 }
 	};
 	if (peek(r) != '@') return NR_OK;
@@ -123,11 +130,11 @@ static int chirality(struct reader *r, struct nr_atom *a)
 	for (size_t i = 0; i < sizeof classes / sizeof *classes; i++) {
 		if (r->end - r->p < 2 || memcmp(r->p, classes[i].text, 2)) continue;
 		const int32_t at = column(r);
-		int32_t which = 0;
+		int32_t which = 1;
 		r->p += 2;
 		if (digit(peek(r)) && number(r, &which)) return r->err->code;
-		if (which > classes[i].most)
-			return nr_molecule_fail(r->m, at, r->err, "@%s goes to %d only", classes[i].text, classes[i].most);
+		if (which < 1 || which > classes[i].most)
+			return nr_molecule_fail(r->m, at, r->err, "@%s goes from 1 to %d", classes[i].text, classes[i].most);
 		a->chirality = classes[i].kind == NR_CHIRAL_CCW && which == 2 ? NR_CHIRAL_CW : classes[i].kind;
 	}
 	return NR_OK;
@@ -138,12 +145,12 @@ static int charge(struct reader *r, struct nr_atom *a)
 	const char sign = peek(r);
 	if (sign != '+' && sign != '-') return NR_OK;
 	int32_t n = 0;
-	while (peek(r) == sign) {
+	while (n < 2 && peek(r) == sign) {
 		r->p++;
 		n++;
 	}
 	if (n == 1 && digit(peek(r)) && number(r, &n)) return r->err->code;
-	if (n > 100) return nr_molecule_fail(r->m, column(r), r->err, "a charge of %d", n);
+	if (n > 127) return nr_molecule_fail(r->m, column(r), r->err, "a charge of %d", n);
 	a->charge = sign == '+' ? n : -n;
 	return NR_OK;
 }
@@ -152,13 +159,13 @@ static int bracket(struct reader *r, struct nr_atom *a)
 {
 	int32_t n = 0;
 	r->p++;
-	if (digit(peek(r))) {
-		if (number(r, &n)) return r->err->code;
-		if (n > 999) return nr_molecule_fail(r->m, column(r), r->err, "no isotope has %d nucleons", n);
-	}
-	a->isotope = (uint16_t)n;
+	if (digit(peek(r)) && number(r, &n)) return r->err->code;
+	a->isotope = (uint16_t)n;                       /* beyond 16 bits as RDKit has it */
 	a->fixed = true;
-	if (symbol(r, a) || chirality(r, a)) return r->err->code;
+	const bool hydrogen = peek(r) == 'H';
+	if (symbol(r, a)) return r->err->code;
+	if (hydrogen && a->number == 1 && peek(r) == '@') return nr_molecule_fail(r->m, column(r), r->err, "hydrogen is no centre");
+	if (chirality(r, a)) return r->err->code;
 	if (peek(r) == 'H') {
 		r->p++;
 		a->hydrogens = 1;
@@ -252,19 +259,32 @@ static void add_bond(struct reader *r, int32_t from, int32_t to)
 	r->bond = (struct pending){ 0 };
 }
 
+/* A ring number behind a branch stands after the neighbours that @ looks along, not before them: one swap. */
+static void turn_late(struct reader *r)
+{
+	const struct nr_molecule *m = r->m;
+	struct nr_atom *a = &r->m->atom[r->last];
+	int32_t degree = 0;
+	if (r->last == m->atoms - 1 || (a->chirality != NR_CHIRAL_CW && a->chirality != NR_CHIRAL_CCW)) return;
+	for (int32_t b = 0; b < m->bonds; b++) degree += m->bond[b].from == r->last || m->bond[b].to == r->last;
+	if (degree == 1 || (degree == 2 && r->last) || (degree == 3 && !r->last))
+		a->chirality = a->chirality == NR_CHIRAL_CW ? NR_CHIRAL_CCW : NR_CHIRAL_CW;
+}
+
 static int ring_number(struct reader *r)
 {
 	struct nr_smiles *s = r->s;
 	struct nr_closure *c = &s->closure[s->closures];
 	*c = (struct nr_closure){ .atom = r->last, .column = column(r), .bond = -1, .next = -1,
-		.order = r->bond.given ? r->bond.order : NR_BOND_SINGLE, .dir = r->bond.dir, .loose = !r->bond.given || r->bond.loose };
-	if (r->bond.given && r->bond.order == NR_BOND_DATIVE)
-		return nr_molecule_fail(r->m, r->bond.column, r->err, "a dative bond cannot close a ring here");
+		.order = r->bond.given && r->bond.order != NR_BOND_ANY ? r->bond.order : NR_BOND_SINGLE,       /* '~' means '-' here */
+		.dir = r->bond.dir, .loose = !r->bond.given || r->bond.loose, .backwards = r->bond.backwards };
+	turn_late(r);
 	if (*r->p != '%') {
 		c->number = *r->p++ - '0';
 	} else if (r->end - r->p > 1 && r->p[1] == '(') {
 		r->p += 2;
-		if (number(r, &c->number)) return r->err->code;
+		if (!digit(peek(r))) return wrong(r, "a number");
+		for (int n = 0; n < 5 && digit(peek(r)); n++) c->number = c->number * 10 + (*r->p++ - '0');
 		if (peek(r) != ')') return wrong(r, "')'");
 		r->p++;
 	} else {

@@ -105,8 +105,6 @@ int nr_valences(struct nr_molecule *m, bool strict, struct nr_error *err)
 		struct nr_atom *a = &m->atom[i];
 		nr_valence_update(m, i);
 		if (!strict || !a->number) continue;
-		if (a->charge > a->number || (a->number == 1 && !a->valence && (a->charge > 1 || a->charge < -1)))
-			return nr_molecule_fail(m, a->column, err, "%s with a charge of %+d", nr_elements[a->number].symbol, a->charge);
 		if (too_many(a) || implicit_hydrogens(m, i) < 0)
 			return nr_molecule_fail(m, a->column, err, "%s%s has %d bonds, more than its valence allows",
 				nr_elements[a->number].symbol, a->charge > 0 ? "+" : a->charge < 0 ? "-" : "", a->valence);
@@ -206,7 +204,15 @@ static int32_t dative_bonds(const struct nr_molecule *m, int32_t atom)
 	return n;
 }
 
-/* A non-metal with more bonds than its valence gives one of them to a metal: that which got the fewest so far. */
+/* The order in which RDKit takes atoms here is that of its canonical ranks; these are its first criteria. */
+static bool precedes(const struct nr_molecule *m, int32_t a, int32_t b)
+{
+	const struct nr_atom *x = &m->atom[a], *y = &m->atom[b];
+	if (x->degree != y->degree) return x->degree < y->degree;
+	return x->number != y->number ? x->number < y->number : a < b;
+}
+
+/* A non-metal with more bonds than its valence gives one of them to a metal: that which got the fewest so far, the last of several. */
 static void give(struct nr_molecule *m, int32_t atom)
 {
 	const struct nr_atom *a = &m->atom[atom];
@@ -218,7 +224,7 @@ static void give(struct nr_molecule *m, int32_t atom)
 		const int32_t metal = nr_bond_other(b, atom);
 		if (b->order != NR_BOND_SINGLE || !nr_element_metal(m->atom[metal].number)) continue;
 		const int32_t n = dative_bonds(m, metal);
-		if (best && n >= fewest) continue;
+		if (best && (n > fewest || (n == fewest && precedes(m, metal, nr_bond_other(best, atom))))) continue;
 		best = b;
 		fewest = n;
 	}
@@ -227,6 +233,16 @@ static void give(struct nr_molecule *m, int32_t atom)
 	best->order = NR_BOND_DATIVE;
 	best->from = atom;
 	best->to = metal;
+}
+
+static void give_all(struct nr_molecule *m)
+{
+	for (int32_t i = 0, last = -1; i < m->atoms; i++) {
+		int32_t next = -1;
+		for (int32_t a = 0; a < m->atoms; a++)
+			if ((last < 0 || precedes(m, last, a)) && (next < 0 || precedes(m, a, next))) next = a;
+		give(m, last = next);
+	}
 }
 
 void nr_molecule_repair(struct nr_molecule *m)
@@ -244,5 +260,5 @@ void nr_molecule_repair(struct nr_molecule *m)
 		if (z == 15) part_phosphorus(m, i);
 		if (z == 17 || z == 35 || z == 53) part_halogen(m, i);
 	}
-	for (int32_t i = 0; metals && i < m->atoms; i++) give(m, i);
+	if (metals) give_all(m);
 }

@@ -251,7 +251,7 @@ static bool of_decoder(const char *name)
 	return !strncmp(name, "decoder.", 8) || !strncmp(name, "decoder_", 8) || !strcmp(name, "mask_token");
 }
 
-static bool is_ignored(const struct nr_naming *n, const char *name)
+bool nr_naming_ignores(const struct nr_naming *n, const char *name)
 {
 	for (const char *const *s = n->ignored; s && *s; s++)
 		if (!strcmp(*s, name)) return true;
@@ -263,7 +263,7 @@ static int left_over(const struct reading *r, struct nr_error *err)
 	const bool own = nr_st_metadata(r->file, "norma") != NULL;
 	for (int64_t i = 0; i < nr_st_count(r->file); i++) {
 		const char *name = nr_st_get(r->file, i)->name;
-		if (r->seen[i] || is_ignored(r->naming, name)) continue;
+		if (r->seen[i] || nr_naming_ignores(r->naming, name)) continue;
 		r->how->ignored++;
 		tell(r, NR_IGNORED, name);
 		if (r->how->partial || (of_decoder(name) && !r->how->decoder) || (own && of_training(name))) continue;

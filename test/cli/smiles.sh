@@ -32,12 +32,13 @@ run_on 1 'CC\nC(C)(C)(C)(C)C\n' --bad fatal
 complains "row 2, column 1: C has 5 bonds"
 one_line
 run_on 2 'CC\n' --bad never
-run_on 0 'c1cccc1\n'
+run_on 1 'c1cccc1\n'
 complains "no place for the double bond"
 head -c 1048576 /dev/zero | tr '\0' C >"$tmp/long"
-run 0 smiles "$tmp/long"
+run 1 smiles "$tmp/long"
 complains "row 1: cannot read molecule 'CCC"
 complains "1048576 characters, more than 32768"
+complains "no row of it is a molecule"
 run 1 smiles "$tmp/none"
 one_line
 

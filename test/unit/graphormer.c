@@ -279,6 +279,20 @@ static void files_come_back_and_look_like_their_model(void **state)
 		"graphormer:dim=12,depth=1,heads=3,edges=simple,paths=0", "");
 }
 
+static void the_spare_norm_of_public_files_is_known(void **state)
+{
+	(void)state;
+	struct nr_error err = { 0 };
+	struct nr_arena *arena = nr_arena_make();
+	struct nr_model_spec m;
+	assert_int_equal(nr_model_parse(&m, "graphormer-nano", arena, &err), 0);
+	const struct nr_naming *n = nr_naming_find(m.of, "huggingface", &err);
+	assert_non_null(n);
+	assert_true(nr_naming_ignores(n, "encoder.graph_encoder.final_layer_norm.weight"));
+	assert_false(nr_naming_ignores(n, "encoder.graph_encoder.layers.0.final_layer_norm.weight"));
+	nr_arena_free(arena);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -288,6 +302,7 @@ int main(void)
 		cmocka_unit_test(pairs_beyond_the_cut_do_not_attend),
 		cmocka_unit_test(targets_that_are_missing_do_not_count),
 		cmocka_unit_test(norms_that_need_an_order_are_refused),
+		cmocka_unit_test(the_spare_norm_of_public_files_is_known),
 		cmocka_unit_test_setup_teardown(files_come_back_and_look_like_their_model, make_folder, remove_folder),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

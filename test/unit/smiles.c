@@ -85,6 +85,24 @@ static void fused_rings_count_their_rim(void **state)
 	assert_int_equal(molecule("C12C3C4C1C5C2C3C45").rings, 6);
 }
 
+/* Where two forms are possible and the ring does not become aromatic, RDKit's is taken. */
+static void kekule_forms_are_those_of_rdkit(void **state)
+{
+	(void)state;
+	const struct nr_molecule four = molecule("c1cccc2ccc12");
+	assert_int_equal(four.bond[4].order, NR_BOND_SINGLE);
+	assert_int_equal(four.bond[5].order, NR_BOND_DOUBLE);
+	const struct nr_molecule dummies = molecule("C[*]2ccc[*]c2");   /* the second one finds nothing and stays without */
+	assert_int_equal(dummies.bond[1].order, NR_BOND_DOUBLE);
+	assert_int_equal(dummies.bond[3].order, NR_BOND_DOUBLE);
+	assert_int_equal(dummies.bond[4].order, NR_BOND_SINGLE);
+	assert_int_equal(molecule("*1cccc1").atom[0].aromatic, 1);      /* 4 + 2 electrons */
+	assert_int_equal(molecule("*1cccccc1").atom[0].aromatic, 0);    /* 6 + 1 or 2 */
+	assert_int_equal(molecule("C1=C**O1").atom[0].aromatic, 0);     /* two unknown */
+	assert_int_equal(molecule("[nH]1cccccccc1").atom[0].aromatic, 1);
+	assert_int_equal(molecule("o1cccccccc1").atom[0].aromatic, 0);  /* not around a large ring */
+}
+
 static void ring_closures_come_last_by_number(void **state)
 {
 	(void)state;
@@ -95,6 +113,11 @@ static void ring_closures_come_last_by_number(void **state)
 	assert_int_equal(m.bond[m.bonds - 1].to, 0);
 	const struct nr_molecule wide = molecule("C%12CC%(12)");
 	assert_int_equal(wide.bonds, 3);
+	assert_int_equal(molecule("C1CC%(001)").bonds, 3);
+	const struct nr_molecule given = molecule("N2CC[Fe]<-2"), any = molecule("C~2CCO2");
+	assert_int_equal(given.bond[3].order, NR_BOND_DATIVE);
+	assert_int_equal(given.bond[3].from, 0);
+	assert_int_equal(any.bond[3].order, NR_BOND_SINGLE);
 }
 
 static void only_real_centres_keep_their_mark(void **state)
@@ -106,6 +129,9 @@ static void only_real_centres_keep_their_mark(void **state)
 	const struct nr_molecule ring = molecule("C1C[C@H](F)CC[C@H]1C");               /* cis and trans */
 	assert_int_equal(ring.atom[2].chirality, NR_CHIRAL_CCW);
 	assert_int_equal(ring.atom[6].chirality, NR_CHIRAL_CW);
+	assert_int_equal(molecule("C[C@](F)(Cl)1.Br1").atom[1].chirality, NR_CHIRAL_CCW);       /* the number behind branches */
+	assert_int_equal(molecule("C[C@](F)1Cl.Br1").atom[1].chirality, NR_CHIRAL_CW);
+	assert_int_equal(molecule("OC(Cl)=[C@AL1]=C(C)F").atom[3].chirality, NR_CHIRAL_NONE);
 	const struct nr_molecule meso = molecule("C[C@H](O)C(O)[C@@H](O)C");
 	assert_int_not_equal(meso.atom[1].chirality, NR_CHIRAL_NONE);
 }
@@ -128,6 +154,7 @@ static void hydrogens_are_atoms_only_when_needed(void **state)
 	assert_int_equal(molecule("[2H]O[2H]").atoms, 3);
 	assert_int_equal(molecule("[H][H]").atoms, 2);
 	assert_int_equal(molecule("[H]*").atoms, 2);
+	assert_int_equal(molecule("C[H-]").atoms, 2);
 	assert_int_equal(nr_all_hydrogens(&molecule("[H][N+]([H])([H])[H]").atom[0]), 4);
 }
 
@@ -141,6 +168,12 @@ static void charges_radicals_and_metals(void **state)
 	assert_int_equal(molecule("[O][O]").atom[0].radicals, 1);
 	const struct nr_molecule m = molecule("CN(C)(C)[Pt]");
 	assert_int_equal(m.bond[3].order, NR_BOND_DATIVE);
+	const struct nr_molecule bridged = molecule("Cl[Pd]1[Cl][Pd](Cl)[Cl]1");
+	assert_int_equal(bridged.bond[1].order, NR_BOND_SINGLE);
+	assert_int_equal(bridged.bond[2].order, NR_BOND_DATIVE);        /* to the last of two equal metals, then to the other */
+	assert_int_equal(bridged.bond[5].order, NR_BOND_DATIVE);
+	assert_int_equal(molecule("[He+4]").atom[0].charge, 4);
+	assert_int_equal(molecule("[Uuo]").atom[0].number, 118);
 	assert_int_equal(molecule("*C").atom[0].number, 0);
 }
 
@@ -154,6 +187,7 @@ static void errors_name_the_column(void **state)
 		{ "c1cccc1", "no place for the double bond" }, { "cC", "column 1: aromatic C is in no ring" },
 		{ "C1C1", "joins two atoms that are bound already" }, { "C11", "joins an atom to itself" }, { "C=", "the text ends" },
 		{ "[CH4", "']'" }, { "C..C", "column 3" }, { "C\x80", "byte 0x80" }, { "", "no atoms" },
+		{ "[Fe+++]", "column 6" }, { "C[H@+]C", "hydrogen is no centre" }, { "C[C@TH0](F)(Cl)Br", "@TH goes from 1 to 2" },
 	};
 	for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
 		struct nr_molecule m;
@@ -224,7 +258,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(hydrogens_fill_the_valence), cmocka_unit_test(kekule_forms_become_aromatic),
-		cmocka_unit_test(fused_rings_count_their_rim), cmocka_unit_test(ring_closures_come_last_by_number),
+		cmocka_unit_test(fused_rings_count_their_rim),
+		cmocka_unit_test(kekule_forms_are_those_of_rdkit), cmocka_unit_test(ring_closures_come_last_by_number),
 		cmocka_unit_test(only_real_centres_keep_their_mark), cmocka_unit_test(double_bonds_have_sides),
 		cmocka_unit_test(hydrogens_are_atoms_only_when_needed), cmocka_unit_test(charges_radicals_and_metals),
 		cmocka_unit_test(errors_name_the_column), cmocka_unit_test(huge_texts_are_refused), cmocka_unit_test(zinc_types_of_atoms),
