@@ -413,6 +413,7 @@ static void check_op(const struct nr_op *op, const char *owner, FILE *pipe, int 
 		same_bits(op, c, n, NR_PLAN_POISON, 2, "poisoned memory");
 		same_bits(op, c, n, NR_PLAN_POISON | NR_PLAN_REBUILD, 2, "poisoned memory and rebuilding");
 		same_result(op, c, n, NR_PLAN_NO_FUSE, "fusing");
+		same_result(op, c, n, NR_PLAN_NO_NARROW, "narrowing");
 		if (op->backward) second_use_adds(op, c, n);
 		gaps_change_nothing(op, c, n);
 		padding_does_not_leak(op, c);

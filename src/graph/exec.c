@@ -26,6 +26,8 @@ void nr_plan_run(struct nr_plan *p, const struct nr_exec *ex, unsigned run)
 		}
 	if (run & NR_RUN_BACKWARD) {
 		for (int32_t i = 0; i < p->n_first_write; i++) *p->first_write[i] = ex->accumulate != 0;
+		for (int32_t i = 0; i < p->n_clear; i++)
+			if (p->clear[i].always || !ex->accumulate) memset(p->clear[i].p, 0, p->clear[i].bytes);
 		for (int32_t i = p->n_forward; i < p->n_instr; i++) p->instr[i].fn(&p->instr[i].call);
 	}
 	if (run & NR_RUN_COMMIT)

@@ -222,8 +222,8 @@ static nr_t *pack_try(struct nr_net *n, nr_t **x, const char *options)
 }
 static const struct nr_case pack_cases[] = { { "2x4x3", "" }, { "7", "" }, { NULL, NULL } };
 const struct nr_op nr_op_pack = { /* always a copy: an input used twice, or one with gaps */
-	.name = "pack", .shape = pack_shape, .forward = pack_forward, .backward = pack_backward, .flags = NR_STRIDED,
-	.try_case = pack_try, .cases = pack_cases,
+	.name = "pack", .shape = pack_shape, .forward = pack_forward, .backward = pack_backward, .flags = NR_STRIDED | NR_NARROW,
+	.tokenwise = 1, .try_case = pack_try, .cases = pack_cases,
 };
 
 nr_t *nr_pack(struct nr_net *n, nr_t *x) { return nr_apply(n, &nr_op_pack, NULL, 0, x); }
@@ -263,7 +263,7 @@ static nr_t *add_try(struct nr_net *n, nr_t **x, const char *options)
 static const struct nr_case add_cases[] = { { "2x4x3 2x4x3", "" }, { "5 5", "" }, { NULL, NULL } };
 const struct nr_op nr_op_add = {
 	.name = "add", .shape = add_shape, .forward = add_forward, .backward = add_backward,
-	.flags = NR_SUM | NR_STRIDED | NR_INPLACE, .try_case = add_try, .cases = add_cases,
+	.flags = NR_SUM | NR_STRIDED | NR_INPLACE | NR_NARROW, .tokenwise = 3, .try_case = add_try, .cases = add_cases,
 };
 
 nr_t *nr_add(struct nr_net *n, nr_t *a, nr_t *b) { return nr_apply(n, &nr_op_add, NULL, 0, a, b); }

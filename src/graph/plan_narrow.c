@@ -1,0 +1,221 @@
+/* Planner: only the leading tokens that the loss reads.
+ *
+ * A loss on [CLS] reads one token of the last block: what is made there token by token, and the queries of its attention, need be
+ * made for that token alone. Going back from the loss we count the leading tokens of each tensor that are wanted. An op that can
+ * (NR_NARROW) then gets a narrow node, which makes these only. Whoever else needs the whole (a tap, a watched tensor, running
+ * statistics) keeps the recorded node beside the narrow one: no gradient comes from there, and the bits of the loss and of the
+ * gradients do not depend on who looks on. */
+#include "graph/plan.h"
+
+#include <stdlib.h>
+
+#define ALL INT64_MAX
+
+struct narrowing {
+	struct planner *p;
+	int32_t *made;                      /* by recorded tensor: node, or -1 for leaves */
+	int64_t *lead, *side;               /* by recorded tensor: leading tokens that the loss wants; that others want */
+	int64_t *tokens;                    /* by node: that it makes for the loss; 0: none */
+	uint8_t *whole;                     /* by node: made in full beside that */
+	nr_t **narrow;                      /* by recorded tensor: its first tokens, from a narrow node */
+	struct nr_node **out;
+	int32_t n_out;
+};
+
+static void want(int64_t *wanted, const nr_t *t, int64_t tokens)
+{
+	if (tokens > wanted[t->id]) wanted[t->id] = tokens;
+}
+
+/* What a node that makes so many leading tokens reads. */
+static void want_inputs(int64_t *wanted, const struct nr_node *k, int64_t tokens)
+{
+	if (k->op == &nr_op_span) {
+		const struct nr_span_attr *a = k->attr;
+		want(wanted, k->in[0], tokens == ALL ? a->to : a->from + tokens);
+		return;
+	}
+	const int first_only = k->op == &nr_op_join && tokens != ALL;
+	for (int j = 0; j < (first_only ? 1 : k->n_in); j++)
+		want(wanted, k->in[j], first_only || k->op->tokenwise >> j & 1 ? tokens : ALL);
+}
+
+/* Tokens to make for the loss, if it wants so many: these, or all. A join need not be made where its first part has them. */
+static int64_t tokens_of(const struct nr_node *k, int64_t wanted)
+{
+	const nr_t *y = k->out[0];
+	if (!wanted || k->n_out != 1 || y->nd != 3 || wanted >= y->d[1]) return wanted ? ALL : 0;
+	if (k->op == &nr_op_join) return wanted <= k->in[0]->d[1] ? wanted : ALL;
+	if (2 * wanted > y->d[1] || k->op->commit || !(k->op->flags & NR_NARROW || k->op == &nr_op_span)) return ALL;
+	for (int j = 0; j < k->n_in; j++) {
+		const nr_t *x = k->in[j];
+		if (k->op->tokenwise >> j & 1 && (x->nd != 3 || x->dtype != NR_REAL || x->d[0] != y->d[0] || x->d[1] != y->d[1])) return ALL;
+	}
+	return wanted;
+}
+
+static void count_tokens(struct narrowing *w)
+{
+	const struct planner *p = w->p;
+	want(w->lead, p->loss, ALL);
+	for (int32_t i = p->n_node - 1; i >= 0; i--) {
+		const struct nr_node *k = p->node[i];
+		int64_t lead = 0, side = k->op->commit && p->flags & NR_PLAN_TRAIN ? ALL : 0;
+		for (int j = 0; j < k->n_out; j++) {
+			const nr_t *y = k->out[j];
+			if (w->lead[y->id] > lead) lead = w->lead[y->id];
+			if (w->side[y->id] > side) side = w->side[y->id];
+			if (y->flags & (NR_TAP | NR_WATCHED)) side = ALL;
+		}
+		w->tokens[i] = tokens_of(k, lead);
+		if (w->tokens[i]) want_inputs(w->lead, k, w->tokens[i]);
+		w->whole[i] = side > w->tokens[i];
+		if (w->whole[i]) want_inputs(w->side, k, ALL);
+	}
+}
+
+/* ---- the nodes --------------------------------------------------------------------------------------------------- */
+
+static struct nr_node *add_node(struct narrowing *w, const struct nr_node *like)
+{
+	struct nr_node *k = nr_plan_list(w->p, 1, sizeof *k);
+	if (!k) return NULL;
+	*k = *like;
+	return w->out[w->n_out++] = k;
+}
+
+/* Infers what the node makes; NULL sets the error. */
+static nr_t *shaped(struct narrowing *w, struct nr_node *k)
+{
+	struct nr_net *n = w->p->net;
+	k->stash = k->scratch = k->pending = 0;
+	k->n_out = 0;
+	if (!w->p->err->code && !k->op->shape(k) && !n->error.code) return k->out[0];
+	if (!w->p->err->code) nr_fail(w->p->err, NR_ESHAPE, "cannot plan", k->op->name, "its first tokens cannot be made alone");
+	return NULL;
+}
+
+/* A tensor that begins with the first tokens of t: t itself, or what is made of it. */
+static nr_t *beginning(const struct narrowing *w, nr_t *t, int64_t tokens)
+{
+	const int32_t m = w->made[t->id];
+	if (m < 0 || w->tokens[m] == ALL || w->tokens[m] < tokens) return t;
+	return w->p->node[m]->op == &nr_op_join ? beginning(w, w->p->node[m]->in[0], tokens) : w->narrow[t->id];
+}
+
+static nr_t *add_view(struct narrowing *w, const struct nr_node *user, const struct nr_op *op, const void *attr, nr_t *x)
+{
+	struct nr_node *k = add_node(w, user);
+	if (!k) return NULL;
+	k->op = op;
+	k->attr = attr;
+	k->in[0] = x;
+	k->n_in = 1;
+	return shaped(w, k);
+}
+
+/* Exactly the first tokens of t, as input j of the user: cut off, and without gaps where the user cannot bear them. */
+static nr_t *first_tokens(struct narrowing *w, const struct nr_node *user, int j, nr_t *t, int64_t tokens)
+{
+	nr_t *x = beginning(w, t, tokens);
+	int pack = 0;
+	if (x && x->d[1] > tokens) {
+		struct nr_span_attr *a = nr_plan_list(w->p, 1, sizeof *a);
+		if (!a) return NULL;
+		*a = (struct nr_span_attr){ 0, tokens };
+		x = add_view(w, user, &nr_op_span, a, x);
+		pack = !nr_op_accepts_gaps(user->op, j);
+	}
+	for (int q = 0; q < j; q++) pack |= user->in[q] == x; /* each input has its own gradient */
+	return x && pack ? add_view(w, user, &nr_op_pack, NULL, x) : x;
+}
+
+static const void *narrow_attr(const struct narrowing *w, const struct nr_node *k, int64_t tokens)
+{
+	if (k->op != &nr_op_span) return k->op->narrowed ? k->op->narrowed(k, tokens, w->p->arena) : k->attr;
+	struct nr_span_attr *a = nr_plan_list(w->p, 1, sizeof *a);
+	if (a) *a = *(const struct nr_span_attr *)k->attr, a->to = a->from + tokens;
+	return a;
+}
+
+static void add_narrow(struct narrowing *w, const struct nr_node *recorded, int64_t tokens)
+{
+	struct nr_node k = *recorded;
+	k.attr = narrow_attr(w, recorded, tokens);
+	if (!k.attr && recorded->attr) {
+		nr_fail(w->p->err, NR_EMEMORY, "cannot plan", NULL, "out of memory");
+		return;
+	}
+	if (k.op == &nr_op_span) k.in[0] = beginning(w, k.in[0], ((const struct nr_span_attr *)k.attr)->to);
+	for (int j = 0; j < k.n_in; j++)
+		if (k.op->tokenwise >> j & 1 && !(k.in[j] = first_tokens(w, &k, j, k.in[j], tokens))) return;
+	struct nr_node *narrow = add_node(w, &k);
+	if (narrow) w->narrow[recorded->out[0]->id] = shaped(w, narrow);
+	w->p->narrowed += k.op != &nr_op_span;
+}
+
+static void add_whole(struct narrowing *w, struct nr_node *k)
+{
+	nr_t *x = k->op == &nr_op_span ? beginning(w, k->in[0], ((const struct nr_span_attr *)k->attr)->to) : NULL;
+	if (!x || x == k->in[0]) {
+		w->out[w->n_out++] = k;
+		return;
+	}
+	struct nr_node *cut = add_node(w, k);
+	if (cut) cut->in[0] = x;
+}
+
+/* ---- gradients that are zero now --------------------------------------------------------------------------------- */
+
+static int wants_grad(const nr_t *t)
+{
+	return (t->flags & NR_PARAM && !t->entry->frozen) || (t->flags & NR_INPUT && t->flags & NR_GRAD);
+}
+
+/* Where gradients arrive in the graph as it was recorded. */
+static void note_gradients(struct narrowing *w)
+{
+	const struct planner *p = w->p;
+	p->had_grad[p->loss->id] = 1;
+	for (int32_t i = p->n_node - 1; i >= 0; i--) {
+		const struct nr_node *k = p->node[i];
+		int any = 0;
+		for (int j = 0; j < k->n_out; j++) any |= p->had_grad[k->out[j]->id];
+		for (int j = 0; any && k->op->backward && j < k->n_in; j++) p->had_grad[k->in[j]->id] = 1;
+	}
+}
+
+int nr_plan_lost_grad(const struct planner *p, const nr_t *t)
+{
+	return p->had_grad && t->id < p->n_recorded && p->had_grad[t->id] && !p->reached[t->id] && wants_grad(t);
+}
+
+/* ---- the pass ---------------------------------------------------------------------------------------------------- */
+
+int nr_plan_narrow(struct planner *p)
+{
+	const char *env = getenv("NORMA_NARROW");
+	const int32_t T = p->n_recorded = p->net->n_tensor;
+	if (p->flags & NR_PLAN_NO_NARROW || (env && !strcmp(env, "0"))) return 0;
+	struct narrowing w = { .p = p, .made = nr_plan_list(p, T, sizeof *w.made), .lead = nr_plan_list(p, T, sizeof *w.lead),
+		.side = nr_plan_list(p, T, sizeof *w.side), .tokens = nr_plan_list(p, p->n_node, sizeof *w.tokens),
+		.whole = nr_plan_list(p, p->n_node, 1), .narrow = nr_plan_list(p, T, sizeof(nr_t *)) };
+	int64_t most = 0;                   /* a whole node, a narrow one, and two views for each of its inputs */
+	for (int32_t i = 0; i < p->n_node; i++) most += 2 + 2 * (int64_t)p->node[i]->n_in;
+	w.out = nr_plan_list(p, most, sizeof *w.out);
+	if (p->flags & NR_PLAN_TRAIN) p->had_grad = nr_plan_list(p, T, 1);
+	if (p->err->code) return p->err->code;
+	for (int32_t i = 0; i < T; i++) w.made[i] = -1;
+	for (int32_t i = 0; i < p->n_node; i++)
+		for (int j = 0; j < p->node[i]->n_out; j++) w.made[p->node[i]->out[j]->id] = i;
+	if (p->had_grad) note_gradients(&w);
+	count_tokens(&w);
+	for (int32_t i = 0; i < p->n_node && !p->err->code; i++) {
+		struct nr_node *k = p->node[i];
+		if (w.whole[i] || w.tokens[i] == ALL) add_whole(&w, k);
+		if (w.tokens[i] && w.tokens[i] != ALL && k->op != &nr_op_join) add_narrow(&w, k, w.tokens[i]);
+	}
+	p->node = w.out;
+	p->n_node = w.n_out;
+	return p->err->code ? p->err->code : p->net->error.code ? (*p->err = p->net->error, p->err->code) : 0;
+}
