@@ -169,16 +169,20 @@ static int reshape_shape(struct nr_node *k)
 	return !y ? NR_ESHAPE : nr_expect(k, nr_len(y) == nr_len(k->in[0]), "%lld values do not fit %lld",
 					  (long long)nr_len(k->in[0]), (long long)nr_len(y));
 }
-static void pack_forward(const struct nr_call *k) /* rows of y and x may differ in length, but not in number of values */
+/* y in rows like those of x. They may differ in length, but not in number of values; if they do, y has no gaps. */
+static struct nr_view in_rows_of(const struct nr_view *x, struct nr_view y)
 {
-	struct nr_view y = k->y[0];
-	y.rows = k->x[0].rows, y.c = k->x[0].c, y.t = k->x[0].t, y.bs = y.t * y.c;
+	if (y.c != x->c || y.t != x->t) y.rows = x->rows, y.c = x->c, y.t = x->t, y.bs = y.t * y.c;
+	return y;
+}
+static void pack_forward(const struct nr_call *k)
+{
+	const struct nr_view y = in_rows_of(&k->x[0], k->y[0]);
 	nr_rows_put(&y, &k->x[0], 0);
 }
 static void pack_backward(const struct nr_call *k)
 {
-	struct nr_view dy = k->dy[0];
-	dy.rows = k->dx[0].rows, dy.c = k->dx[0].c, dy.t = k->dx[0].t, dy.bs = dy.t * dy.c;
+	const struct nr_view dy = in_rows_of(&k->dx[0], k->dy[0]);
 	if (dy.p != k->dx[0].p) nr_rows_put(&k->dx[0], &dy, k->add[0]);
 }
 static nr_t *reshape_try(struct nr_net *n, nr_t **x, const char *options)
