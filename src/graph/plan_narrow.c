@@ -154,15 +154,20 @@ static void add_narrow(struct narrowing *w, const struct nr_node *recorded, int6
 	w->p->narrowed += k.op != &nr_op_span;
 }
 
-static void add_whole(struct narrowing *w, struct nr_node *k)
+/* The recorded node; of what it makes, the loss reads so many tokens. */
+static void add_whole(struct narrowing *w, struct nr_node *k, int64_t for_loss)
 {
-	nr_t *x = k->op == &nr_op_span ? beginning(w, k->in[0], ((const struct nr_span_attr *)k->attr)->to) : NULL;
-	if (!x || x == k->in[0]) {
+	nr_t *x = k->in[0];
+	if (k->op == &nr_op_span) x = beginning(w, x, ((const struct nr_span_attr *)k->attr)->to);
+	/* A first part that the loss reads would be written into the join: its layout, and with it the order of sums, would tell that
+	 * somebody looks on. */
+	if (k->op == &nr_op_join && for_loss != ALL && for_loss) x = add_view(w, k, &nr_op_pack, NULL, x);
+	if (!k->n_in || x == k->in[0]) {
 		w->out[w->n_out++] = k;
 		return;
 	}
-	struct nr_node *cut = add_node(w, k);
-	if (cut) cut->in[0] = x;
+	struct nr_node *copy = add_node(w, k);
+	if (copy) copy->in[0] = x;
 }
 
 /* ---- gradients that are zero now --------------------------------------------------------------------------------- */
@@ -212,7 +217,7 @@ int nr_plan_narrow(struct planner *p)
 	count_tokens(&w);
 	for (int32_t i = 0; i < p->n_node && !p->err->code; i++) {
 		struct nr_node *k = p->node[i];
-		if (w.whole[i] || w.tokens[i] == ALL) add_whole(&w, k);
+		if (w.whole[i] || w.tokens[i] == ALL) add_whole(&w, k, w.tokens[i]);
 		if (w.tokens[i] && w.tokens[i] != ALL && k->op != &nr_op_join) add_narrow(&w, k, w.tokens[i]);
 	}
 	p->node = w.out;
