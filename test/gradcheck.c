@@ -515,7 +515,8 @@ static const struct nr_case block_cases[] = { { "2x4x3", "" }, { "1x3x6", "" }, 
 #define GRAPH(f) { .name = #f, .try_case = f, .cases = block_cases, .backward = dot_backward /* it has one */ }
 static const struct nr_op graphs[] = {
 	GRAPH(pre_norm), GRAPH(post_norm), GRAPH(twice), GRAPH(late_skip), GRAPH(crossed), GRAPH(sums_of_views), GRAPH(separate),
-	GRAPH(separate_residual), GRAPH(class_head), GRAPH(overlapping), GRAPH(nested_join), GRAPH(joined_with_itself), GRAPH(tied), GRAPH(both_outputs),
+	GRAPH(separate_residual), GRAPH(class_head), GRAPH(overlapping), GRAPH(nested_join), GRAPH(joined_with_itself), GRAPH(tied),
+	GRAPH(both_outputs),
 };
 
 int main(int argc, char **argv)

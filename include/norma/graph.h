@@ -240,6 +240,7 @@ struct nr_plan_stats {
 	int64_t arena_bytes, scratch_bytes, no_reuse_bytes;     /* planned; largest scratch; sum of all buffers */
 	int64_t param_count, buffer_count;
 	double forward_flops, backward_flops;
+	double left_out_flops;                                  /* of forward, that narrowing saves */
 };
 NR_API struct nr_plan_stats nr_plan_stats(const struct nr_plan *);
 /* The instructions as text: index, op, scope, shapes, bytes, flops; then the peak and who owns it. */

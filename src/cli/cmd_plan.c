@@ -49,6 +49,7 @@ static int print_json(const struct bench *b, struct nr_error *err)
 	json_object_set_new(r, "buffers", json_integer(s.buffer_count));
 	json_object_set_new(r, "forward_gflop", json_real(s.forward_flops * 1e-9));
 	json_object_set_new(r, "backward_gflop", json_real(s.backward_flops * 1e-9));
+	json_object_set_new(r, "left_out_gflop", json_real(s.left_out_flops * 1e-9));
 	return bench_json_line(stdout, r, err);
 }
 

@@ -21,6 +21,7 @@ void nr_plan_run(struct nr_plan *p, const struct nr_exec *ex, unsigned run)
 	if (p->flags & NR_PLAN_POISON && run & NR_RUN_FORWARD) poison(p);
 	if (run & NR_RUN_FORWARD)
 		for (int32_t i = 0; i < p->n_forward; i++) {
+			if (p->instr[i].watched && !ex->after) continue;
 			p->instr[i].fn(&p->instr[i].call);
 			if (ex->after) ex->after(ex->context, i);
 		}

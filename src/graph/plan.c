@@ -101,6 +101,7 @@ static void resolve(struct nr_plan *plan, const struct planner *p, uint8_t *writ
 				 : s->kind == STEP_REBUILD && op->rebuild ? op->rebuild
 									  : op->forward;
 			bind(plan, p, &in->call, s->node, s->kind);
+			in->watched = s->kind == STEP_FORWARD && nr_plan_only_watched(p, p->node[s->node]);
 			if (s->kind == STEP_BACKWARD) bind_grads(plan, p, &in->call, s->node, written);
 		}
 		plan->n_instr++;
@@ -131,6 +132,7 @@ static void count(struct nr_plan *plan, const struct planner *p)
 	s->forward = plan->n_forward;
 	s->backward = plan->n_instr - plan->n_forward;
 	s->narrowed = p->narrowed;
+	s->left_out_flops = p->left_out_flops;
 	s->fused = p->fused;
 	s->rebuilt = p->rebuilt;
 	s->aliased = p->aliased;

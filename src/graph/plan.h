@@ -10,6 +10,7 @@
 struct nr_instr {
 	void (*fn)(const struct nr_call *);
 	struct nr_call call;
+	int watched;                        /* left out of runs that nobody looks on (nr_exec.after) */
 };
 
 enum { NR_NOWHERE = -1 };
@@ -56,7 +57,10 @@ struct planner {
 	int32_t sink;                       /* buffer that takes unwanted gradients */
 	uint8_t *had_grad;                  /* by recorded tensor: a gradient arrives in the graph as recorded; NULL: nothing was narrowed */
 	int32_t n_recorded;                 /* tensors before the planner added its own */
+	uint8_t *watched;                   /* by tensor, of cap_watched: made for onlookers only */
+	int32_t cap_watched;
 	int64_t narrowed, fused, rebuilt, aliased;
+	double left_out_flops;
 	struct nr_error *err;
 };
 
@@ -94,6 +98,7 @@ int nr_plan_link(struct planner *);         /* made_by, used_by, need_grad, reac
 int nr_plan_schedule(struct planner *);     /* step[], rebuild */
 /* plan_narrow.c */
 int nr_plan_narrow(struct planner *);       /* after prune */
+int nr_plan_only_watched(const struct planner *, const struct nr_node *);        /* made for onlookers only */
 int nr_plan_lost_grad(const struct planner *, const nr_t *);     /* had a gradient until tokens were left out: it is zero */
 /* plan_place.c */
 int nr_plan_place_values(struct planner *);

@@ -9,14 +9,17 @@
 
 #include <stdlib.h>
 
+#include "math/chunk.h"
+
 #define ALL INT64_MAX
+enum { WHOLE = 1, WATCHED };
 
 struct narrowing {
 	struct planner *p;
 	int32_t *made;                      /* by recorded tensor: node, or -1 for leaves */
-	int64_t *lead, *side;               /* by recorded tensor: leading tokens that the loss wants; that others want */
+	int64_t *lead, *side, *look;        /* by recorded tensor: leading tokens that the loss wants; taps and statistics; onlookers */
 	int64_t *tokens;                    /* by node: that it makes for the loss; 0: none */
-	uint8_t *whole;                     /* by node: made in full beside that */
+	uint8_t *whole;                     /* by node: made in full beside that; WHOLE, or WATCHED: for onlookers only */
 	nr_t **narrow;                      /* by recorded tensor: its first tokens, from a narrow node */
 	struct nr_node **out;
 	int32_t n_out;
@@ -49,7 +52,8 @@ static int64_t tokens_of(const struct nr_node *k, int64_t wanted)
 	if (2 * wanted > y->d[1] || k->op->commit || !(k->op->flags & NR_NARROW || k->op == &nr_op_span)) return ALL;
 	for (int j = 0; j < k->n_in; j++) {
 		const nr_t *x = k->in[j];
-		if (k->op->tokenwise >> j & 1 && (x->nd != 3 || x->dtype != NR_REAL || x->d[0] != y->d[0] || x->d[1] != y->d[1])) return ALL;
+		if (!(k->op->tokenwise >> j & 1)) continue;
+		if (x->nd != 3 || x->dtype != NR_REAL || x->d[0] != y->d[0] || x->d[1] != y->d[1]) return ALL;
 	}
 	return wanted;
 }
@@ -60,17 +64,17 @@ static void count_tokens(struct narrowing *w)
 	want(w->lead, p->loss, ALL);
 	for (int32_t i = p->n_node - 1; i >= 0; i--) {
 		const struct nr_node *k = p->node[i];
-		int64_t lead = 0, side = k->op->commit && p->flags & NR_PLAN_TRAIN ? ALL : 0;
+		int64_t lead = 0, side = k->op->commit && p->flags & NR_PLAN_TRAIN ? ALL : 0, look = 0;
 		for (int j = 0; j < k->n_out; j++) {
 			const nr_t *y = k->out[j];
-			if (w->lead[y->id] > lead) lead = w->lead[y->id];
-			if (w->side[y->id] > side) side = w->side[y->id];
-			if (y->flags & (NR_TAP | NR_WATCHED)) side = ALL;
+			lead = nr_max64(lead, w->lead[y->id]);
+			side = y->flags & NR_TAP ? ALL : nr_max64(side, w->side[y->id]);
+			look = y->flags & NR_WATCHED ? ALL : nr_max64(look, w->look[y->id]);
 		}
 		w->tokens[i] = tokens_of(k, lead);
 		if (w->tokens[i]) want_inputs(w->lead, k, w->tokens[i]);
-		w->whole[i] = side > w->tokens[i];
-		if (w->whole[i]) want_inputs(w->side, k, ALL);
+		w->whole[i] = side > w->tokens[i] ? WHOLE : look > w->tokens[i] ? WATCHED : 0;
+		if (w->whole[i]) want_inputs(w->whole[i] == WHOLE ? w->side : w->look, k, ALL);
 	}
 }
 
@@ -90,8 +94,10 @@ static nr_t *shaped(struct narrowing *w, struct nr_node *k)
 	struct nr_net *n = w->p->net;
 	k->stash = k->scratch = k->pending = 0;
 	k->n_out = 0;
-	if (!w->p->err->code && !k->op->shape(k) && !n->error.code) return k->out[0];
-	if (!w->p->err->code) nr_fail(w->p->err, NR_ESHAPE, "cannot plan", k->op->name, "its first tokens cannot be made alone");
+	if (w->p->err->code) return NULL;
+	if (!k->op->shape(k) && !n->error.code) return k->out[0];
+	if (n->error.code) *w->p->err = n->error;
+	else nr_fail(w->p->err, NR_ESHAPE, "cannot plan", k->op->name, "its first tokens cannot be made alone");
 	return NULL;
 }
 
@@ -170,6 +176,20 @@ static void add_whole(struct narrowing *w, struct nr_node *k, int64_t for_loss)
 	if (copy) copy->in[0] = x;
 }
 
+static void note_watched(struct planner *p, struct nr_node *const *k, int32_t n)
+{
+	for (int32_t i = 0; i < n; i++)
+		for (int j = 0; j < k[i]->n_out; j++)
+			if (k[i]->out[j]->id < p->cap_watched) p->watched[k[i]->out[j]->id] = 1;
+}
+
+int nr_plan_only_watched(const struct planner *p, const struct nr_node *k)
+{
+	int only = p->cap_watched > 0;
+	for (int j = 0; j < k->n_out; j++) only &= k->out[j]->id < p->cap_watched && p->watched[k->out[j]->id];
+	return only;
+}
+
 /* ---- gradients that are zero now --------------------------------------------------------------------------------- */
 
 static int wants_grad(const nr_t *t)
@@ -195,6 +215,17 @@ int nr_plan_lost_grad(const struct planner *p, const nr_t *t)
 	return p->had_grad && t->id < p->n_recorded && p->had_grad[t->id] && !p->reached[t->id] && wants_grad(t);
 }
 
+static double forward_flops(const struct planner *p)
+{
+	double sum = 0;
+	for (int32_t i = 0; i < p->n_node; i++) {
+		double forward = 0, backward = 0;
+		nr_node_cost(p->node[i], &forward, &backward);
+		sum += forward;
+	}
+	return sum;
+}
+
 /* ---- the pass ---------------------------------------------------------------------------------------------------- */
 
 int nr_plan_narrow(struct planner *p)
@@ -203,11 +234,13 @@ int nr_plan_narrow(struct planner *p)
 	const int32_t T = p->n_recorded = p->net->n_tensor;
 	if (p->flags & NR_PLAN_NO_NARROW || (env && !strcmp(env, "0"))) return 0;
 	struct narrowing w = { .p = p, .made = nr_plan_list(p, T, sizeof *w.made), .lead = nr_plan_list(p, T, sizeof *w.lead),
-		.side = nr_plan_list(p, T, sizeof *w.side), .tokens = nr_plan_list(p, p->n_node, sizeof *w.tokens),
+		.side = nr_plan_list(p, T, sizeof *w.side), .look = nr_plan_list(p, T, sizeof *w.look), .tokens = nr_plan_list(p, p->n_node, sizeof *w.tokens),
 		.whole = nr_plan_list(p, p->n_node, 1), .narrow = nr_plan_list(p, T, sizeof(nr_t *)) };
 	int64_t most = 0;                   /* a whole node, a narrow one, and two views for each of its inputs */
 	for (int32_t i = 0; i < p->n_node; i++) most += 2 + 2 * (int64_t)p->node[i]->n_in;
 	w.out = nr_plan_list(p, most, sizeof *w.out);
+	p->cap_watched = T + (int32_t)most; /* each new node makes one tensor */
+	p->watched = nr_plan_list(p, p->cap_watched, 1);
 	if (p->flags & NR_PLAN_TRAIN) p->had_grad = nr_plan_list(p, T, 1);
 	if (p->err->code) return p->err->code;
 	for (int32_t i = 0; i < T; i++) w.made[i] = -1;
@@ -217,10 +250,15 @@ int nr_plan_narrow(struct planner *p)
 	count_tokens(&w);
 	for (int32_t i = 0; i < p->n_node && !p->err->code; i++) {
 		struct nr_node *k = p->node[i];
+		const int32_t from = w.n_out;
 		if (w.whole[i] || w.tokens[i] == ALL) add_whole(&w, k, w.tokens[i]);
+		if (w.whole[i] == WATCHED) note_watched(p, w.out + from, w.n_out - from);
 		if (w.tokens[i] && w.tokens[i] != ALL && k->op != &nr_op_join) add_narrow(&w, k, w.tokens[i]);
 	}
+	if (p->err->code) return p->err->code;
+	const double recorded = forward_flops(p);
 	p->node = w.out;
 	p->n_node = w.n_out;
-	return p->err->code ? p->err->code : p->net->error.code ? (*p->err = p->net->error, p->err->code) : 0;
+	p->left_out_flops = recorded - forward_flops(p);
+	return 0;
 }

@@ -196,7 +196,8 @@ static nr_t *shift_try(struct nr_net *n, nr_t **x, const char *options)
 static const struct nr_case shift_cases[] = { { "2x5x7 7", "" }, { "1x1 1", "" }, { "2x70x3 3", "" }, { "4x6 1", "" }, { NULL, NULL } };
 const struct nr_op nr_op_shift_channels = {
 	.name = "shift_channels", .shape = shift_shape, .forward = shift_forward, .backward = shift_backward,
-	.flags = NR_CHEAP | NR_STRIDED | NR_INPLACE | NR_INPLACE_GRAD | NR_NARROW, .tokenwise = 1, .try_case = shift_try, .cases = shift_cases,
+	.flags = NR_CHEAP | NR_STRIDED | NR_INPLACE | NR_INPLACE_GRAD | NR_NARROW, .tokenwise = 1, .try_case = shift_try,
+	.cases = shift_cases,
 };
 
 nr_t *nr_shift_channels(struct nr_net *n, nr_t *x, nr_t *shift)
