@@ -55,7 +55,7 @@ struct planner {
 	struct buffer *buf;
 	int32_t n_buf, cap_buf;
 	int32_t sink;                       /* buffer that takes unwanted gradients */
-	uint8_t *had_grad;                  /* by recorded tensor: a gradient arrives in the graph as recorded; NULL: nothing was narrowed */
+	uint8_t *had_grad;                  /* by recorded tensor: a gradient arrives in the graph as recorded; NULL: not narrowed */
 	int32_t n_recorded;                 /* tensors before the planner added its own */
 	uint8_t *watched;                   /* by tensor, of cap_watched: made for onlookers only */
 	int32_t cap_watched;
@@ -99,7 +99,8 @@ int nr_plan_schedule(struct planner *);     /* step[], rebuild */
 /* plan_narrow.c */
 int nr_plan_narrow(struct planner *);       /* after prune */
 int nr_plan_only_watched(const struct planner *, const struct nr_node *);        /* made for onlookers only */
-int nr_plan_lost_grad(const struct planner *, const nr_t *);     /* had a gradient until tokens were left out: it is zero */
+/* Is it a recorded leaf that had a gradient until tokens were left out? It is zero. */
+int nr_plan_lost_grad(const struct planner *, const nr_t *);
 /* plan_place.c */
 int nr_plan_place_values(struct planner *);
 int nr_plan_place_grads(struct planner *);

@@ -192,11 +192,6 @@ int nr_plan_only_watched(const struct planner *p, const struct nr_node *k)
 
 /* ---- gradients that are zero now --------------------------------------------------------------------------------- */
 
-static int wants_grad(const nr_t *t)
-{
-	return (t->flags & NR_PARAM && !t->entry->frozen) || (t->flags & NR_INPUT && t->flags & NR_GRAD);
-}
-
 /* Where gradients arrive in the graph as it was recorded. */
 static void note_gradients(struct narrowing *w)
 {
@@ -212,7 +207,8 @@ static void note_gradients(struct narrowing *w)
 
 int nr_plan_lost_grad(const struct planner *p, const nr_t *t)
 {
-	return p->had_grad && t->id < p->n_recorded && p->had_grad[t->id] && !p->reached[t->id] && wants_grad(t);
+	const int leaf = (t->flags & (NR_PARAM | NR_INPUT)) != 0;
+	return leaf && p->had_grad && p->had_grad[t->id] && p->need_grad[t->id] && !p->reached[t->id];
 }
 
 static double forward_flops(const struct planner *p)
@@ -234,8 +230,9 @@ int nr_plan_narrow(struct planner *p)
 	const int32_t T = p->n_recorded = p->net->n_tensor;
 	if (p->flags & NR_PLAN_NO_NARROW || (env && !strcmp(env, "0"))) return 0;
 	struct narrowing w = { .p = p, .made = nr_plan_list(p, T, sizeof *w.made), .lead = nr_plan_list(p, T, sizeof *w.lead),
-		.side = nr_plan_list(p, T, sizeof *w.side), .look = nr_plan_list(p, T, sizeof *w.look), .tokens = nr_plan_list(p, p->n_node, sizeof *w.tokens),
-		.whole = nr_plan_list(p, p->n_node, 1), .narrow = nr_plan_list(p, T, sizeof(nr_t *)) };
+		.side = nr_plan_list(p, T, sizeof *w.side), .look = nr_plan_list(p, T, sizeof *w.look),
+		.tokens = nr_plan_list(p, p->n_node, sizeof *w.tokens), .whole = nr_plan_list(p, p->n_node, 1),
+		.narrow = nr_plan_list(p, T, sizeof(nr_t *)) };
 	int64_t most = 0;                   /* a whole node, a narrow one, and two views for each of its inputs */
 	for (int32_t i = 0; i < p->n_node; i++) most += 2 + 2 * (int64_t)p->node[i]->n_in;
 	w.out = nr_plan_list(p, most, sizeof *w.out);
