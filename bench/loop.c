@@ -65,7 +65,7 @@ int bench_loop(const struct bench_target *g, const struct bench_options *o, stru
 	}
 	struct bench *b;
 	struct hand *h = NULL;
-	if (bench_open(&b, g, 0, err)) return err->code;
+	if (bench_open(&b, g, NR_PLAN_NO_NARROW, err)) return err->code; /* the hand-written step makes all tokens */
 	int code = hand_open(&h, b, err);
 	if (!code) {
 		nr_plan_run(b->plan, &b->exec, NR_RUN_FORWARD | NR_RUN_BACKWARD);

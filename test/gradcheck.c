@@ -413,6 +413,7 @@ static void check_op(const struct nr_op *op, const char *owner, FILE *pipe, int 
 		same_bits(op, c, n, NR_PLAN_POISON, 2, "poisoned memory");
 		same_bits(op, c, n, NR_PLAN_POISON | NR_PLAN_REBUILD, 2, "poisoned memory and rebuilding");
 		same_result(op, c, n, NR_PLAN_NO_FUSE, "fusing");
+		same_result(op, c, n, NR_PLAN_NO_NARROW, "narrowing");
 		if (op->backward) second_use_adds(op, c, n);
 		gaps_change_nothing(op, c, n);
 		padding_does_not_leak(op, c);
@@ -493,6 +494,11 @@ static nr_t *nested_join(struct nr_net *n, nr_t **x, const char *o)
 	nr_t *j = nr_join(n, nr_join(n, a, b), ln(n, "c", a));
 	return nr_add(n, j, ln(n, "d", j));
 }
+static nr_t *joined_with_itself(struct nr_net *n, nr_t **x, const char *o)   /* the copy is written into the join */
+{
+	nr_t *t = nr_linear(n, "fc", x[0], x[0]->d[2]);
+	return ln(n, "norm", nr_join(n, t, t));
+}
 static nr_t *tied(struct nr_net *n, nr_t **x, const char *o)
 {
 	nr_t *t = nr_linear(n, "fc", x[0], x[0]->d[2]);
@@ -509,7 +515,8 @@ static const struct nr_case block_cases[] = { { "2x4x3", "" }, { "1x3x6", "" }, 
 #define GRAPH(f) { .name = #f, .try_case = f, .cases = block_cases, .backward = dot_backward /* it has one */ }
 static const struct nr_op graphs[] = {
 	GRAPH(pre_norm), GRAPH(post_norm), GRAPH(twice), GRAPH(late_skip), GRAPH(crossed), GRAPH(sums_of_views), GRAPH(separate),
-	GRAPH(separate_residual), GRAPH(class_head), GRAPH(overlapping), GRAPH(nested_join), GRAPH(tied), GRAPH(both_outputs),
+	GRAPH(separate_residual), GRAPH(class_head), GRAPH(overlapping), GRAPH(nested_join), GRAPH(joined_with_itself), GRAPH(tied),
+	GRAPH(both_outputs),
 };
 
 int main(int argc, char **argv)

@@ -71,6 +71,7 @@ enum nr_op_flags {
 	NR_SUM = 1 << 7,                    /* y[0] = x[0] + x[1]: backward leaves the gradient of the sum in dy[0], and dx[0], */
 					    /* dx[1] may be that very memory */
 	NR_RANDOM = 1 << 8,                 /* draws numbers in training */
+	NR_NARROW = 1 << 9,                 /* can make the first tokens of y[0] (B,T,C) alone: `tokenwise` and `narrowed` say how */
 };
 
 struct nr_case { const char *shapes, *options; };   /* "2x5x12 12", "eps=1e-6": for gradcheck and bench */
@@ -95,6 +96,11 @@ struct nr_op {
 	uint32_t optional;                  /* bit j: forward may find y[j].p NULL when nobody reads it */
 	uint32_t flags;
 	const struct nr_fuse *fuse;         /* ends with a NULL producer */
+	/* NR_NARROW: bit i: token t of y[0] needs token t of x[i] alone, which is then cut likewise; other inputs stay whole. */
+	uint32_t tokenwise;
+	/* The attribute of a node that makes so many tokens of what k makes; values are those of the whole, drawn masks too. NULL:
+	 * the same attribute. */
+	const void *(*narrowed)(const struct nr_node *k, int64_t tokens, struct nr_arena *);
 	/* Builds the op from inputs of the shapes of a case, so that the tests that come for free can run it. */
 	nr_t *(*try_case)(struct nr_net *, nr_t **x, const char *options);
 	const struct nr_case *cases;        /* ends with NULL shapes */
@@ -203,8 +209,10 @@ enum nr_plan_flags {
 	NR_PLAN_REBUILD = 1 << 1,           /* less memory: cheap outputs are made again in backward */
 	NR_PLAN_NO_FUSE = 1 << 2,           /* also NORMA_FUSE=0 */
 	NR_PLAN_NO_REUSE = 1 << 3,          /* every buffer has its own memory (debugging) */
+	NR_PLAN_NO_NARROW = 1 << 5,         /* also NORMA_NARROW=0 */
 	NR_PLAN_POISON = 1 << 4,            /* tests: memory that backward did not ask to keep is filled with NaN before it */
 };
+/* Commit moves the running statistics of all norms below the loss; without NR_PLAN_TRAIN, of those that the output or a tap needs. */
 enum nr_run { NR_RUN_FORWARD = 1, NR_RUN_BACKWARD = 2, NR_RUN_COMMIT = 4 };
 
 /* loss: the scalar to differentiate, or the output of inference. Returns the net's first error if there is one. */
@@ -220,17 +228,19 @@ NR_API const struct nr_node *nr_plan_first_bad(struct nr_plan *, const struct nr
 /* Memory of an input, the loss or a tap. NULL for tensors that the plan did not keep. */
 NR_API void *nr_plan_data(const struct nr_plan *, const nr_t *);
 /* The forward call that makes a tensor, and where its value then lies: sure to stay until the next call only, for the plan keeps
- * nothing for whoever looks (see nr_exec.after). Inputs and parameters count as made by call 0. -1: it is not made at all. */
+ * nothing for whoever looks (see nr_exec.after). Inputs and parameters count as made by call 0. -1: it is not made at all, which
+ * NR_WATCHED prevents where the loss reads but some tokens of it. */
 NR_API int32_t nr_plan_made(const struct nr_plan *, const nr_t *, struct nr_view *);
 /* Gradient of an input flagged NR_GRAD. */
 NR_API real *nr_plan_grad(const struct nr_plan *, const nr_t *);
 NR_API const nr_t *nr_plan_tap(const struct nr_plan *, const char *name, struct nr_error *);   /* nearest name on error */
 
 struct nr_plan_stats {
-	int64_t instructions, forward, backward, fused, rebuilt, aliased;
+	int64_t instructions, forward, backward, narrowed, fused, rebuilt, aliased;
 	int64_t arena_bytes, scratch_bytes, no_reuse_bytes;     /* planned; largest scratch; sum of all buffers */
 	int64_t param_count, buffer_count;
 	double forward_flops, backward_flops;
+	double left_out_flops;                                  /* of forward, that narrowing saves */
 };
 NR_API struct nr_plan_stats nr_plan_stats(const struct nr_plan *);
 /* The instructions as text: index, op, scope, shapes, bytes, flops; then the peak and who owns it. */

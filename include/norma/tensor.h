@@ -29,6 +29,7 @@ enum nr_tensor_flags {
 	NR_INPUT = 1 << 2,                  /* bound by the caller before a run */
 	NR_GRAD = 1 << 3,                   /* an input whose gradient is asked for */
 	NR_TAP = 1 << 4,                    /* value stays readable after the run */
+	NR_WATCHED = 1 << 5,                /* nr_exec.after looks at all of it, even if the loss reads its first tokens only */
 };
 
 struct nr_tensor {

@@ -8,12 +8,13 @@
 #include "bench/bench.h"
 #include "cli.h"
 
-struct plan { bool instructions, rebuild, infer, fuse, sites, json, tiny; struct nr_norm_choice norms; };
+struct plan { bool instructions, rebuild, infer, narrow, fuse, sites, json, tiny; struct nr_norm_choice norms; };
 
 static const struct nr_option options[] = {
 	NR_OPT_BOOL(struct plan, instructions, "0", "list every instruction with its shape and FLOPs"),
 	NR_OPT_BOOL(struct plan, rebuild, "0", "plan for less memory: cheap outputs are made again in backward"),
 	NR_OPT_BOOL(struct plan, infer, "0", "plan inference, as CASE/infer"),
+	NR_OPT_BOOL(struct plan, narrow, "1", "make only the leading tokens that the loss reads"),
 	NR_OPT_BOOL(struct plan, fuse, "1", "fuse pairs of ops"),
 	NR_OPT_NORMS(struct plan, norms),
 	NR_OPT_BOOL(struct plan, sites, "0", "list the sites of the model and the norm that each gets"),
@@ -37,6 +38,7 @@ static int print_json(const struct bench *b, struct nr_error *err)
 	json_object_set_new(r, "instructions", json_integer(s.instructions));
 	json_object_set_new(r, "forward", json_integer(s.forward));
 	json_object_set_new(r, "backward", json_integer(s.backward));
+	json_object_set_new(r, "narrowed", json_integer(s.narrowed));
 	json_object_set_new(r, "fused", json_integer(s.fused));
 	json_object_set_new(r, "rebuilt", json_integer(s.rebuilt));
 	json_object_set_new(r, "aliased", json_integer(s.aliased));
@@ -47,6 +49,7 @@ static int print_json(const struct bench *b, struct nr_error *err)
 	json_object_set_new(r, "buffers", json_integer(s.buffer_count));
 	json_object_set_new(r, "forward_gflop", json_real(s.forward_flops * 1e-9));
 	json_object_set_new(r, "backward_gflop", json_real(s.backward_flops * 1e-9));
+	json_object_set_new(r, "left_out_gflop", json_real(s.left_out_flops * 1e-9));
 	return bench_json_line(stdout, r, err);
 }
 
@@ -91,6 +94,11 @@ static int print_sites(const struct bench *b, bool json, struct nr_error *err)
 	return err->code;
 }
 
+static unsigned flags_of(const struct plan *o)
+{
+	return (o->rebuild ? NR_PLAN_REBUILD : 0u) | (o->narrow ? 0u : NR_PLAN_NO_NARROW) | (o->fuse ? 0u : NR_PLAN_NO_FUSE);
+}
+
 static int run(struct cli *c, const void *conf, const struct nr_list *args)
 {
 	const struct plan *o = conf;
@@ -103,7 +111,7 @@ static int run(struct cli *c, const void *conf, const struct nr_list *args)
 	if (o->infer) t.train = false;
 	t.norm = nr_norm_choice_text(&o->norms, c->arena);
 	struct bench *b;
-	if (bench_open(&b, &t, (o->rebuild ? NR_PLAN_REBUILD : 0) | (o->fuse ? 0 : NR_PLAN_NO_FUSE), c->err))
+	if (bench_open(&b, &t, flags_of(o), c->err))
 		return c->err->code;
 	int code = NR_OK;
 	if (o->sites) {

@@ -149,6 +149,7 @@ void machine_check(const struct machine *m, struct warnings *w)
 	if (*gemm && strcmp(gemm, "auto") && strcmp(gemm, "own") && strcmp(gemm, "onednn"))
 		warn(w, "%s", nr_gemm_reason());
 	if (!strcmp(env("NORMA_FUSE"), "0")) warn(w, "NORMA_FUSE=0: ops are not fused; steps take longer");
+	if (!strcmp(env("NORMA_NARROW"), "0")) warn(w, "NORMA_NARROW=0: tokens that nothing reads are made; steps take longer");
 	check_openmp(m, w);
 	if (!strcmp(m->huge_pages, "never")) warn(w, "huge pages are off: large buffers take longer to touch");
 	if (m->foreign > 0.2)

@@ -29,6 +29,7 @@ const struct cli_env cli_environment[] = {
 	{ "NORMA_ISA", "instruction set of the kernels: auto, plain, avx2 or avx512" },
 	{ "NORMA_GEMM", "engine of matrix products: auto, own or onednn" },
 	{ "NORMA_FUSE", "0 keeps the planner from fusing ops" },
+	{ "NORMA_NARROW", "0 lets the planner make all tokens, also where the loss reads the first ones only" },
 	{ "NORMA_DATA", "folder of the data sets; default ~/.cache/norma/data" },
 	{ "NORMA_PEERS", "folder of the Python environment with PyTorch; default .peers" },
 	{ "OMP_NUM_THREADS", "threads, unless --threads is given" },

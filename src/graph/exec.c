@@ -21,11 +21,14 @@ void nr_plan_run(struct nr_plan *p, const struct nr_exec *ex, unsigned run)
 	if (p->flags & NR_PLAN_POISON && run & NR_RUN_FORWARD) poison(p);
 	if (run & NR_RUN_FORWARD)
 		for (int32_t i = 0; i < p->n_forward; i++) {
+			if (p->instr[i].watched && !ex->after) continue;
 			p->instr[i].fn(&p->instr[i].call);
 			if (ex->after) ex->after(ex->context, i);
 		}
 	if (run & NR_RUN_BACKWARD) {
 		for (int32_t i = 0; i < p->n_first_write; i++) *p->first_write[i] = ex->accumulate != 0;
+		for (int32_t i = 0; i < p->n_clear; i++)
+			if (p->clear[i].always || !ex->accumulate) memset(p->clear[i].p, 0, p->clear[i].bytes);
 		for (int32_t i = p->n_forward; i < p->n_instr; i++) p->instr[i].fn(&p->instr[i].call);
 	}
 	if (run & NR_RUN_COMMIT)

@@ -272,8 +272,7 @@ nr_t *nr_out(struct nr_node *k, int j, enum nr_dtype dtype, int nd, const int64_
 
 nr_t *nr_out_like(struct nr_node *k, int j, const nr_t *x) { return nr_out(k, j, x->dtype, x->nd, x->d, x->tok); }
 
-/* Does this tensor have gaps between samples when it is read? */
-static int has_gaps(const nr_t *x) { return x->src && x->src->op == &nr_op_span; }
+int nr_has_gaps(const nr_t *x) { return x->src && x->src->op == &nr_op_span; }
 int nr_op_accepts_gaps(const struct nr_op *op, int i)
 {
 	return op->flags & NR_STRIDED && (i == 0 || op->flags & (NR_VIEW | NR_SUM));
@@ -281,7 +280,7 @@ int nr_op_accepts_gaps(const struct nr_op *op, int i)
 
 nr_t *nr_tap(struct nr_net *n, const char *name, nr_t *x)
 {
-	if (x && has_gaps(x)) x = nr_pack(n, x); /* readers expect plain rows */
+	if (x && nr_has_gaps(x)) x = nr_pack(n, x); /* readers expect plain rows */
 	if (!x) return NULL;
 	x->flags |= NR_TAP;
 	x->name = scoped(n, name);
@@ -297,7 +296,7 @@ nr_t *nr_apply_list(struct nr_net *n, const struct nr_op *op, const void *attr, 
 		if (!in[i]) return NULL;
 		int twice = 0;
 		for (int j = 0; j < i; j++) twice |= in[j] == in[i]; /* each input has its own gradient */
-		x[i] = in[i]->dtype == NR_REAL && (twice || (has_gaps(in[i]) && !nr_op_accepts_gaps(op, i))) ? nr_pack(n, in[i]) : in[i];
+		x[i] = in[i]->dtype == NR_REAL && (twice || (nr_has_gaps(in[i]) && !nr_op_accepts_gaps(op, i))) ? nr_pack(n, in[i]) : in[i];
 		if (!x[i]) return NULL;
 	}
 	struct nr_node *k = nr_node_make(n);

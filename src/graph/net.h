@@ -25,6 +25,9 @@ struct nr_net {
 
 nr_t *nr_tensor_make(struct nr_net *, enum nr_dtype, int nd, const int64_t *d, const struct nr_tokens *);
 struct nr_node *nr_node_make(struct nr_net *);
+/* Does this tensor, as recorded, have gaps between samples when it is read? The plan may have closed them: sums whose order must not
+ * depend on that go by this. */
+int nr_has_gaps(const nr_t *);
 /* May input i of the op have gaps between samples? */
 int nr_op_accepts_gaps(const struct nr_op *, int i);
 struct nr_entry *nr_store_need(struct nr_store *, const char *name, int init, int buffer, int nd, const int64_t *d, struct nr_error *);

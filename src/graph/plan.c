@@ -101,6 +101,7 @@ static void resolve(struct nr_plan *plan, const struct planner *p, uint8_t *writ
 				 : s->kind == STEP_REBUILD && op->rebuild ? op->rebuild
 									  : op->forward;
 			bind(plan, p, &in->call, s->node, s->kind);
+			in->watched = s->kind == STEP_FORWARD && nr_plan_only_watched(p, p->node[s->node]);
 			if (s->kind == STEP_BACKWARD) bind_grads(plan, p, &in->call, s->node, written);
 		}
 		plan->n_instr++;
@@ -112,12 +113,26 @@ static void resolve(struct nr_plan *plan, const struct planner *p, uint8_t *writ
 	}
 }
 
+/* Leaves whose gradient was zeros because of the tokens that are left out now: nobody else writes these. */
+static void find_lost(struct nr_plan *plan, const struct planner *p)
+{
+	for (int32_t i = 0; i < p->n_recorded; i++) {
+		const nr_t *t = p->net->tensor[i];
+		if (!nr_plan_lost_grad(p, t)) continue;
+		const int input = (t->flags & NR_INPUT) != 0;
+		void *grad = input ? address(plan, p->grad[i], sizeof(real)) : nr_grad(t->entry);
+		plan->clear[plan->n_clear++] = (struct clear){ grad, (size_t)nr_len(t) * sizeof(real), input };
+	}
+}
+
 static void count(struct nr_plan *plan, const struct planner *p)
 {
 	struct nr_plan_stats *s = &plan->stats;
 	s->instructions = plan->n_instr;
 	s->forward = plan->n_forward;
 	s->backward = plan->n_instr - plan->n_forward;
+	s->narrowed = p->narrowed;
+	s->left_out_flops = p->left_out_flops;
 	s->fused = p->fused;
 	s->rebuilt = p->rebuilt;
 	s->aliased = p->aliased;
@@ -173,8 +188,8 @@ static int take_memory(struct nr_plan *plan, struct planner *p)
 static int make(struct nr_plan *plan, struct planner *p)
 {
 	int rc;
-	if ((rc = nr_store_seal(p->net->store, p->err)) || (rc = nr_plan_prune(p)) || (rc = nr_plan_fuse(p)) ||
-	    (rc = nr_plan_link(p)) || (rc = nr_plan_schedule(p)))
+	if ((rc = nr_store_seal(p->net->store, p->err)) || (rc = nr_plan_prune(p)) || (rc = nr_plan_narrow(p)) ||
+	    (rc = nr_plan_fuse(p)) || (rc = nr_plan_link(p)) || (rc = nr_plan_schedule(p)))
 		return rc;
 	p->value = nr_plan_list(p, p->n_tensor, sizeof *p->value);
 	p->again = nr_plan_list(p, p->n_tensor, sizeof *p->again);
@@ -188,9 +203,11 @@ static int make(struct nr_plan *plan, struct planner *p)
 	plan->instr = nr_plan_list(p, p->n_step, sizeof *plan->instr);
 	plan->commit = nr_plan_list(p, p->n_node, sizeof *plan->commit);
 	plan->first_write = nr_plan_list(p, p->n_tensor, sizeof *plan->first_write);
+	plan->clear = nr_plan_list(p, p->n_recorded, sizeof *plan->clear);
 	uint8_t *written = nr_plan_list(p, p->n_tensor, 1);
 	if (p->err->code) return p->err->code;
 	resolve(plan, p, written);
+	find_lost(plan, p);
 	count(plan, p);
 	return 0;
 }

@@ -10,6 +10,7 @@
 struct nr_instr {
 	void (*fn)(const struct nr_call *);
 	struct nr_call call;
+	int watched;                        /* left out of runs that nobody looks on (nr_exec.after) */
 };
 
 enum { NR_NOWHERE = -1 };
@@ -54,9 +55,16 @@ struct planner {
 	struct buffer *buf;
 	int32_t n_buf, cap_buf;
 	int32_t sink;                       /* buffer that takes unwanted gradients */
-	int64_t fused, rebuilt, aliased;
+	uint8_t *had_grad;                  /* by recorded tensor: a gradient arrives in the graph as recorded; NULL: not narrowed */
+	int32_t n_recorded;                 /* tensors before the planner added its own */
+	uint8_t *watched;                   /* by tensor, of cap_watched: made for onlookers only */
+	int32_t cap_watched;
+	int64_t narrowed, fused, rebuilt, aliased;
+	double left_out_flops;
 	struct nr_error *err;
 };
+
+struct clear { void *p; size_t bytes; int always; };   /* a gradient that nobody writes; always: also when accumulating */
 
 struct nr_plan {
 	struct nr_net *net;
@@ -70,6 +78,8 @@ struct nr_plan {
 	int32_t n_commit;
 	uint8_t **first_write;              /* add flags of the first writers of parameter gradients: accumulation sets them */
 	int32_t n_first_write;
+	struct clear *clear;                /* before backward */
+	int32_t n_clear;
 	char *memory;                       /* the arena of activations, then scratch */
 	int guest;                          /* it is another plan's */
 	int64_t bytes;
@@ -86,6 +96,11 @@ int nr_plan_prune(struct planner *);
 int nr_plan_fuse(struct planner *);
 int nr_plan_link(struct planner *);         /* made_by, used_by, need_grad, reached, back */
 int nr_plan_schedule(struct planner *);     /* step[], rebuild */
+/* plan_narrow.c */
+int nr_plan_narrow(struct planner *);       /* after prune */
+int nr_plan_only_watched(const struct planner *, const struct nr_node *);        /* made for onlookers only */
+/* Is it a recorded leaf that had a gradient until tokens were left out? It is zero. */
+int nr_plan_lost_grad(const struct planner *, const nr_t *);
 /* plan_place.c */
 int nr_plan_place_values(struct planner *);
 int nr_plan_place_grads(struct planner *);

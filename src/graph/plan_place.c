@@ -23,6 +23,13 @@ static struct place part_of(struct place whole, const nr_t *t, int64_t from)
 	return whole;
 }
 
+/* A span's part of the place of its input: all of it where tokens were left out. */
+static struct place span_of(struct place whole, const struct nr_node *span)
+{
+	const struct nr_span_attr *a = span->attr;
+	return a->to - a->from == span->in[0]->d[1] ? whole : part_of(whole, span->in[0], a->from);
+}
+
 /* ---- values ----------------------------------------------------------------------------------------------------- */
 
 /* A join's input may be written straight into the joined tensor if its op can leave gaps and so can all who read it. */
@@ -46,7 +53,7 @@ static struct place value_place(struct planner *p, const nr_t *t)
 	if (t->entry) {
 		at.base = nr_value(t->entry);
 	} else if (m && m->op == &nr_op_span) {
-		at = part_of(value_place(p, m->in[0]), m->in[0], ((const struct nr_span_attr *)m->attr)->from);
+		at = span_of(value_place(p, m->in[0]), m);
 		p->aliased++;
 	} else if (m && m->op == &nr_op_reshape) {
 		at = value_place(p, m->in[0]);
@@ -180,7 +187,7 @@ static struct place grad_place(struct planner *p, const nr_t *t)
 		at = own(p, t, "gradient");
 		p->buf[at.buf].fixed = 1;
 	} else if (m && m->op == &nr_op_span && spans_tile(p, m->in[0]) && !is_leaf(m->in[0])) {
-		at = part_of(grad_place(p, m->in[0]), m->in[0], ((const struct nr_span_attr *)m->attr)->from);
+		at = span_of(grad_place(p, m->in[0]), m);
 		p->aliased++;
 	} else if (user && user->op == &nr_op_join && m && m->op->flags & NR_STRIDED && m->out[0] == t) {
 		at = part_of(grad_place(p, user->out[0]), user->out[0], user->in[0] == t ? 0 : user->in[0]->d[1]);
@@ -215,6 +222,8 @@ int nr_plan_place_grads(struct planner *p)
 			else if (x->dtype == NR_REAL && nr_tensor_bytes(x) > sink) sink = nr_tensor_bytes(x);
 		}
 	}
+	for (int32_t i = 0; i < p->n_recorded; i++)
+		if (nr_plan_lost_grad(p, p->net->tensor[i]) && p->net->tensor[i]->flags & NR_INPUT) grad_place(p, p->net->tensor[i]);
 	if (sink) {
 		p->sink = nr_buffer_make(p, sink, "sink", NULL, NULL);
 		p->buf[p->sink].fixed = 1;

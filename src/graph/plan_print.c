@@ -59,11 +59,14 @@ void nr_plan_print(const struct nr_plan *p, FILE *out, int instructions)
 {
 	for (int32_t i = 0; instructions && i < p->n_instr; i++) print_instr(p, out, i);
 	const struct nr_plan_stats *s = &p->stats;
-	fprintf(out, "instructions: %lld forward, %lld backward; %lld pairs fused, %lld outputs made again, %lld tensors aliased\n",
-		(long long)s->forward, (long long)s->backward, (long long)s->fused, (long long)s->rebuilt, (long long)s->aliased);
+	fprintf(out, "instructions: %lld forward, %lld backward; %lld narrowed to leading tokens, %lld pairs fused, %lld outputs made "
+		"again, %lld tensors aliased\n", (long long)s->forward, (long long)s->backward, (long long)s->narrowed,
+		(long long)s->fused, (long long)s->rebuilt, (long long)s->aliased);
 	fprintf(out, "parameters: %lld (%.1f MiB), buffers: %lld\n", (long long)s->param_count,
 		mib(s->param_count * (int64_t)sizeof(real)), (long long)s->buffer_count);
-	fprintf(out, "flops: %.3f G forward, %.3f G backward\n", s->forward_flops * 1e-9, s->backward_flops * 1e-9);
+	fprintf(out, "flops: %.3f G forward, %.3f G backward", s->forward_flops * 1e-9, s->backward_flops * 1e-9);
+	if (s->narrowed) fprintf(out, "; narrowing saves %.3f G of forward", s->left_out_flops * 1e-9);
+	fprintf(out, "\n");
 	fprintf(out, "memory: %.1f MiB planned (%.1f MiB without reuse), %.1f MiB scratch\n", mib(s->arena_bytes), mib(s->no_reuse_bytes),
 		mib(s->scratch_bytes));
 	if (p->n_instr) print_peak(p, out);

@@ -169,16 +169,20 @@ static int reshape_shape(struct nr_node *k)
 	return !y ? NR_ESHAPE : nr_expect(k, nr_len(y) == nr_len(k->in[0]), "%lld values do not fit %lld",
 					  (long long)nr_len(k->in[0]), (long long)nr_len(y));
 }
-static void pack_forward(const struct nr_call *k) /* rows of y and x may differ in length, but not in number of values */
+/* y in rows like those of x. They may differ in length, but not in number of values; if they do, y has no gaps. */
+static struct nr_view in_rows_of(const struct nr_view *x, struct nr_view y)
 {
-	struct nr_view y = k->y[0];
-	y.rows = k->x[0].rows, y.c = k->x[0].c, y.t = k->x[0].t, y.bs = y.t * y.c;
+	if (y.c != x->c || y.t != x->t) y.rows = x->rows, y.c = x->c, y.t = x->t, y.bs = y.t * y.c;
+	return y;
+}
+static void pack_forward(const struct nr_call *k)
+{
+	const struct nr_view y = in_rows_of(&k->x[0], k->y[0]);
 	nr_rows_put(&y, &k->x[0], 0);
 }
 static void pack_backward(const struct nr_call *k)
 {
-	struct nr_view dy = k->dy[0];
-	dy.rows = k->dx[0].rows, dy.c = k->dx[0].c, dy.t = k->dx[0].t, dy.bs = dy.t * dy.c;
+	const struct nr_view dy = in_rows_of(&k->dx[0], k->dy[0]);
 	if (dy.p != k->dx[0].p) nr_rows_put(&k->dx[0], &dy, k->add[0]);
 }
 static nr_t *reshape_try(struct nr_net *n, nr_t **x, const char *options)
@@ -222,8 +226,8 @@ static nr_t *pack_try(struct nr_net *n, nr_t **x, const char *options)
 }
 static const struct nr_case pack_cases[] = { { "2x4x3", "" }, { "7", "" }, { NULL, NULL } };
 const struct nr_op nr_op_pack = { /* always a copy: an input used twice, or one with gaps */
-	.name = "pack", .shape = pack_shape, .forward = pack_forward, .backward = pack_backward, .flags = NR_STRIDED,
-	.try_case = pack_try, .cases = pack_cases,
+	.name = "pack", .shape = pack_shape, .forward = pack_forward, .backward = pack_backward, .flags = NR_STRIDED | NR_NARROW,
+	.tokenwise = 1, .try_case = pack_try, .cases = pack_cases,
 };
 
 nr_t *nr_pack(struct nr_net *n, nr_t *x) { return nr_apply(n, &nr_op_pack, NULL, 0, x); }
@@ -263,7 +267,7 @@ static nr_t *add_try(struct nr_net *n, nr_t **x, const char *options)
 static const struct nr_case add_cases[] = { { "2x4x3 2x4x3", "" }, { "5 5", "" }, { NULL, NULL } };
 const struct nr_op nr_op_add = {
 	.name = "add", .shape = add_shape, .forward = add_forward, .backward = add_backward,
-	.flags = NR_SUM | NR_STRIDED | NR_INPLACE, .try_case = add_try, .cases = add_cases,
+	.flags = NR_SUM | NR_STRIDED | NR_INPLACE | NR_NARROW, .tokenwise = 3, .try_case = add_try, .cases = add_cases,
 };
 
 nr_t *nr_add(struct nr_net *n, nr_t *a, nr_t *b) { return nr_apply(n, &nr_op_add, NULL, 0, a, b); }

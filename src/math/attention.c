@@ -48,8 +48,8 @@ static void scores(
 	const struct nr_attention *a, int64_t b, int64_t h, int64_t i, int64_t lo, int64_t hi, real *s)
 {
 	const real *q = head(a->q, &a->sq, b, h) + i * a->sq.row, *k = head(a->k, &a->sk, b, h);
-	const real *bias = a->bias ? a->bias + ((b % a->n_bias * a->H + h) * a->Tq + i) * a->Tk : NULL;
-	const real *mask = a->mask ? a->mask + (b % a->n_mask * a->Tq + i) * a->Tk : NULL;
+	const real *bias = a->bias ? a->bias + ((b % a->n_bias * a->H + h) * nr_attention_rows(a) + i) * a->Tk : NULL;
+	const real *mask = a->mask ? a->mask + (b % a->n_mask * nr_attention_rows(a) + i) * a->Tk : NULL;
 	for (int64_t j = lo; j < hi; j++) {
 		s[j] = a->scale * dot(a->d, q, k + j * a->sk.row);
 		if (bias) s[j] += bias[j];
@@ -166,7 +166,7 @@ size_t nr_attention_scratch(const struct nr_attention *a, int threads)
 {
 	const int64_t extra = bias_groups(a) - 1; /* the first group writes to gbias itself */
 	const size_t parts =
-		extra ? (size_t)up16(extra * a->n_bias * a->H * a->Tq * a->Tk) * sizeof(real) : 0;
+		extra ? (size_t)up16(extra * a->n_bias * a->H * nr_attention_rows(a) * a->Tk) * sizeof(real) : 0;
 	return bytes_per_thread(a) * (size_t)(threads > 0 ? threads : 1) + parts;
 }
 
@@ -211,7 +211,7 @@ void nr_attention_backward(const struct nr_attention *a)
 {
 	const struct nr_attention_kernels *k = nr_attention_active;
 	const int add = (a->add & NR_ATTENTION_ADD_BIAS) != 0;
-	const int64_t one = a->Tq * a->Tk;
+	const int64_t one = nr_attention_rows(a) * a->Tk, made = a->Tq * a->Tk;
 	if (!a->gbias) {
 		const int64_t units = a->B * a->H;
 #pragma omp parallel for schedule(dynamic, chunk(units)) num_threads(team(a))
@@ -232,6 +232,7 @@ void nr_attention_backward(const struct nr_attention *a)
 			const int64_t b = s * nb + n;
 			if (b >= a->B) break;
 			k->backward(a, b, h, to, more, my_scratch(a));
+			if (!more) memset(to + made, 0, (size_t)(one - made) * sizeof(real));
 			more = 1;
 		}
 		if (!more) /* no sample uses it */

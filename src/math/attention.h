@@ -31,6 +31,7 @@ enum { /* struct nr_attention.add: this gradient is added to, not overwritten */
 struct nr_attention {
 	int64_t B, H, Tq, Tk; /* samples, heads, queries, keys */
 	int64_t d, dv;        /* width of a head of q and k; of v and out */
+	int64_t rows;         /* queries that bias, mask, gbias and dropout are laid out for, of which these are the first Tq; 0: Tq */
 	real scale;           /* of the scores, usually 1 / sqrt(d) */
 
 	const real *q, *k, *v; /* (B,Tq,H,d) (B,Tk,H,d) (B,Tk,H,dv) */
@@ -41,9 +42,9 @@ struct nr_attention {
 	/* What counts. A query without any key gives out = 0 and no gradient. Scores below -1e29 do not
 	 * count. */
 	const int32_t *klen; /* (B) keys >= klen[b] are padding, never read; NULL: none */
-	const real *bias;    /* (n_bias,H,Tq,Tk), sample b uses b % n_bias: 1 shared, B own, nW windows */
+	const real *bias;    /* (n_bias,H,rows,Tk), sample b uses b % n_bias: 1 shared, B own, nW windows */
 	int64_t n_bias;
-	const real *mask; /* (n_mask,Tq,Tk), sample b uses b % n_mask, all heads, no gradient; NULL: none */
+	const real *mask; /* (n_mask,rows,Tk), sample b uses b % n_mask, all heads, no gradient; NULL: none */
 	int64_t n_mask;
 	int64_t window; /* > 0: only keys with |i - j| <= window; tiles outside are skipped */
 	int causal;     /* only keys j <= i */
@@ -55,7 +56,7 @@ struct nr_attention {
 	/* Backward. NULL gradients are not wanted (skipped). */
 	const real *gout;   /* (B,Tq,H,dv) */
 	real *gq, *gk, *gv; /* shapes of q, k, v; padded keys get 0 */
-	real *gbias;        /* (n_bias,H,Tq,Tk), summed over the samples that share it, in fixed groups */
+	real *gbias;        /* (n_bias,H,rows,Tk), summed over the samples that share it, in fixed groups; 0 beyond Tq */
 	struct nr_heads sgo, sgq, sgk, sgv;
 	unsigned add; /* NR_ATTENTION_ADD_* */
 
@@ -133,10 +134,15 @@ static inline int64_t nr_attention_block(int64_t n, int64_t most)
 	return blocks ? ((n + blocks - 1) / blocks + 15) / 16 * 16 : 0;
 }
 
+static inline int64_t nr_attention_rows(const struct nr_attention *a)
+{
+	return a->rows ? a->rows : a->Tq;
+}
+
 /* The block for row i (a multiple of 8) and key 0; the next keys have the next blocks. */
 static inline uint64_t nr_attention_drop_block(const struct nr_attention *a, int64_t b, int64_t h, int64_t i)
 {
-	return (uint64_t)(((b * a->H + h) * ((a->Tq + 7) / 8) + i / 8) * a->Tk);
+	return (uint64_t)(((b * a->H + h) * ((nr_attention_rows(a) + 7) / 8) + i / 8) * a->Tk);
 }
 
 /* What dropout means in numbers: keep if the 16 bits are >= threshold, then multiply by the inverse of the

@@ -15,6 +15,8 @@ struct attention {
 	int threads;                        /* that the scratch is sized for */
 	uint32_t stream;
 	float scale, dropout;
+	int64_t queries;                    /* packed: of the first so many tokens only; 0: of all */
+	int64_t rows;                       /* queries of the whole, if it was narrowed: bias and dropout are laid out for them; else 0 */
 };
 
 static size_t lines(size_t bytes) { return (bytes + 63) / 64 * 64; }
@@ -29,7 +31,9 @@ static struct nr_attention sizes(const struct nr_node *k, int operands)
 	struct nr_attention a = {
 		.B = q->d[0], .H = c->heads, .Tq = q->d[1], .Tk = keys->d[1], .d = q->d[2] / (c->heads * parts),
 		.dv = v->d[2] / (c->heads * parts), .window = c->window, .causal = c->causal, .threads = c->threads,
+		.rows = c->rows,
 	};
+	if (operands == 1 && c->queries) a.Tq = c->queries;
 	a.scale = c->scale != 0 ? (real)c->scale : 1 / nr_sqrt((real)a.d);
 	if (c->has_bias) a.n_bias = k->in[operands]->nd == 4 ? k->in[operands]->d[0] : 1;
 	return a;
@@ -45,10 +49,10 @@ static int check_extras(struct nr_node *k, const struct nr_attention *a, int ope
 	if (c->has_bias) {
 		const nr_t *b = k->in[operands];
 		const int64_t *d = b->d + (b->nd == 4);
-		const int fits = b->nd >= 3 && b->nd <= 4 && d[0] == a->H && d[1] == a->Tq && d[2] == a->Tk;
+		const int fits = b->nd >= 3 && b->nd <= 4 && d[0] == a->H && d[1] == nr_attention_rows(a) && d[2] == a->Tk;
 		if (nr_expect(k, fits && b->dtype == NR_REAL,
 			      "the bias %s is neither (H,Tq,Tk) nor (n,H,Tq,Tk) for %lld heads, %lld x %lld tokens",
-			      nr_shape_text(b, s, sizeof s), (long long)a->H, (long long)a->Tq, (long long)a->Tk))
+			      nr_shape_text(b, s, sizeof s), (long long)a->H, (long long)nr_attention_rows(a), (long long)a->Tk))
 			return NR_ESHAPE;
 	}
 	const nr_t *v = c->has_valid ? k->in[operands + c->has_bias] : NULL;
@@ -89,6 +93,16 @@ static void cost_of(struct nr_attention a, double *forward, double *backward)
 	const double pairs = (double)a.B * (double)a.H * (double)a.Tq * (double)a.Tk;
 	*forward = pairs * (double)(2 * a.d + 2 * a.dv);
 	*backward = pairs * (double)(6 * a.d + 4 * a.dv);
+}
+
+static const void *narrowed(const struct nr_node *k, int64_t tokens, struct nr_arena *arena)
+{
+	struct attention *c = nr_arena_alloc(arena, sizeof *c);
+	if (!c) return NULL;
+	*c = *(const struct attention *)k->attr;
+	c->queries = tokens;
+	c->rows = k->out[0]->d[1];
+	return c;
 }
 
 /* ---- packed ---------------------------------------------------------------------------------------------------- */
@@ -136,6 +150,14 @@ static void packed_forward(const struct nr_call *k)
 	nr_attention_forward(&a);
 }
 
+/* Tokens that did not ask: their queries get no gradient. */
+static void clear_queries(const struct nr_view *dx, int64_t asked, int64_t C)
+{
+#pragma omp parallel for schedule(static) if (dx->rows * C > 16384)
+	for (int64_t r = 0; r < dx->rows; r++)
+		if (r % dx->t >= asked) memset(nr_row(dx, r), 0, (size_t)C * sizeof(real));
+}
+
 static void packed_backward(const struct nr_call *k)
 {
 	struct nr_attention a = packed_bind(k);
@@ -150,6 +172,7 @@ static void packed_backward(const struct nr_call *k)
 	a.sgq = a.sgk = a.sgv = (struct nr_heads){ k->dx[0].bs, 3 * C, a.d };
 	if (k->add[0]) a.add = NR_ATTENTION_ADD_Q | NR_ATTENTION_ADD_K | NR_ATTENTION_ADD_V;
 	want_bias(k, &a, 1);
+	if (k->want & 1 && !k->add[0] && a.Tq < k->dx[0].t) clear_queries(&k->dx[0], a.Tq, C);
 	nr_attention_backward(&a);
 }
 
@@ -248,10 +271,11 @@ static void map_forward(const struct nr_call *k)
 
 /* ---- tests' entries, descriptors ------------------------------------------------------------------------------- */
 
-struct try { int64_t heads, window; bool causal, bias, valid; float scale, dropout; };
+struct try { int64_t heads, window, first; bool causal, bias, valid; float scale, dropout; };
 static const struct nr_option try_options[] = {
 	NR_OPT_INT(struct try, heads, 1, 1, 1e6, "heads"),
 	NR_OPT_INT(struct try, window, 0, 0, 1e9, "reach of a query"),
+	NR_OPT_INT(struct try, first, 0, 0, 1e9, "tokens of the output that are used; 0: all"),
 	NR_OPT_BOOL(struct try, causal, "0", "no later keys"),
 	NR_OPT_BOOL(struct try, bias, "0", "a bias is given"),
 	NR_OPT_BOOL(struct try, valid, "0", "lengths are given"),
@@ -260,24 +284,20 @@ static const struct nr_option try_options[] = {
 	NR_OPT_END
 };
 
-static struct nr_attention_options try_read(struct nr_net *n, nr_t **x, int operands, const char *text)
+static nr_t *try_case(struct nr_net *n, nr_t **x, int operands, const char *text)
 {
 	struct try t;
 	nr_option_defaults(try_options, &t);
 	nr_option_parse(try_options, &t, text, nr_net_arena(n), NULL);
-	return (struct nr_attention_options){
+	const struct nr_attention_options o = {
 		.heads = t.heads, .window = t.window, .causal = t.causal, .scale = t.scale, .dropout = t.dropout,
 		.bias = t.bias ? x[operands] : NULL, .valid = t.valid ? x[operands + t.bias] : NULL,
 	};
+	nr_t *y = operands > 1 ? nr_cross_attention(n, x[0], x[1], x[2], o) : nr_attention_with(n, x[0], o);
+	return t.first ? nr_span(n, y, 0, t.first) : y;
 }
-static nr_t *packed_try(struct nr_net *n, nr_t **x, const char *text)
-{
-	return nr_attention_with(n, x[0], try_read(n, x, 1, text));
-}
-static nr_t *cross_try(struct nr_net *n, nr_t **x, const char *text)
-{
-	return nr_cross_attention(n, x[0], x[1], x[2], try_read(n, x, 3, text));
-}
+static nr_t *packed_try(struct nr_net *n, nr_t **x, const char *text) { return try_case(n, x, 1, text); }
+static nr_t *cross_try(struct nr_net *n, nr_t **x, const char *text) { return try_case(n, x, 3, text); }
 
 static const struct nr_case packed_cases[] = {
 	{ "2x5x18", "heads=2" }, { "1x1x3", "heads=1" }, { "1x19x24", "heads=1,scale=0.3" },
@@ -285,27 +305,35 @@ static const struct nr_case packed_cases[] = {
 	{ "1x9x12", "heads=4,window=2" }, { "3x6x12 3:i1-6", "heads=2,valid=1" },
 	{ "3x4x12 2x4x4", "heads=2,bias=1" },
 	{ "3x4x12 2x2x4x4 3:i1-4", "heads=2,bias=1,valid=1" }, { "2x9x6", "heads=1,dropout=0.3" },
-	{ "2x6x12 2x6x6 2:i1-6", "heads=2,bias=1,valid=1,causal=1,window=3,dropout=0.2,scale=0.7" }, { NULL, NULL },
+	{ "2x6x12 2x6x6 2:i1-6", "heads=2,bias=1,valid=1,causal=1,window=3,dropout=0.2,scale=0.7" },
+	/* narrowed by the planner */
+	{ "2x5x18", "heads=2,first=1" }, { "3x17x24", "heads=1,first=3" }, { "3x6x12 3:i1-6", "heads=2,valid=1,first=2" },
+	{ "3x4x12 2x4x4", "heads=2,bias=1,first=1" }, { "3x4x12 3x2x4x4 3:i1-4", "heads=2,bias=1,valid=1,first=1" },
+	{ "2x19x12", "heads=2,dropout=0.3,first=9" },
+	{ "2x6x12 2x6x6 2:i1-6", "heads=2,bias=1,valid=1,causal=1,window=3,dropout=0.2,scale=0.7,first=3" }, { NULL, NULL },
 };
 static const struct nr_case cross_cases[] = {
 	{ "2x5x6 2x3x6 2x3x8", "heads=2" }, { "1x1x1 1x1x1 1x1x1", "heads=1" },
 	{ "1x1x4 1x17x4 1x17x2", "heads=2,scale=0.5" },
 	{ "3x3x6 3x5x6 3x5x6 2x3x5 3:i1-5", "heads=2,bias=1,valid=1" },
 	{ "2x4x4 2x6x4 2x6x4 3x1x4x6", "heads=1,bias=1,causal=1" },
-	{ "2x6x4 2x5x4 2x5x4", "heads=2,window=1,dropout=0.25" }, { NULL, NULL },
+	{ "2x6x4 2x5x4 2x5x4", "heads=2,window=1,dropout=0.25" },
+	{ "3x4x6 3x5x6 3x5x6 2x4x5 3:i1-5", "heads=2,bias=1,valid=1,first=1" },
+	{ "2x9x4 2x5x4 2x5x4", "heads=2,window=1,dropout=0.25,first=2" }, { NULL, NULL },
 };
 const struct nr_op nr_op_attention = {
 	.name = "attention", .shape = packed_shape, .forward = packed_forward, .backward = packed_backward,
 	.cost = packed_cost,
-	.keeps = NR_KEEP_X(0) | NR_KEEP_X(1) | NR_KEEP_X(2) | NR_KEEP_Y(0), .flags = NR_STRIDED | NR_RANDOM,
-	.try_case = packed_try,
+	.keeps = NR_KEEP_X(0) | NR_KEEP_X(1) | NR_KEEP_X(2) | NR_KEEP_Y(0), .flags = NR_STRIDED | NR_RANDOM | NR_NARROW,
+	.narrowed = narrowed, .try_case = packed_try,
 	.cases = packed_cases,
 };
 const struct nr_op nr_op_cross_attention = {
 	.name = "cross_attention", .shape = cross_shape, .forward = cross_forward, .backward = cross_backward,
 	.cost = cross_cost,
 	.keeps = NR_KEEP_X(0) | NR_KEEP_X(1) | NR_KEEP_X(2) | NR_KEEP_X(3) | NR_KEEP_X(4) | NR_KEEP_Y(0),
-	.flags = NR_STRIDED | NR_RANDOM, .try_case = cross_try, .cases = cross_cases,
+	.flags = NR_STRIDED | NR_RANDOM | NR_NARROW, .tokenwise = 1, .narrowed = narrowed, .try_case = cross_try,
+	.cases = cross_cases,
 };
 static const struct nr_op op_map = { /* not in ops.def: without a gradient there is nothing to check for free */
 	.name = "attention_map", .shape = map_shape, .forward = map_forward, .cost = packed_cost, .flags = NR_STRIDED,

@@ -92,7 +92,7 @@ static const struct nr_case cases[] = {
 };
 const struct nr_op nr_op_linear = {
 	.name = "linear", .shape = shape, .forward = forward, .backward = backward, .cost = cost,
-	.keeps = NR_KEEP_X(0) | NR_KEEP_X(1), .try_case = try_case, .cases = cases,
+	.keeps = NR_KEEP_X(0) | NR_KEEP_X(1), .flags = NR_NARROW, .tokenwise = 1, .try_case = try_case, .cases = cases,
 };
 
 /* ---- linear + activation: y[0] the product, y[1] its activation -------------------------------------------------- */
@@ -162,7 +162,7 @@ static const struct nr_case one_cases[] = {
 static const struct nr_fuse one_fuse[] = { { "linear", &op_linear_act }, { NULL, NULL } };
 const struct nr_op nr_op_act = {
 	.name = "act", .shape = one_shape, .forward = one_forward, .backward = one_backward, .keeps = NR_KEEP_X(0),
-	.flags = NR_CHEAP | NR_INPLACE_GRAD, .fuse = one_fuse, .try_case = one_try, .cases = one_cases,
+	.flags = NR_CHEAP | NR_INPLACE_GRAD | NR_NARROW, .tokenwise = 1, .fuse = one_fuse, .try_case = one_try, .cases = one_cases,
 };
 
 /* ---- builders ---------------------------------------------------------------------------------------------------- */

@@ -38,7 +38,7 @@ static const struct nr_case mul_cases[] = { { "2x5x7 2x5x7", "" }, { "1 1", "" }
 const struct nr_op nr_op_mul = {
 	.name = "mul", .shape = mul_shape, .forward = mul_forward, .backward = mul_backward,
 	.keeps = NR_KEEP_X(0) | NR_KEEP_X(1),
-	.flags = NR_CHEAP | NR_INPLACE | NR_INPLACE_GRAD, .try_case = mul_try, .cases = mul_cases,
+	.flags = NR_CHEAP | NR_INPLACE | NR_INPLACE_GRAD | NR_NARROW, .tokenwise = 3, .try_case = mul_try, .cases = mul_cases,
 };
 
 nr_t *nr_mul(struct nr_net *n, nr_t *a, nr_t *b) { return nr_apply(n, &nr_op_mul, NULL, 0, a, b); }
@@ -73,7 +73,7 @@ static nr_t *scale_try(struct nr_net *n, nr_t **x, const char *options)
 static const struct nr_case scale_cases[] = { { "2x5x7", "" }, { "1", "" }, { NULL, NULL } };
 const struct nr_op nr_op_scale = {
 	.name = "scale", .shape = scale_shape, .forward = scale_forward, .backward = scale_backward,
-	.flags = NR_CHEAP | NR_INPLACE | NR_INPLACE_GRAD, .try_case = scale_try, .cases = scale_cases,
+	.flags = NR_CHEAP | NR_INPLACE | NR_INPLACE_GRAD | NR_NARROW, .tokenwise = 1, .try_case = scale_try, .cases = scale_cases,
 };
 
 nr_t *nr_scale(struct nr_net *n, nr_t *x, double factor)
@@ -145,8 +145,8 @@ static const struct nr_case channels_cases[] = { { "2x5x7 7", "" }, { "1x1 1", "
 	{ NULL, NULL } };
 const struct nr_op nr_op_scale_channels = {
 	.name = "scale_channels", .shape = channels_shape, .forward = channels_forward, .backward = channels_backward,
-	.keeps = NR_KEEP_X(0) | NR_KEEP_X(1), .flags = NR_CHEAP | NR_STRIDED | NR_INPLACE | NR_INPLACE_GRAD,
-	.try_case = channels_try,
+	.keeps = NR_KEEP_X(0) | NR_KEEP_X(1), .flags = NR_CHEAP | NR_STRIDED | NR_INPLACE | NR_INPLACE_GRAD | NR_NARROW,
+	.tokenwise = 1, .try_case = channels_try,
 	.cases = channels_cases,
 };
 
@@ -196,7 +196,8 @@ static nr_t *shift_try(struct nr_net *n, nr_t **x, const char *options)
 static const struct nr_case shift_cases[] = { { "2x5x7 7", "" }, { "1x1 1", "" }, { "2x70x3 3", "" }, { "4x6 1", "" }, { NULL, NULL } };
 const struct nr_op nr_op_shift_channels = {
 	.name = "shift_channels", .shape = shift_shape, .forward = shift_forward, .backward = shift_backward,
-	.flags = NR_CHEAP | NR_STRIDED | NR_INPLACE | NR_INPLACE_GRAD, .try_case = shift_try, .cases = shift_cases,
+	.flags = NR_CHEAP | NR_STRIDED | NR_INPLACE | NR_INPLACE_GRAD | NR_NARROW, .tokenwise = 1, .try_case = shift_try,
+	.cases = shift_cases,
 };
 
 nr_t *nr_shift_channels(struct nr_net *n, nr_t *x, nr_t *shift)

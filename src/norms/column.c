@@ -10,6 +10,7 @@
  * Padding stays out of the statistics and is normalised with them, so its dy counts and its dx is a dy. */
 #include "norms/column.h"
 
+#include "graph/net.h"
 #include "math/column.h"
 #include "math/row.h"
 #include "math/stream.h"
@@ -56,6 +57,7 @@ static struct walk walk_of(const struct nr_call *k, int even)
 }
 
 static int even(const struct nr_view *v) { return nr_packed(v) || v->t == 1; }
+static int even_input(const struct nr_call *k) { return k->x[0].t == 1 || (nr_packed(&k->x[0]) && !nr_has_gaps(k->node->in[0])); }
 static int64_t ld_of(const struct nr_view *v) { return nr_packed(v) || v->t > 1 ? v->c : v->bs; }
 
 struct piece { int64_t row, rows, real_rows, domain; };
@@ -192,7 +194,7 @@ static void chunk_write(const struct walk *w, const struct nr_view *x, int64_t q
 static void forward(const struct nr_call *k, int with)
 {
 	const struct nr_view *x = &k->x[0], *y = &k->y[0];
-	const struct walk w = walk_of(k, even(x) && even(y));
+	const struct walk w = walk_of(k, even_input(k) && even(y));
 	real *scale = k->scratch, *means = scale + w.domains * w.C, *squares = means + w.chunks * w.C;
 	if (w.domains >= MANY) {
 #pragma omp parallel for schedule(static)
@@ -300,7 +302,7 @@ static void chunk_apply(const struct walk *w, const struct grad *g, int64_t q)
 
 void nr_column_backward(const struct nr_call *k)
 {
-	const struct walk w = walk_of(k, even(&k->x[0]) && even(&k->dy[0]) && even(&k->dx[0]));
+	const struct walk w = walk_of(k, even_input(k) && even(&k->dy[0]) && even(&k->dx[0]));
 	const int64_t D = w.domains * w.C, Q = w.chunks * w.C, shares = w.domains * shares_per_domain(&w);
 	real *s = k->scratch;
 	const struct grad g = { .x = &k->x[0], .dy = &k->dy[0], .dx = &k->dx[0], .add = k->add[0], .constant = running(k),

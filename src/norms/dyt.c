@@ -114,7 +114,8 @@ static const struct nr_case cases[] = {
 
 static const struct nr_op op = {
 	.name = "dyt", .shape = shape, .forward = forward, .backward = backward, .cost = cost,
-	.keeps = NR_KEEP_X(X) | NR_KEEP_X(ALPHA) | NR_KEEP_X(WEIGHT), .flags = NR_CHEAP | NR_STRIDED | NR_INPLACE_GRAD,
+	.keeps = NR_KEEP_X(X) | NR_KEEP_X(ALPHA) | NR_KEEP_X(WEIGHT), .flags = NR_CHEAP | NR_STRIDED | NR_INPLACE_GRAD | NR_NARROW,
+	.tokenwise = 1,
 	.try_case = try_case, .cases = cases,
 };
 

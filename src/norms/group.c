@@ -97,8 +97,8 @@ static const struct nr_case token_cases[] = {
 
 static const struct nr_op op_token = {
 	.name = "group_token", .shape = shape, .forward = forward, .backward = backward, .cost = nr_column_cost,
-	.keeps = NR_KEEP_X(0) | NR_KEEP_X(1), .flags = NR_CHEAP | NR_STRIDED | NR_INPLACE_GRAD, .try_case = try_case,
-	.cases = token_cases,
+	.keeps = NR_KEEP_X(0) | NR_KEEP_X(1), .flags = NR_CHEAP | NR_STRIDED | NR_INPLACE_GRAD | NR_NARROW, .tokenwise = 1,
+	.try_case = try_case, .cases = token_cases,
 };
 
 static const struct nr_case cases[] = {

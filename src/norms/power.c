@@ -8,6 +8,7 @@
 #include <stdbool.h>
 
 #include "graph/blocks.h"
+#include "graph/net.h"
 #include "math/column.h"
 #include "math/row.h"
 #include "norms/norms.h"
@@ -65,7 +66,7 @@ struct piece { int64_t row, rows, real_rows; };         /* padding follows the r
 static struct walk walk_of(const struct nr_call *k, int packed)
 {
 	const int32_t *valid = k->node->n_in > VALID ? nr_ints(&k->x[VALID]) : NULL;
-	return (struct walk){ nr_blocks_of(&k->x[X], packed && !valid), valid, k->x[X].t };
+	return (struct walk){ nr_blocks_of(&k->x[X], packed && !valid && !nr_has_gaps(k->node->in[X])), valid, k->x[X].t };
 }
 static struct piece piece_of(const struct walk *w, int64_t q)
 {

@@ -23,7 +23,8 @@ void nr_add_row_norm_cost(const struct nr_node *, double *forward, double *backw
 
 #define NR_ROW_NORM_OP                                                                                                 \
 	.shape = nr_row_norm_shape, .forward = nr_row_norm_forward, .backward = nr_row_norm_backward,                  \
-	.cost = nr_row_norm_cost, .keeps = NR_KEEP_X(0) | NR_KEEP_X(1), .flags = NR_CHEAP | NR_STRIDED | NR_INPLACE_GRAD
+	.cost = nr_row_norm_cost, .keeps = NR_KEEP_X(0) | NR_KEEP_X(1), .flags = NR_CHEAP | NR_STRIDED | NR_INPLACE_GRAD | NR_NARROW, \
+	.tokenwise = 1
 #define NR_ADD_ROW_NORM_OP                                                                                             \
 	.shape = nr_add_row_norm_shape, .forward = nr_add_row_norm_forward, .backward = nr_add_row_norm_backward,      \
 	.rebuild = nr_add_row_norm_rebuild, .cost = nr_add_row_norm_cost, .keeps = NR_KEEP_Y(0) | NR_KEEP_X(2),        \

@@ -75,6 +75,8 @@ static nr_t *at_site(void *context, struct nr_net *n, const char *name, const ch
 	*s = (struct site){ .name = full, .side = { before, after }, .special = special, .valid = tok ? tok->valid : NULL };
 	s->group[NR_SPECIAL].there = special > 0;
 	s->group[NR_TOKENS].there = special < per;
+	before->flags |= NR_WATCHED;
+	after->flags |= NR_WATCHED;
 	*m->end = s;
 	m->end = &s->next;
 	m->sites++;

@@ -1,6 +1,6 @@
 /* The norm microscope: what goes into and out of each norm, and what its parameters do, every so many steps; microscope.csv in
- * the run directory. It looks on while the plan runs and changes nothing in it, so a training has the same bits with it as
- * without; off, it costs nothing.
+ * the run directory. It looks on while the plan runs, so a training has the same bits with it as without; off, it costs nothing. Where
+ * the loss reads some tokens of a site only, the others are made in the steps that are recorded.
  *
  * One record is one line for each site and group of tokens (special: [CLS], registers; tokens: all others; padding counts for
  * neither): moments of all values and of the tokens' lengths, in the first batch of the step and with the parameters that it

@@ -33,8 +33,8 @@ static struct unit unit(const struct nr_attention *a, int64_t b, int64_t h)
 	struct unit u = { .a = a, .b = b, .h = h, .banded = a->window > 0 || a->causal };
 	u.n = a->klen ? a->klen[b] : a->Tk;
 	u.n = u.n < 0 ? 0 : min64(u.n, a->Tk);
-	u.bias = a->bias ? a->bias + (b % a->n_bias * a->H + h) * a->Tq * a->Tk : NULL;
-	u.mask = a->mask ? a->mask + b % a->n_mask * a->Tq * a->Tk : NULL;
+	u.bias = a->bias ? a->bias + (b % a->n_bias * a->H + h) * nr_attention_rows(a) * a->Tk : NULL;
+	u.mask = a->mask ? a->mask + b % a->n_mask * nr_attention_rows(a) * a->Tk : NULL;
 	u.drop = nr_attention_threshold(a) > 0;
 	if (u.drop) u.keys = keys_of(a->rng);
 	return u;
