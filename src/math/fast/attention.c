@@ -186,7 +186,8 @@ static void backward(
 	u.words = take(&w, 4 * ldS);
 	float *kt = take(&w, dp * ldS), *vt = take(&w, ep * ldS), *kp = take(&w, copy ? KB * dp : 0);
 	int64_t lq = a->sq.row, lg = a->sgo.row;
-	row_dots(Tq, e, g, lg, out, a->so.row, D);
+	const int whole = n <= KB; /* rows are in one tile */
+	if (!whole) row_dots(Tq, e, g, lg, out, a->so.row, D);
 	if (copy) {
 		float *p = take(&w, Tq * dp);
 		pack(Tq, d, q, lq, p);
@@ -245,7 +246,7 @@ static void backward(
 				.S = S,
 				.P = P,
 				.lse = lse + i0,
-				.D = D + i0,
+				.D = whole ? NULL : D + i0,
 				.gbias = gbias,
 				.add_bias = add_bias,
 				.q = Q,

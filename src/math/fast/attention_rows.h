@@ -30,7 +30,7 @@ struct tile {                     /* queries i0 .. i0 + M, keys j0 .. j0 + N */
 	int64_t i0, M, j0, N, ld; /* ld: of S, P, words */
 	float *S, *P;             /* scores, in the backward gradients; probabilities (backward) */
 	float *max, *sum;         /* per row (forward) */
-	const float *lse, *D;     /* per row (backward) */
+	const float *lse, *D;     /* per row (backward); D NULL: the tile has all keys of its rows */
 	float *gbias;             /* (Tq,Tk) or NULL */
 	int add_bias, first;
 	const float *q, *g; /* kind LAST: the tile's rows, strides, and the last key and value */
@@ -111,6 +111,13 @@ INL vf score_at(const enum kind kind, const struct unit *u, int64_t i, int64_t j
 		}
 	}
 	return left >= VL ? y : vsel(lanes(left), y, bc(LOW));
+}
+
+/* 0 where dropout drops keys j.. of row i, else the rescaling factor. */
+INL vf drop_factor(const struct unit *u, const struct tile *t, int64_t i, int64_t j)
+{
+	const vi threshold = bci(nr_attention_threshold(u->a));
+	return (vf)((vi)bc(nr_attention_rescale(u->a)) & drop_keep(u->words + j, t->ld, i, threshold));
 }
 
 /* S := exp(S - max), with the running maximum and sum of each row; O (rows of dv, stride ldo) is rescaled
@@ -196,57 +203,73 @@ INL void softmax(const enum kind kind, const int drop, const struct unit *u, con
 	}
 }
 
-/* P := probabilities after dropout, S (gout v^T) := score gradients; both from q k^T in P and the row's
- * lse and D. */
+/* What backward keeps of a row at keys j..: the probabilities after dropout and the score gradients, from e and g = dropout(gout v^T). */
+INL void put_gradients(const enum kind kind, const int drop, const struct unit *u, const struct tile *t, int64_t i, int64_t j,
+	vf e, vf g, vf D)
+{
+	vf kept = e;
+	if (drop) kept *= drop_factor(u, t, i, j);
+	g = e * (g - D);
+	st(t->P + i * t->ld + j, kept);
+	st(t->S + i * t->ld + j, g);
+	if ((kind != BIAS && kind != GENERAL) || !t->gbias) return;
+	float *gb = t->gbias + (t->i0 + i) * u->a->Tk + t->j0 + j;
+	stpart(gb, t->add_bias ? g + ldpart(gb, t->N - j) : g, t->N - j);
+}
+
+/* Kind LAST: e and g of the last key for queries i .. i + VL as lanes, to its column of P and S. */
+INL void last_column(const struct unit *u, const struct tile *t, int64_t i)
+{
+	float c[2][VL];
+	const int64_t left = t->M - i;
+	for (int64_t r = 0; r < VL && r < left; r += 4) {
+		_mm_storeu_ps(c[0] + r, dot4(t->q, t->lq, i + r, t->M - 1, t->klast, u->a->d));
+		_mm_storeu_ps(c[1] + r, dot4(t->g, t->lg, i + r, t->M - 1, t->vlast, u->a->dv));
+	}
+	st(c[0], vexp(ldn(c[0], left) * bc(u->a->scale) - ldn(t->lse + i, left)));
+	for (int64_t r = 0; r < VL && r < left; r++) {
+		t->P[(i + r) * t->ld + t->N - 1] = c[0][r];
+		t->S[(i + r) * t->ld + t->N - 1] = c[1][r];
+	}
+}
+
+/* P := probabilities after dropout, S (gout v^T) := score gradients; both from q k^T in P and the row's lse and D. Where the tile has the
+ * whole row, D is the mean of g under these very probabilities: then score gradients add up to zero as they should, which is what the
+ * gradient of a key's bias consists of, and not to the rounding between two passes. */
 INL void gradients(const enum kind kind, const int drop, const struct unit *u, const struct tile *t)
 {
 	const int64_t ldS = t->ld, N = t->N, Nv = kind == LAST ? N - 1 : up(N);
 	const vf scale = bc(u->a->scale);
-	const vf rescale = bc(drop ? nr_attention_rescale(u->a) : 1);
-	const vi threshold = bci(drop ? nr_attention_threshold(u->a) : 0);
+	for (int64_t i = 0; kind == LAST && i < t->M; i += VL) last_column(u, t, i);
 	for (int64_t i = 0; i < t->M; i++) {
 		float *p = t->P + i * ldS, *s = t->S + i * ldS;
-		const vf L = bc(t->lse[i]), D = bc(t->D[i]);
+		const vf L = bc(t->lse[i]);
+		vf sum = { 0 }, dot = { 0 }, D = t->D ? bc(t->D[i]) : (vf){ 0 };
 		if (drop && i % 8 == 0) drop_words(u->a, &u->keys, u->b, u->h, t->i0 + i, t->j0, Nv, u->words, ldS);
-		float *gb = t->gbias ? t->gbias + (t->i0 + i) * u->a->Tk + t->j0 : NULL;
 		for (int64_t j = 0; j < Nv; j += VL) {
-			vf e;
+			vf e, g = ld(s + j);
 			if (kind == SCORES || kind == LAST)
 				e = vexp(ld(p + j) * scale - L);
 			else
 				e = vexpz(score_at(kind, u, t->i0 + i, t->j0 + j, N - j, ld(p + j)) - L);
-			vf g = ld(s + j), kept = e;
-			if (drop) {
-				const vf k = (vf)((vi)rescale & drop_keep(u->words + j, ldS, i, threshold));
-				g *= k;
-				kept *= k;
+			if (drop) g *= drop_factor(u, t, i, j);
+			if (t->D) {
+				put_gradients(kind, drop, u, t, i, j, e, g, D);
+				continue;
 			}
-			g = e * (g - D);
-			st(p + j, kept);
+			if (kind == SCORES && N - j < VL) e = vsel(lanes(N - j), e, (vf){ 0 });
+			sum += e;
+			dot += e * g;
+			st(p + j, e);
 			st(s + j, g);
-			if ((kind == BIAS || kind == GENERAL) && gb)
-				stpart(gb + j, t->add_bias ? g + ldpart(gb + j, N - j) : g, N - j);
 		}
+		if (!t->D) {
+			const float last = kind == LAST ? p[N - 1] : 0, of = hsum(sum) + last;
+			D = bc(of > 0 ? (hsum(dot) + (kind == LAST ? last * s[N - 1] : 0)) / of : 0);
+			for (int64_t j = 0; j < Nv; j += VL) put_gradients(kind, drop, u, t, i, j, ld(p + j), ld(s + j), D);
+		}
+		if (kind == LAST) s[N - 1] = p[N - 1] * (s[N - 1] - D[0]);
 	}
-	if (kind == LAST)
-		for (int64_t i = 0; i < t->M; i += VL) { /* the last key's column, lanes = queries */
-			float c[2][VL];
-			const int64_t left = t->M - i;
-			for (int64_t r = 0; r < VL && r < left; r += 4) {
-				_mm_storeu_ps(
-					c[0] + r, dot4(t->q, t->lq, i + r, t->M - 1, t->klast, u->a->d));
-				_mm_storeu_ps(
-					c[1] + r, dot4(t->g, t->lg, i + r, t->M - 1, t->vlast, u->a->dv));
-			}
-			const vf e = vexp(ldn(c[0], left) * scale - ldn(t->lse + i, left));
-			const vf g = e * (ldn(c[1], left) - ldn(t->D + i, left));
-			st(c[0], e);
-			st(c[1], g);
-			for (int64_t r = 0; r < VL && r < left; r++) {
-				t->P[(i + r) * ldS + N - 1] = c[0][r];
-				t->S[(i + r) * ldS + N - 1] = c[1][r];
-			}
-		}
 }
 
 #endif
