@@ -20,7 +20,7 @@ void nr_sts_cosines(int64_t n, int64_t dim, const real *a, const real *b, double
 			yy += (double)y[k] * (double)y[k];
 			xy += (double)x[k] * (double)y[k];
 		}
-		out[i] = xx > 0 && yy > 0 ? (double)(float)(xy / sqrt(xx * yy)) : 0;
+		out[i] = xx == 0 || yy == 0 ? 0 : (double)(float)(xy / sqrt(xx * yy));
 	}
 }
 

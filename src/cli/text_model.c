@@ -1,6 +1,7 @@
 /* A text model for the commands that embed: see text_model.h. */
 #include "text_model.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "base/clock.h"
@@ -33,6 +34,10 @@ int cli_embedder_open(struct cli *c, struct cli_embedder *o, const struct cli_te
 		if (!*t->tokenizer) nr_hint(c->err, "--tokenizer names vocab.txt, tokenizer.json or a folder with one");
 		return c->err->code;
 	}
+	const int64_t places = nr_text_length(&o->w->model);
+	if (t->max_length > places)
+		return nr_fail(c->err, NR_EVALUE, "--max-length is too long for", file, "%lld tokens, but there are places for %lld",
+			(long long)t->max_length, (long long)places);
 	choose_pooling(o, t);
 	if (o->layer && !nr_store_find(o->w->store, "simcse.dense.weight"))
 		return nr_fail(c->err, NR_EVALUE, "cannot pool by cls", file,
@@ -61,8 +66,13 @@ int cli_embed_texts(void *context, const char *const *text, int64_t n, real *out
 	struct nr_progress bar;
 	const double began = nr_clock();
 	nr_progress_init(&bar, stderr, of->what, n, 0);
-	const int code = nr_text_runner_run(of->of->e, text, n, out, tell, &bar, err);
+	const int64_t width = nr_text_runner_width(of->of->e);
+	int code = nr_text_runner_run(of->of->e, text, n, out, tell, &bar, err);
 	nr_progress_release(&bar);
+	for (int64_t i = 0; !code && i < n * width; i++)
+		if (!isfinite(out[i]))
+			code = nr_fail(err, NR_EDIVERGED, "cannot embed", of->what, "the embedding of text %lld is not finite: '%.60s'",
+				(long long)(i / width) + 1, text[i / width]);
 	of->texts += n;
 	of->seconds += nr_clock() - began;
 	return code;
