@@ -66,7 +66,8 @@ static int show(struct cli *c, const void *of, const struct cli_judged *j)
 	double average = 0;
 	for (int i = 0; i < s->n; i++) average += s->of[i].accuracy / s->n;
 	if (s->o->json) {
-		json_t *out = json_pack("{s:s, s:s, s:s, s:f}", "file", j->path, "pooler", pooling, "protocol", protocol, "average", average);
+		json_t *out = json_pack("{s:s, s:s, s:s, s:f}", "file", j->path, "pooler", pooling, "protocol", protocol, "average",
+			average);
 		for (int i = 0; i < s->n; i++) json_object_set_new(out, s->of[i].task->name, task_json(&s->of[i]));
 		return cli_print_json(out, c->err);
 	}
