@@ -95,6 +95,8 @@ struct nr_weights {                         /* a model with its values: from one
 	const struct nr_mae *mae;           /* the store has the decoder of a masked autoencoder too; NULL: the model alone */
 	const char *whole_norms;            /* then: the plan of both */
 };
+/* path, or model.safetensors in it if it is a folder, in the arena; NULL: out of memory. */
+NR_API char *nr_weights_path(const char *path, struct nr_arena *);
 /* model, norms: NULL takes what the file says (a public file says nothing: then the model must be given). partial: entries
  * may be missing, e.g. the head for another number of classes. */
 NR_API int nr_weights_open(struct nr_weights **, const char *path, const char *model, const char *norms, const char *resample,

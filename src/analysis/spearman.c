@@ -29,14 +29,18 @@ static int by_value(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-static void rank_with(int64_t n, const double *x, struct placed *sorted, double *rank)
+/* Returns the sum of t^3 - t over the groups of t equal values. */
+static double rank_with(int64_t n, const double *x, struct placed *sorted, double *rank)
 {
+	double ties = 0;
 	for (int64_t i = 0; i < n; i++) sorted[i] = (struct placed){ x[i], i };
 	qsort(sorted, (size_t)n, sizeof *sorted, by_value);
 	for (int64_t i = 0, k; i < n; i = k) {
 		for (k = i + 1; k < n && sorted[k].value == sorted[i].value;) k++;
 		for (int64_t j = i; j < k; j++) rank[sorted[j].at] = (double)(i + k + 1) / 2;
+		ties += pow((double)(k - i), 3) - (double)(k - i);
 	}
+	return ties;
 }
 
 int nr_ranks(int64_t n, const double *x, double *rank, struct nr_error *err)
@@ -48,20 +52,37 @@ int nr_ranks(int64_t n, const double *x, double *rank, struct nr_error *err)
 	return NR_OK;
 }
 
-int nr_spearman(int64_t n, const double *x, const double *y, double *out, struct nr_error *err)
+/* *ties: of x */
+static int correlate(int64_t n, const double *x, const double *y, double *out, double *ties, struct nr_error *err)
 {
 	*out = NAN;
+	*ties = 0;
 	for (int64_t i = 0; i < n; i++)
 		if (!isfinite(x[i]) || !isfinite(y[i])) return NR_OK;
 	struct placed *sorted = malloc((size_t)n * sizeof *sorted + 1);
 	double *rank = malloc((size_t)(2 * n) * sizeof *rank + 1);
 	const int whole = sorted && rank;
 	if (whole) {
-		rank_with(n, x, sorted, rank);
+		*ties = rank_with(n, x, sorted, rank);
 		rank_with(n, y, sorted, rank + n);
 		*out = nr_pearson(n, rank, rank + n);
 	}
 	free(sorted);
 	free(rank);
 	return whole ? NR_OK : nr_fail(err, NR_EMEMORY, "cannot compute ranks", NULL, "out of memory");
+}
+
+int nr_spearman(int64_t n, const double *x, const double *y, double *out, struct nr_error *err)
+{
+	double ties;
+	return correlate(n, x, y, out, &ties, err);
+}
+
+/* An order by chance leaves the covariance where mean ranks have it, and x has the variance of n different ranks. */
+int nr_spearman_by_chance(int64_t n, const double *x, const double *y, double *out, struct nr_error *err)
+{
+	double ties;
+	const int code = correlate(n, x, y, out, &ties, err);
+	*out *= sqrt(1 - ties / (pow((double)n, 3) - (double)n));
+	return code;
 }

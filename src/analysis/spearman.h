@@ -8,8 +8,10 @@
 
 /* -1 .. 1; NAN when n < 2, when a sample is constant, or when a value is not finite. */
 double nr_pearson(int64_t n, const double *x, const double *y);
-/* Ranks from 1 on; equal values share the mean of theirs. Both NR_EMEMORY or 0. */
+/* Ranks from 1 on; equal values share the mean of theirs. All three NR_EMEMORY or 0. */
 int nr_ranks(int64_t n, const double *x, double *rank, struct nr_error *);
 int nr_spearman(int64_t n, const double *x, const double *y, double *out, struct nr_error *);
+/* Its mean over all orders of equal x: what to expect where equal values of x would differ by rounding. */
+int nr_spearman_by_chance(int64_t n, const double *x, const double *y, double *out, struct nr_error *);
 
 #endif

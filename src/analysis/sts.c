@@ -20,7 +20,7 @@ void nr_sts_cosines(int64_t n, int64_t dim, const real *a, const real *b, double
 			yy += (double)y[k] * (double)y[k];
 			xy += (double)x[k] * (double)y[k];
 		}
-		out[i] = xx > 0 && yy > 0 ? xy / sqrt(xx) / sqrt(yy) : 0;
+		out[i] = xx == 0 || yy == 0 ? 0 : (double)(float)(xy / sqrt(xx * yy));
 	}
 }
 
@@ -80,7 +80,7 @@ static int embed(struct pairs *p, const struct nr_sts_task *task, const struct n
 
 static int correlate(const struct pairs *p, int64_t first, int64_t end, struct nr_correlation *c, struct nr_error *err)
 {
-	const int code = nr_spearman(end - first, p->cosine + first, p->score + first, &c->spearman, err);
+	const int code = nr_spearman_by_chance(end - first, p->cosine + first, p->score + first, &c->spearman, err);
 	c->spearman *= 100;
 	c->pearson = 100 * nr_pearson(end - first, p->cosine + first, p->score + first);
 	return code;

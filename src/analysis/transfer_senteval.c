@@ -1,5 +1,6 @@
-/* Transfer tasks by SentEval's protocol. See transfer.h. Fits are serial and independent of each other: threads take one each, and every
- * fit draws from the same seed, as SentEval seeds each classifier anew. */
+/* Transfer tasks by SentEval's protocol. See transfer.h. Every fit draws from the same seed, as SentEval seeds each classifier anew; so the
+ * fits of one fold take the same rows in the same order whatever their L2, and go side by side: most of the time goes into fetching rows.
+ * Threads take a fold each. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -30,17 +31,17 @@ struct layer {
 	int64_t width, size;                        /* size: classes (width + 1) */
 	int classes;
 	real *weight, *best, *gradient, *m, *v;     /* (classes,width+1), the bias last */
-	int32_t *order;                             /* (rows trained on) */
 	int64_t steps;
+	double l2, reached;                         /* best accuracy on dev so far */
+	int worse;                                  /* evaluations without a new best */
 };
 
-static int open_layer(struct layer *l, const struct part *train)
+static int open_layer(struct layer *l, const struct nr_features_of *f, double l2)
 {
-	const int64_t width = train->of->width, size = train->of->classes * (width + 1);
-	*l = (struct layer){ .width = width, .size = size, .classes = train->of->classes };
+	const int64_t size = f->classes * (f->width + 1);
+	*l = (struct layer){ .width = f->width, .size = size, .classes = f->classes, .l2 = l2, .reached = -1 };
 	l->weight = calloc((size_t)(5 * size), sizeof *l->weight);
-	l->order = room(train->n);
-	if (!l->weight || !l->order) return 0;
+	if (!l->weight) return 0;
 	l->best = l->weight + size;
 	l->gradient = l->best + size;
 	l->m = l->gradient + size;
@@ -48,11 +49,7 @@ static int open_layer(struct layer *l, const struct part *train)
 	return 1;
 }
 
-static void close_layer(struct layer *l)
-{
-	free(l->weight);
-	free(l->order);
-}
+static void close_layer(struct layer *l) { free(l->weight); }
 
 static void scores(const struct layer *l, const real *weight, const real *x, real *out)
 {
@@ -91,11 +88,11 @@ static void add_gradient(struct layer *l, const real *x, int32_t label, int64_t 
 	}
 }
 
-static void update(struct layer *l, double l2, bool rms)
+static void update(struct layer *l, bool rms)
 {
 	const double t = (double)++l->steps, unbias1 = 1 - pow(.9, t), unbias2 = 1 - pow(.999, t);
 	const real size = (real)(rms ? .01 : 1e-3 / unbias1), root = (real)(rms ? 1 : 1 / sqrt(unbias2)), eps = (real)1e-8;
-	const real a = (real)(rms ? 0 : .9), b = (real)(rms ? .99 : .999), decay = (real)l2;
+	const real a = (real)(rms ? 0 : .9), b = (real)(rms ? .99 : .999), decay = (real)l->l2;
 	for (int64_t i = 0; i < l->size; i++) {
 		const real g = l->gradient[i] + decay * l->weight[i];
 		l->m[i] = a * l->m[i] + (1 - a) * g;
@@ -104,40 +101,56 @@ static void update(struct layer *l, double l2, bool rms)
 	}
 }
 
-static void epoch(struct layer *l, const struct part *train, double l2, const struct recipe *r, uint64_t seed, int number)
+static bool ended(const struct layer *l, const struct recipe *r) { return l->worse > r->tenacity; }
+
+/* order (train->n): room for it. */
+static void epoch(struct layer *l, int count, const struct part *train, const struct recipe *r, uint64_t seed, int number, int32_t *order)
 {
-	nr_rng_shuffle(nr_rng_make(seed, STREAM_ORDER, (uint32_t)number), 0, l->order, train->n);
+	nr_rng_shuffle(nr_rng_make(seed, STREAM_ORDER, (uint32_t)number), 0, order, train->n);
 	for (int32_t first = 0; first < train->n; first += r->batch) {
 		const int32_t n = train->n - first < r->batch ? train->n - first : r->batch;
-		memset(l->gradient, 0, (size_t)l->size * sizeof *l->gradient);
+		for (int k = 0; k < count; k++) memset(l[k].gradient, 0, (size_t)l[k].size * sizeof *l[k].gradient);
 		for (int32_t i = first; i < first + n; i++) {
-			const int32_t row = train->row[l->order[i]];
-			add_gradient(l, train->of->x + row * l->width, train->of->label[row], n);
+			const int32_t row = train->row[order[i]];
+			for (int k = 0; k < count; k++)
+				if (!ended(&l[k], r)) add_gradient(&l[k], train->of->x + row * l[k].width, train->of->label[row], n);
 		}
-		update(l, l2, r->rms);
+		for (int k = 0; k < count; k++)
+			if (!ended(&l[k], r)) update(&l[k], r->rms);
 	}
 }
 
-/* Weights of the best evaluation are left in l->best; returns its accuracy. */
-static double train_layer(struct layer *l, const struct part *train, const struct part *dev, double l2, const struct recipe *r,
-	uint64_t seed)
+static void evaluate(struct layer *l, const struct part *dev)
+{
+	const double now = accuracy(l, l->weight, dev);
+	if (now > l->reached) {
+		l->reached = now;
+		memcpy(l->best, l->weight, (size_t)l->size * sizeof *l->best);
+	} else {
+		l->worse++;
+	}
+}
+
+/* Trains layers that differ in their L2; weights of the best evaluation are left in best, its accuracy in reached. 0: out of memory. */
+static int train_layers(struct layer *l, int count, const struct part *train, const struct part *dev, const struct recipe *r, uint64_t seed)
 {
 	const struct nr_rng start = nr_rng_make(seed, STREAM_START, 0);
-	const double bound = 1 / sqrt((double)l->width);
-	double best = -1;
-	int epochs = 0, worse = 0;
-	for (int64_t i = 0; i < l->size; i++) l->weight[i] = (real)(bound * (2 * (double)nr_rng_uniform(start, (uint64_t)i) - 1));
-	while (worse <= r->tenacity && epochs <= MOST_EPOCHS) {
-		for (int i = 0; i < r->epochs; i++) epoch(l, train, l2, r, seed, epochs++);
-		const double now = accuracy(l, l->weight, dev);
-		if (now > best) {
-			best = now;
-			memcpy(l->best, l->weight, (size_t)l->size * sizeof *l->best);
-		} else {
-			worse++;
+	const double bound = 1 / sqrt((double)train->of->width);
+	int32_t *order = room(train->n);
+	if (!order) return 0;
+	for (int k = 0; k < count; k++)
+		for (int64_t i = 0; i < l[k].size; i++)
+			l[k].weight[i] = (real)(bound * (2 * (double)nr_rng_uniform(start, (uint64_t)i) - 1));
+	for (int epochs = 0, left = count; left && epochs <= MOST_EPOCHS;) {
+		for (int i = 0; i < r->epochs; i++) epoch(l, count, train, r, seed, epochs++, order);
+		left = 0;
+		for (int k = 0; k < count; k++) {
+			if (!ended(&l[k], r)) evaluate(&l[k], dev);
+			left += !ended(&l[k], r);
 		}
 	}
-	return best;
+	free(order);
+	return 1;
 }
 
 /* ---- folds ------------------------------------------------------------------------------------------------------------------ */
@@ -188,40 +201,46 @@ static int all_rows(const struct nr_features_of *f, struct part *p)
 
 /* ---- choosing, then training --------------------------------------------------------------------------------------------------- */
 
-/* Best accuracy on dev, or on fold k of train without it; negative: out of memory. */
-static double one_fit(const struct part *train, const struct part *dev, const int32_t *fold, int k, double l2, const struct nr_transfer *o)
+/* Fits with `count` strengths side by side; found (count): best accuracy on dev, or on fold k of train without it. False: out of
+ * memory. */
+static bool fit_side_by_side(const struct part *train, const struct part *dev, const int32_t *fold, int k, const double *l2, int count,
+	const struct nr_transfer *o, double *found)
 {
 	struct part in = { 0 }, out = { 0 };
-	double found = -2;
-	if (dev || divide(train, fold, k, &in, &out)) {
-		const struct part *rows = dev ? train : &out;
-		struct layer l;
-		if (open_layer(&l, rows)) found = train_layer(&l, rows, dev ? dev : &in, l2, recipe_of(o), o->seed);
-		close_layer(&l);
+	struct layer l[STRENGTHS] = { { 0 } };
+	bool whole = dev || divide(train, fold, k, &in, &out);
+	const struct part *rows = dev ? train : &out;
+	for (int i = 0; whole && i < count; i++) whole = open_layer(&l[i], rows->of, l2[i]);
+	if (whole) whole = train_layers(l, count, rows, dev ? dev : &in, recipe_of(o), o->seed);
+	for (int i = 0; i < count; i++) {
+		found[i] = l[i].reached;
+		close_layer(&l[i]);
 	}
 	forget(&in);
 	forget(&out);
-	return found;
+	return whole;
 }
 
-/* The L2 whose mean accuracy is best; all fits of all strengths at once. */
+/* The L2 whose mean accuracy is best. Without folds threads share out the strengths. */
 static int choose(const struct part *train, const struct part *dev, const struct nr_transfer *o, double *l2, double *accuracy_of,
 	struct nr_error *err)
 {
-	const int folds = dev ? 1 : recipe_of(o)->folds;
-	double found[STRENGTHS * NR_TRANSFER_FOLDS], best = -1;
+	const int folds = dev ? 1 : recipe_of(o)->folds, count = dev ? 1 : STRENGTHS, jobs = folds * STRENGTHS / count;
+	double found[NR_TRANSFER_FOLDS][STRENGTHS], best = -1;
+	bool done[NR_TRANSFER_FOLDS * STRENGTHS];
 	int32_t *fold = room(train->n);
-	int lack = !fold || (!dev && !stratify(train, folds, o->seed, fold));
+	bool lack = !fold || (!dev && !stratify(train, folds, o->seed, fold));
 	if (!lack) {
 #pragma omp parallel for schedule(dynamic, 1)
-		for (int i = 0; i < STRENGTHS * folds; i++) found[i] = one_fit(train, dev, fold, i % folds, strengths[i / folds], o);
+		for (int i = 0; i < jobs; i++) {
+			const int k = i % folds, from = i / folds * count;
+			done[i] = fit_side_by_side(train, dev, fold, k, strengths + from, count, o, &found[k][from]);
+		}
 	}
+	for (int i = 0; !lack && i < jobs; i++) lack = !done[i];
 	for (int s = 0; !lack && s < STRENGTHS; s++) {
 		double mean = 0;
-		for (int k = 0; k < folds; k++) {
-			lack |= found[s * folds + k] < -1;
-			mean += found[s * folds + k] / folds;
-		}
+		for (int k = 0; k < folds; k++) mean += found[k][s] / folds;
 		if (mean > best) best = mean, *l2 = strengths[s];
 	}
 	*accuracy_of = 100 * best;
@@ -248,9 +267,9 @@ static int finish(const struct part *train, const struct part *dev, const struct
 {
 	struct part held = { 0 }, rest = { 0 };
 	struct layer l = { 0 };
-	const int ready = (dev || hold_back(train, o->seed, &held, &rest)) && open_layer(&l, dev ? train : &rest);
+	const bool ready = (dev || hold_back(train, o->seed, &held, &rest)) && open_layer(&l, train->of, l2) &&
+		train_layers(&l, 1, dev ? train : &rest, dev ? dev : &held, recipe_of(o), o->seed);
 	if (ready) {
-		train_layer(&l, dev ? train : &rest, dev ? dev : &held, l2, recipe_of(o), o->seed);
 		for (int32_t i = 0; i < test->n; i++) predicted[i] = classify(&l, l.best, test->of->x + test->row[i] * l.width);
 	}
 	close_layer(&l);

@@ -244,15 +244,16 @@ static int free_to_write(struct cli *c, const struct convert *o, const char *pat
 	return nr_hint(c->err, "--force overwrites it");
 }
 
-/* OUT as a folder: model.safetensors and config.json in it. */
-static int out_paths(struct cli *c, const char *out, const char **weights, const char **config)
+/* OUT as a folder: model.safetensors and config.json in it. *made: it was not there before. */
+static int out_paths(struct cli *c, const char *out, const char **weights, const char **config, bool *made)
 {
 	struct stat st;
 	const size_t n = strlen(out);
 	*weights = out;
 	*config = NULL;
 	if (!(n && out[n - 1] == '/') && (stat(out, &st) || !S_ISDIR(st.st_mode))) return NR_OK;
-	if (mkdir(out, 0777) && errno != EEXIST) return nr_fail(c->err, NR_EIO, "cannot make the folder", out, "%s", strerror(errno));
+	*made = !mkdir(out, 0777);
+	if (!*made && errno != EEXIST) return nr_fail(c->err, NR_EIO, "cannot make the folder", out, "%s", strerror(errno));
 	const char *slash = out[n - 1] == '/' ? "" : "/";
 	*weights = nr_arena_printf(c->arena, "%s%smodel.safetensors", out, slash);
 	*config = nr_arena_printf(c->arena, "%s%sconfig.json", out, slash);
@@ -274,14 +275,16 @@ static int run(struct cli *c, const void *conf, const struct nr_list *args)
 {
 	const struct convert *o = conf;
 	const char *weights, *config;
+	bool made = false;
 	if (args->count != 2) {
 		cli_usage(c, "convert needs two files: what to read and what to write");
 		return nr_hint(c->err, "norma convert --help");
 	}
 	if (*o->new.calibrate && !*o->new.norm) return cli_usage(c, "--calibrate goes with --norm");
+	if (*o->new.calibrate) cli_bound_spin(c);               /* it may begin anew, so before anything is made */
 	if (known_names(c, o->to) || (strcmp(o->from, "auto") && known_names(c, o->from))) return c->err->code;
 	const char *kept[KEPT_KEYS] = { NULL }, *model = model_text(c, o, args->item[0], kept);
-	if (!model || out_paths(c, args->item[1], &weights, &config) || free_to_write(c, o, weights)) return c->err->code;
+	if (!model || out_paths(c, args->item[1], &weights, &config, &made) || free_to_write(c, o, weights)) return c->err->code;
 	if (config && free_to_write(c, o, config)) return c->err->code;
 	struct report report = { 0 };
 	struct nr_weights *w = NULL;
@@ -296,6 +299,7 @@ static int run(struct cli *c, const void *conf, const struct nr_list *args)
 	if (!code && config && w->model.of->reads == NR_READS_TEXT)
 		code = nr_tokenizer_copy(*o->new.tokenizer ? o->new.tokenizer : args->item[0], args->item[1], c->err);
 	if (!code) code = print_report(c, o, w, &how, &report, &cut, weights);
+	if (code && made) rmdir(args->item[1]);                 /* unless something lies in it */
 	nr_str_release(&report.kept);
 	nr_str_release(&report.ignored);
 	nr_weights_close(w);

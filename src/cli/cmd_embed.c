@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/save.h"
+#include "base/str.h"
 #include "data/npy.h"
 #include "norma/safetensors.h"
 #include "text_model.h"
@@ -70,22 +72,48 @@ static void normalize(int64_t n, int64_t width, real *x)
 	}
 }
 
-static int write_tsv(struct cli *c, const char *path, int64_t n, int64_t width, const real *x)
+static void put_row(struct nr_str *line, int64_t width, const real *x)
 {
-	FILE *f = *path ? fopen(path, "w") : stdout;
-	if (!f) return nr_fail(c->err, NR_EIO, "cannot write", path, "%s", strerror(errno));
-	for (int64_t i = 0; i < n * width; i++) fprintf(f, "%.9g%c", (double)x[i], (i + 1) % width ? '\t' : '\n');
-	const bool failed = fflush(f) || ferror(f);
+	line->len = 0;
+	for (int64_t k = 0; k < width; k++) nr_str_printf(line, "%.9g%c", (double)x[k], k + 1 < width ? '\t' : '\n');
+}
+
+/* To a file, which is whole or not there. */
+static int save_tsv(struct cli *c, const char *path, int64_t n, int64_t width, const real *x)
+{
+	struct nr_str line = { 0 };
+	struct nr_save s;
+	int code = nr_save_open(&s, path, c->err);
+	for (int64_t i = 0; !code && i < n; i++) {
+		put_row(&line, width, x + i * width);
+		code = line.failed ? nr_fail(c->err, NR_EMEMORY, "cannot write", path, "out of memory")
+				   : nr_save_write(&s, line.text, line.len, c->err);
+	}
+	if (!code) code = nr_save_close(&s, c->err);
+	else nr_save_drop(&s);
+	nr_str_release(&line);
+	return code;
+}
+
+static int print_tsv(struct cli *c, int64_t n, int64_t width, const real *x)
+{
+	struct nr_str line = { 0 };
+	bool failed = false;
+	for (int64_t i = 0; !failed && i < n; i++) {
+		put_row(&line, width, x + i * width);
+		failed = line.failed || fwrite(line.text, 1, line.len, stdout) != line.len;
+	}
+	failed |= fflush(stdout) != 0;
 	const int why = errno;
-	if (*path) fclose(f);
-	return failed ? nr_fail(c->err, NR_EIO, "cannot write", *path ? path : "standard output", "%s", strerror(why)) : NR_OK;
+	nr_str_release(&line);
+	return failed ? nr_fail(c->err, NR_EIO, "cannot write", "standard output", "%s", strerror(why)) : NR_OK;
 }
 
 static int write_out(struct cli *c, const struct embed *o, const struct cli_embedder *e, int64_t n, int64_t width, real *x)
 {
 	struct nr_st_tensor t = { .name = "embeddings", .dtype = NR_ST_F32, .nd = 2, .shape = { n, width }, .data = x,
 		.bytes = (size_t)(n * width) * sizeof *x };
-	if (o->format == TSV) return write_tsv(c, o->out, n, width, x);
+	if (o->format == TSV) return *o->out ? save_tsv(c, o->out, n, width, x) : print_tsv(c, n, width, x);
 	if (o->format == NPY) return nr_npy_write(o->out, &t, c->err);
 	const struct nr_st_meta meta[] = { { "norma.model", e->w->model.text }, { "norma.norms", e->w->norms },
 		{ "norma.pooler", nr_text_poolings[e->pooling] } };
@@ -100,7 +128,7 @@ static int run(struct cli *c, const void *conf, const struct nr_list *args)
 	struct cli_embedder e;
 	struct lines l = { 0 };
 	real *x = NULL;
-	struct cli_embedding how = { .of = &e, .what = "embed" };
+	struct cli_embedding how = { .of = &e, .what = "lines" };
 	int code = cli_embedder_open(c, &e, &o->t, args->item[0]);
 	if (!code) code = read_lines(c, &l);
 	const int64_t width = code ? 0 : nr_text_runner_width(e.e);

@@ -6,27 +6,18 @@
 #include "analysis/analysis.h"
 #include "analysis/sts.h"
 #include "base/table.h"
-#include "data/dataset.h"
 #include "text_model.h"
 
-struct sts { struct cli_text t; char *data_root; struct nr_list task; bool raw, subsets, json; };
+struct sts { struct cli_judge by; bool raw, subsets, json; };
 static const struct nr_option options[] = {
-	CLI_TEXT_MODEL_OPTIONS(struct sts, t),
-	CLI_TEXT(struct sts, data_root, "", "DIR",
-		"folder of the data sets, with sts in it; default $NORMA_DATA, else ~/.cache/norma/data"),
-	NR_OPT_LIST(struct sts, task, "only these of STS12 to STS16, STSB, SICK; may be repeated"),
+	CLI_JUDGE_OPTIONS(struct sts, by, "sts", "STS12 to STS16, STSB, SICK"),
 	NR_OPT_BOOL(struct sts, raw, "0", "original, cased text instead of the tokenized one that SentEval has"),
 	NR_OPT_BOOL(struct sts, subsets, "0", "a line for each subset too"),
 	NR_OPT_BOOL(struct sts, json, "0", "one line of JSON"),
 	NR_OPT_END
 };
 
-static bool wanted(const struct sts *o, const struct nr_sts_task *t)
-{
-	for (int64_t i = 0; i < o->task.count; i++)
-		if (nr_sts_find(o->task.item[i], NULL) == t) return true;
-	return !o->task.count;
-}
+struct scores { const struct sts *o; struct nr_sts_score of[NR_STS_TASKS]; int n; };
 
 static void cell(struct nr_table *t, double v) { nr_table_cell(t, isfinite(v) ? "%.2f" : "", v); }
 
@@ -59,51 +50,50 @@ static json_t *task_json(const struct nr_sts_score *s)
 		nr_json_number(s->all.pearson), "subsets", subsets);
 }
 
-static int evaluate(struct cli *c, const struct sts *o, struct cli_embedder *e, const char *path)
+static const char *name_of(int task) { return nr_sts_tasks[task].name; }
+static bool known(const char *name, struct nr_error *err) { return nr_sts_find(name, err) != NULL; }
+
+static int score(void *of, int task, const struct cli_judged *j, struct nr_error *err)
 {
-	struct nr_sts_score score[NR_STS_TASKS];
-	struct cli_embedding how = { .of = e };
-	const struct nr_embedder embedder = { .embed = cli_embed_texts, .context = &how, .dim = nr_text_runner_width(e->e) };
-	const char *root = nr_data_root(*o->data_root ? o->data_root : NULL, c->arena, c->err);
-	double sum = 0;
-	int n = 0;
-	if (!root) return c->err->code;
-	for (int i = 0; i < NR_STS_TASKS; i++) {
-		if (!wanted(o, &nr_sts_tasks[i])) continue;
-		how.what = nr_sts_tasks[i].name;
-		if (nr_sts_evaluate(&score[n], &nr_sts_tasks[i], &embedder, root, o->raw, c->err)) return c->err->code;
-		sum += score[n++].all.spearman;
-	}
+	struct scores *s = of;
+	return nr_sts_evaluate(&s->of[s->n++], &nr_sts_tasks[task], &j->embedder, j->root, s->o->raw, err);
+}
+
+static int show(struct cli *c, const void *of, const struct cli_judged *j)
+{
+	const struct scores *s = of;
+	const struct sts *o = s->o;
+	const char *pooling = nr_text_poolings[j->model.pooling];
+	double average = 0;
+	for (int i = 0; i < s->n; i++) average += s->of[i].all.spearman / s->n;
 	if (o->json) {
-		json_t *j = json_pack("{s:s, s:s, s:s, s:o, s:I, s:f}", "file", path, "pooler", nr_text_poolings[e->pooling], "text",
-			o->raw ? "raw" : "tokenized", "average", nr_json_number(sum / n), "texts", (json_int_t)how.texts, "seconds",
-			how.seconds);
-		for (int i = 0; i < n; i++) json_object_set_new(j, score[i].task->name, task_json(&score[i]));
-		return cli_print_json(j, c->err);
+		json_t *out = json_pack("{s:s, s:s, s:s, s:o, s:I, s:f}", "file", j->path, "pooler", pooling, "text",
+			o->raw ? "raw" : "tokenized", "average", nr_json_number(average), "texts", (json_int_t)j->how.texts, "seconds",
+			j->how.seconds);
+		for (int i = 0; i < s->n; i++) json_object_set_new(out, s->of[i].task->name, task_json(&s->of[i]));
+		return cli_print_json(out, c->err);
 	}
 	struct nr_table *t = nr_table_make();
 	static const char *const titles[] = { "task", "pairs", "Spearman", "mean", "wmean", "Pearson" };
 	for (int i = 0; i < 6; i++) nr_table_column(t, titles[i], i ? NR_RIGHT : NR_LEFT);
-	for (int i = 0; i < n; i++) add_rows(t, &score[i], o->subsets);
-	printf("%s, pooled by %s%s, %s text; correlations x 100\n", path, nr_text_poolings[e->pooling], e->layer ? " and its layer" : "",
+	for (int i = 0; i < s->n; i++) add_rows(t, &s->of[i], o->subsets);
+	printf("%s, pooled by %s%s, %s text; correlations x 100\n", j->path, pooling, j->model.layer ? " and its layer" : "",
 		o->raw ? "original" : "tokenized");
 	cli_print_table(t);
-	if (n > 1) printf("average of Spearman over %d tasks: %s%.2f%s\n", n, cli_bold(), sum / n, cli_plain());
-	printf("%lld sentences in %.1f s\n", (long long)how.texts, how.seconds);
+	if (s->n > 1) printf("average of Spearman over %d tasks: %s%.2f%s\n", s->n, cli_bold(), average, cli_plain());
+	printf("%lld sentences in %.1f s\n", (long long)j->how.texts, j->how.seconds);
 	return NR_OK;
 }
+
+static const struct cli_judging judging = {
+	.command = "sts", .tasks = NR_STS_TASKS, .name = name_of, .known = known, .score = score, .show = show,
+};
 
 static int run(struct cli *c, const void *conf, const struct nr_list *args)
 {
 	const struct sts *o = conf;
-	struct cli_embedder e = { 0 };
-	if (args->count != 1) return cli_usage(c, "sts needs one model");
-	for (int64_t i = 0; i < o->task.count; i++)
-		if (!nr_sts_find(o->task.item[i], c->err)) return c->err->code;
-	int code = cli_embedder_open(c, &e, &o->t, args->item[0]);
-	if (!code) code = evaluate(c, o, &e, args->item[0]);
-	cli_embedder_close(&e);
-	return code;
+	struct scores s = { .o = o };
+	return cli_judge(c, &judging, &o->by, &s, args);
 }
 
 const struct cli_command cli_sts = {

@@ -6,16 +6,12 @@
 #include "analysis/transfer.h"
 #include "base/progress.h"
 #include "base/table.h"
-#include "data/dataset.h"
 #include "text_model.h"
 
 static const char *const protocols[] = { "convex", "senteval", "fast", NULL };
-struct transfer { struct cli_text t; char *data_root; struct nr_list task; int32_t protocol; int64_t seed; bool sentences, json; };
+struct transfer { struct cli_judge by; int32_t protocol; int64_t seed; bool sentences, json; };
 static const struct nr_option options[] = {
-	CLI_TEXT_MODEL_OPTIONS(struct transfer, t),
-	CLI_TEXT(struct transfer, data_root, "", "DIR",
-		"folder of the data sets, with senteval in it; default $NORMA_DATA, else ~/.cache/norma/data"),
-	NR_OPT_LIST(struct transfer, task, "only these of MR, CR, SUBJ, MPQA, SST2, TREC, MRPC; may be repeated"),
+	CLI_JUDGE_OPTIONS(struct transfer, by, "senteval", "MR, CR, SUBJ, MPQA, SST2, TREC, MRPC"),
 	NR_OPT_ENUM(struct transfer, protocol, "convex", protocols,
 		"logistic regression to convergence, without chance; or SentEval's own, with its draws; fast: SentEval's quick one"),
 	NR_OPT_INT(struct transfer, seed, 1111, 0, 9e15, "of SentEval's draws"),
@@ -24,12 +20,7 @@ static const struct nr_option options[] = {
 	NR_OPT_END
 };
 
-static bool wanted(const struct transfer *o, const struct nr_senteval_task *t)
-{
-	for (int64_t i = 0; i < o->task.count; i++)
-		if (nr_senteval_find(o->task.item[i], NULL) == t) return true;
-	return !o->task.count;
-}
+struct scores { const struct transfer *o; struct nr_transfer_score of[NR_SENTEVAL_TASKS]; int n; };
 
 static void tell(void *context, int64_t done, int64_t of)
 {
@@ -53,66 +44,58 @@ static json_t *task_json(const struct nr_transfer_score *s)
 	return j;
 }
 
-static int show(struct cli *c, const struct transfer *o, const struct cli_embedder *e, const char *path,
-	const struct nr_transfer_score *score, int n, double average)
+static const char *name_of(int task) { return nr_senteval_tasks[task].name; }
+static bool known(const char *name, struct nr_error *err) { return nr_senteval_find(name, err) != NULL; }
+
+static int score(void *of, int task, const struct cli_judged *j, struct nr_error *err)
 {
-	if (o->json) {
-		json_t *j = json_pack("{s:s, s:s, s:s, s:f}", "file", path, "pooler", nr_text_poolings[e->pooling], "protocol",
-			protocols[o->protocol], "average", average);
-		for (int i = 0; i < n; i++) json_object_set_new(j, score[i].task->name, task_json(&score[i]));
-		return cli_print_json(j, c->err);
+	struct scores *s = of;
+	struct nr_progress bar;
+	const struct nr_transfer with = { .protocol = (enum nr_transfer_protocol)s->o->protocol, .root = j->root,
+		.sentences = s->o->sentences, .seed = (uint64_t)s->o->seed, .tell = tell, .context = &bar };
+	nr_progress_init(&bar, stderr, j->how.what, 1, 0);
+	const int code = nr_transfer_evaluate(&s->of[s->n++], &with, &nr_senteval_tasks[task], &j->embedder, err);
+	nr_progress_release(&bar);
+	return code;
+}
+
+static int show(struct cli *c, const void *of, const struct cli_judged *j)
+{
+	const struct scores *s = of;
+	const char *pooling = nr_text_poolings[j->model.pooling], *protocol = protocols[s->o->protocol];
+	double average = 0;
+	for (int i = 0; i < s->n; i++) average += s->of[i].accuracy / s->n;
+	if (s->o->json) {
+		json_t *out = json_pack("{s:s, s:s, s:s, s:f}", "file", j->path, "pooler", pooling, "protocol", protocol, "average",
+			average);
+		for (int i = 0; i < s->n; i++) json_object_set_new(out, s->of[i].task->name, task_json(&s->of[i]));
+		return cli_print_json(out, c->err);
 	}
 	struct nr_table *t = nr_table_make();
 	static const char *const titles[] = { "task", "rows", "accuracy", "F1", "dev" };
 	for (int i = 0; i < 5; i++) nr_table_column(t, titles[i], i ? NR_RIGHT : NR_LEFT);
-	for (int i = 0; i < n; i++) {
-		nr_table_cell(t, "%s", score[i].task->name);
-		nr_table_cell(t, "%lld", (long long)score[i].rows);
-		nr_table_cell(t, "%.2f %%", score[i].accuracy);
-		nr_table_cell(t, isfinite(score[i].f1) ? "%.2f %%" : "", score[i].f1);
-		nr_table_cell(t, "%.2f %%", score[i].dev);
+	for (int i = 0; i < s->n; i++) {
+		nr_table_cell(t, "%s", s->of[i].task->name);
+		nr_table_cell(t, "%lld", (long long)s->of[i].rows);
+		nr_table_cell(t, "%.2f %%", s->of[i].accuracy);
+		nr_table_cell(t, isfinite(s->of[i].f1) ? "%.2f %%" : "", s->of[i].f1);
+		nr_table_cell(t, "%.2f %%", s->of[i].dev);
 	}
-	printf("%s, pooled by %s, protocol %s\n", path, nr_text_poolings[e->pooling], protocols[o->protocol]);
+	printf("%s, pooled by %s, protocol %s\n", j->path, pooling, protocol);
 	cli_print_table(t);
-	if (n > 1) printf("average of accuracy over %d tasks: %s%.2f %%%s\n", n, cli_bold(), average, cli_plain());
+	if (s->n > 1) printf("average of accuracy over %d tasks: %s%.2f %%%s\n", s->n, cli_bold(), average, cli_plain());
 	return NR_OK;
 }
 
-static int evaluate(struct cli *c, const struct transfer *o, struct cli_embedder *e, const char *path)
-{
-	struct nr_transfer_score score[NR_SENTEVAL_TASKS];
-	struct cli_embedding how = { .of = e };
-	const struct nr_embedder embedder = { .embed = cli_embed_texts, .context = &how, .dim = nr_text_runner_width(e->e) };
-	const char *root = nr_data_root(*o->data_root ? o->data_root : NULL, c->arena, c->err);
-	double sum = 0;
-	int n = 0;
-	if (!root) return c->err->code;
-	for (int i = 0; i < NR_SENTEVAL_TASKS; i++) {
-		if (!wanted(o, &nr_senteval_tasks[i])) continue;
-		struct nr_progress bar;
-		const struct nr_transfer with = { .protocol = (enum nr_transfer_protocol)o->protocol, .root = root,
-			.sentences = o->sentences, .seed = (uint64_t)o->seed, .tell = tell, .context = &bar };
-		how.what = nr_senteval_tasks[i].name;
-		nr_progress_init(&bar, stderr, how.what, 1, 0);
-		const int code = nr_transfer_evaluate(&score[n], &with, &nr_senteval_tasks[i], &embedder, c->err);
-		nr_progress_release(&bar);
-		if (code) return code;
-		sum += score[n++].accuracy;
-	}
-	return show(c, o, e, path, score, n, sum / n);
-}
+static const struct cli_judging judging = {
+	.command = "transfer", .tasks = NR_SENTEVAL_TASKS, .name = name_of, .known = known, .score = score, .show = show,
+};
 
 static int run(struct cli *c, const void *conf, const struct nr_list *args)
 {
 	const struct transfer *o = conf;
-	struct cli_embedder e = { 0 };
-	if (args->count != 1) return cli_usage(c, "transfer needs one model");
-	for (int64_t i = 0; i < o->task.count; i++)
-		if (!nr_senteval_find(o->task.item[i], c->err)) return c->err->code;
-	int code = cli_embedder_open(c, &e, &o->t, args->item[0]);
-	if (!code) code = evaluate(c, o, &e, args->item[0]);
-	cli_embedder_close(&e);
-	return code;
+	struct scores s = { .o = o };
+	return cli_judge(c, &judging, &o->by, &s, args);
 }
 
 const struct cli_command cli_transfer = {

@@ -51,7 +51,6 @@ int cli_surgery_run(struct cli *c, const struct cli_surgery *o, struct nr_weight
 	struct nr_samples samples = { 0 };
 	struct nr_progress bar;
 	*s = (struct nr_surgery){ .watch = tell, .context = &bar };
-	cli_bound_spin(c);
 	if (*o->calibrate && open_samples(c, o, w, path, &samples)) return c->err->code;
 	nr_progress_init(&bar, stderr, "sites", 1, 0);
 	const int code = nr_surgery(w, o->norm, *o->calibrate ? &samples : NULL, s, c->err);

@@ -1,11 +1,12 @@
 /* A text model for the commands that embed: see text_model.h. */
 #include "text_model.h"
 
+#include <math.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "base/clock.h"
 #include "base/progress.h"
+#include "data/dataset.h"
 #include "data/tokenizer.h"
 
 const char *const cli_text_poolers[] = { "auto", "cls", "cls_before_pooler", "avg", "avg_top2", "avg_first_last", NULL };
@@ -21,16 +22,11 @@ static void choose_pooling(struct cli_embedder *o, const struct cli_text *t)
 	o->layer = name[n] == '+' || (t->pooler && o->pooling == NR_TEXT_CLS);
 }
 
-static const char *weights_in(struct cli *c, const char *path)
-{
-	struct stat st;
-	return !stat(path, &st) && S_ISDIR(st.st_mode) ? nr_arena_printf(c->arena, "%s/model.safetensors", path) : path;
-}
-
 int cli_embedder_open(struct cli *c, struct cli_embedder *o, const struct cli_text *t, const char *path)
 {
-	const char *file = weights_in(c, path);
+	const char *file = nr_weights_path(path, c->arena);
 	*o = (struct cli_embedder){ 0 };
+	if (!file) return nr_fail(c->err, NR_EMEMORY, "cannot load", path, "out of memory");
 	cli_bound_spin(c);
 	if (nr_weights_open(&o->w, file, *t->model ? t->model : NULL, *t->norm ? t->norm : NULL, NULL, false, c->err)) return c->err->code;
 	if (nr_model_expect(&o->w->model, NR_READS_TEXT, c->err)) return c->err->code;
@@ -38,6 +34,10 @@ int cli_embedder_open(struct cli *c, struct cli_embedder *o, const struct cli_te
 		if (!*t->tokenizer) nr_hint(c->err, "--tokenizer names vocab.txt, tokenizer.json or a folder with one");
 		return c->err->code;
 	}
+	const int64_t places = nr_text_length(&o->w->model);
+	if (t->max_length > places)
+		return nr_fail(c->err, NR_EVALUE, "--max-length is too long for", file, "%lld tokens, but there are places for %lld",
+			(long long)t->max_length, (long long)places);
 	choose_pooling(o, t);
 	if (o->layer && !nr_store_find(o->w->store, "simcse.dense.weight"))
 		return nr_fail(c->err, NR_EVALUE, "cannot pool by cls", file,
@@ -66,9 +66,40 @@ int cli_embed_texts(void *context, const char *const *text, int64_t n, real *out
 	struct nr_progress bar;
 	const double began = nr_clock();
 	nr_progress_init(&bar, stderr, of->what, n, 0);
-	const int code = nr_text_runner_run(of->of->e, text, n, out, tell, &bar, err);
+	const int64_t width = nr_text_runner_width(of->of->e);
+	int code = nr_text_runner_run(of->of->e, text, n, out, tell, &bar, err);
 	nr_progress_release(&bar);
+	for (int64_t i = 0; !code && i < n * width; i++)
+		if (!isfinite(out[i]))
+			code = nr_fail(err, NR_EDIVERGED, "cannot embed", of->what, "the embedding of text %lld is not finite: '%.60s'",
+				(long long)(i / width) + 1, text[i / width]);
 	of->texts += n;
 	of->seconds += nr_clock() - began;
+	return code;
+}
+
+static bool wanted(const struct nr_list *names, const char *name)
+{
+	for (int64_t i = 0; i < names->count; i++)
+		if (!strcmp(names->item[i], name)) return true;
+	return !names->count;
+}
+
+int cli_judge(struct cli *c, const struct cli_judging *by, const struct cli_judge *o, void *of, const struct nr_list *args)
+{
+	struct cli_judged j = { .path = args->count ? args->item[0] : NULL, .how = { .of = &j.model } };
+	if (args->count != 1) return cli_usage(c, "%s needs one model", by->command);
+	for (int64_t i = 0; i < o->task.count; i++)
+		if (!by->known(o->task.item[i], c->err)) return c->err->code;
+	int code = cli_embedder_open(c, &j.model, &o->t, j.path);
+	if (!code && !(j.root = nr_data_root(*o->data_root ? o->data_root : NULL, c->arena, c->err))) code = c->err->code;
+	if (!code) j.embedder = (struct nr_embedder){ .embed = cli_embed_texts, .context = &j.how, .dim = nr_text_runner_width(j.model.e) };
+	for (int i = 0; !code && i < by->tasks; i++) {
+		if (!wanted(&o->task, by->name(i))) continue;
+		j.how.what = by->name(i);
+		code = by->score(of, i, &j, c->err);
+	}
+	if (!code) code = by->show(c, of, &j);
+	cli_embedder_close(&j.model);
 	return code;
 }

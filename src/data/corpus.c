@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/rng.h"
+#include "base/sort.h"
 #include "data/draws.h"
 #include "data/tokenizer.h"
 
@@ -76,13 +77,11 @@ int nr_order_make(struct nr_order *o, const int32_t *length, int64_t samples, in
 	if (batch < 1 || samples < batch)
 		return nr_fail(err, NR_EVALUE, "cannot make batches", NULL, "%lld samples do not fill one of %lld", (long long)samples,
 			(long long)batch);
-	int32_t longest = 0;
-	for (int64_t i = 0; i < samples; i++) longest = length[i] > longest ? length[i] : longest;
+	for (int64_t i = 0; i < samples; i++) o->longest = length[i] > o->longest ? length[i] : o->longest;
 	o->sample = malloc((size_t)(samples + 1) * sizeof *o->sample);
 	o->place = malloc((size_t)(samples / batch + 1) * sizeof *o->place);
-	o->spare = malloc((size_t)(samples + 1) * sizeof *o->spare);
-	o->count = malloc(((size_t)longest + 2) * sizeof *o->count);
-	return o->sample && o->place && o->spare && o->count ? NR_OK : out_of_memory(err);
+	o->spare = malloc(nr_sort_spare(samples, o->longest) * sizeof *o->spare);
+	return o->sample && o->place && o->spare ? NR_OK : out_of_memory(err);
 }
 
 void nr_order_release(struct nr_order *o)
@@ -90,20 +89,7 @@ void nr_order_release(struct nr_order *o)
 	free(o->sample);
 	free(o->place);
 	free(o->spare);
-	free(o->count);
 	*o = (struct nr_order){ 0 };
-}
-
-/* By counting, so that samples of one length keep their random order. */
-static void sort_by_length(struct nr_order *o, int32_t *sample, int64_t n)
-{
-	int32_t most = 0;
-	for (int64_t i = 0; i < n; i++) most = o->length[sample[i]] > most ? o->length[sample[i]] : most;
-	memset(o->count, 0, ((size_t)most + 2) * sizeof *o->count);
-	for (int64_t i = 0; i < n; i++) o->count[o->length[sample[i]] + 1]++;
-	for (int32_t k = 0; k < most; k++) o->count[k + 1] += o->count[k];
-	memcpy(o->spare, sample, (size_t)n * sizeof *sample);
-	for (int64_t i = 0; i < n; i++) sample[o->count[o->length[o->spare[i]]]++] = o->spare[i];
 }
 
 static void begin_epoch(struct nr_order *o, int64_t epoch)
@@ -114,7 +100,7 @@ static void begin_epoch(struct nr_order *o, int64_t epoch)
 	for (int64_t i = 0; i < batches; i++) o->place[i] = (int32_t)i;
 	if (o->window) nr_rng_shuffle(rng, (uint64_t)o->samples + 1, o->place, (int32_t)batches);
 	for (int64_t from = 0; o->window && from < whole; from += step)
-		sort_by_length(o, o->sample + from, whole - from < step ? whole - from : step);
+		nr_sort_by_key(o->sample + from, whole - from < step ? whole - from : step, o->length, o->longest, o->spare);
 	o->epoch = epoch;
 }
 

@@ -31,7 +31,7 @@ struct nr_order {
 	int64_t epoch;                      /* whose order is at hand; -1: none */
 	int32_t *sample;                    /* (samples) */
 	int32_t *place;                     /* (batches): which of the cut batches comes when */
-	int32_t *spare, *count;             /* of sorting */
+	int32_t longest, *spare;            /* of all samples; of sorting */
 };
 int nr_order_make(struct nr_order *, const int32_t *length, int64_t samples, int64_t batch, int64_t window, uint64_t seed,
 	struct nr_error *);

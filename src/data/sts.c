@@ -1,10 +1,12 @@
 /* The files of semantic textual similarity. See sts.h. */
 #include "data/sts.h"
 
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/str.h"
+#include "data/unpack.h"
 
 const struct nr_sts_task nr_sts_tasks[NR_STS_TASKS] = {
 	{ "STS12", { "MSRpar", "MSRvid", "SMTeuroparl", "surprise.OnWN", "surprise.SMTnews" }, false },
@@ -28,30 +30,60 @@ const struct nr_sts_task *nr_sts_find(const char *name, struct nr_error *err)
 	return NULL;
 }
 
-/* The first of the places that is there, also packed; else the last, which the message names. */
-static void find(struct nr_str *path, const char *root, const char *form, const char *task, const char *subset)
+/* The first of the places that is there, also packed; else false and the last, which the message names. */
+static bool find(struct nr_str *path, const char *root, const char *form, const char *task, const char *subset)
 {
 	struct nr_str packed = { 0 };
-	for (int i = 3; i >= 0; i--) {
+	bool there = false;
+	for (int i = 3; i >= 0 && !there; i--) {
 		path->len = packed.len = 0;
 		nr_str_printf(path, "%s/%s%s%s%s/%s.tsv", root, i & 1 ? "" : "sts/", i & 2 ? "" : form, i & 2 ? "" : "/", task, subset);
 		nr_str_printf(&packed, "%s.gz", nr_str_text(path));
-		if (!access(nr_str_text(path), F_OK) || !access(nr_str_text(&packed), F_OK)) break;
+		there = !access(nr_str_text(path), F_OK) || !access(nr_str_text(&packed), F_OK);
 	}
 	nr_str_release(&packed);
+	return there;
+}
+
+/* The archive that the original texts come in, if it lies where their folder would: ROOT/sts/raw.tar.gz or ROOT/raw.tar.gz. */
+static bool find_archive(struct nr_str *path, const char *root)
+{
+	for (int i = 0; i < 2; i++) {
+		path->len = 0;
+		nr_str_printf(path, "%s/%sraw.tar.gz", root, i ? "" : "sts/");
+		if (!path->failed && !access(nr_str_text(path), F_OK)) return true;
+	}
+	return false;
+}
+
+static int read_archive(struct nr_tsv *t, const char *archive, const char *task, const char *subset, const struct nr_tsv_form *form,
+	struct nr_error *err)
+{
+	char name[128];
+	struct nr_bytes b;
+	snprintf(name, sizeof name, "raw/%s/%s.tsv", task, subset);
+	int code = nr_unpack_bytes(&b, archive, name, NR_TSV_LIMIT, err);
+	if (code) return code;
+	code = nr_tsv_parse(t, b.data, b.size, form, name, err);
+	nr_bytes_release(&b);
+	return code;
 }
 
 int nr_sts_open(struct nr_tsv *t, const char *root, bool raw, const struct nr_sts_task *task, const char *subset, struct nr_error *err)
 {
 	static const struct nr_tsv_form form = { .texts = 2, .more = true, .low = 0, .high = 5 };
-	struct nr_str path = { 0 };
-	find(&path, root, raw ? "raw" : "tokenized", task->name, subset);
+	struct nr_str path = { 0 }, archive = { 0 };
+	const bool there = find(&path, root, raw ? "raw" : "tokenized", task->name, subset);
+	int code;
 	*t = (struct nr_tsv){ 0 };
-	const int code = path.failed ? nr_fail(err, NR_EMEMORY, "cannot read", task->name, "out of memory")
-				     : nr_tsv_read(t, nr_str_text(&path), &form, err);
+	if (path.failed) code = nr_fail(err, NR_EMEMORY, "cannot read", task->name, "out of memory");
+	else if (!there && raw && find_archive(&archive, root))
+		code = read_archive(t, nr_str_text(&archive), task->name, subset, &form, err);
+	else code = nr_tsv_read(t, nr_str_text(&path), &form, err);
 	if (code == NR_EIO)
 		nr_hint(err, "--data-root (or NORMA_DATA) names the folder that holds sts/%s/TASK/SUBSET.tsv%s", raw ? "raw" : "tokenized",
-			raw ? "; unpack raw.tar.gz in sts/" : "");
+			raw ? " or sts/raw.tar.gz" : "");
 	nr_str_release(&path);
+	nr_str_release(&archive);
 	return code;
 }

@@ -1,6 +1,7 @@
 /* Semantic textual similarity: STS12 to STS16 (Agirre et al. 2012-2016; test data in subsets), STSB (Cer et al. 2017) and SICK
  * (Marelli et al. 2014), both in splits. Files: ROOT/sts/FORM/TASK/SUBSET.tsv, or without sts/, or without FORM/; FORM is
- * "tokenized" (as SentEval has them) or "raw". Rows: score, sentence, sentence, for SICK also a label that is not read. */
+ * "tokenized" (as SentEval has them) or "raw", which may also lie packed as raw.tar.gz. Rows: score, sentence, sentence, for SICK also
+ * a label that is not read. */
 #ifndef NR_DATA_STS_H
 #define NR_DATA_STS_H
 

@@ -8,8 +8,6 @@
 #include "base/str.h"
 #include "data/bytes.h"
 
-enum { LIMIT = 1 << 30 };                   /* bytes of a file: those of the public sets are below 10 MB */
-
 static const char what[] = "cannot read";
 
 static int64_t count_lines(const char *text, size_t size)
@@ -106,7 +104,7 @@ int nr_tsv_read(struct nr_tsv *t, const char *path, const struct nr_tsv_form *f,
 {
 	struct nr_bytes b;
 	*t = (struct nr_tsv){ 0 };
-	int code = nr_bytes_open(&b, path, LIMIT, err);
+	int code = nr_bytes_open(&b, path, NR_TSV_LIMIT, err);
 	if (code) return code;
 	code = nr_tsv_parse(t, b.data, b.size, f, path, err);
 	nr_bytes_release(&b);

@@ -8,7 +8,10 @@
 
 #include "norma/err.h"
 
-enum { NR_TSV_TEXTS = 2 };
+enum {
+	NR_TSV_TEXTS = 2,
+	NR_TSV_LIMIT = 1 << 30,             /* bytes of a file: those of the public sets are below 10 MB */
+};
 
 struct nr_tsv_form {
 	int texts;                          /* 1 or 2 */

@@ -294,6 +294,55 @@ int nr_unpack_member(const char *archive, const char *prefix, const char *to, st
 	return u.err->code;
 }
 
+/* Goes to the regular file of this name, however many "./" lead it. False: it is not there, or the archive is broken. */
+static bool seek(struct unpack *u, const char *name)
+{
+	struct archive_entry *entry;
+	int state;
+	while ((state = archive_read_next_header(u->a, &entry)) == ARCHIVE_OK || state == ARCHIVE_WARN) {
+		char *path = clean(u, archive_entry_pathname(entry), "the entry");
+		const bool found = path && !strcmp(path, name) && archive_entry_filetype(entry) == AE_IFREG;
+		free(path);
+		if (found || u->err->code) return found;
+	}
+	if (state == ARCHIVE_EOF) BAD(u, NR_EFORMAT, "no file '%s' in it", name);
+	else BAD(u, NR_EFORMAT, "%s", archive_error_string(u->a));
+	return false;
+}
+
+/* What is left of the entry, into *out. */
+static int take(struct unpack *u, const char *name, size_t limit, uint8_t **out, size_t *size)
+{
+	for (size_t room = 0;;) {
+		if (*size == room) {
+			uint8_t *more = realloc(*out, room = room ? 2 * room : ROOM);
+			if (!more) return BAD(u, NR_EMEMORY, "out of memory");
+			*out = more;
+		}
+		const la_ssize_t n = archive_read_data(u->a, *out + *size, room - *size);
+		if (n < 0) return BAD(u, NR_EFORMAT, "'%.200s': %s", name, archive_error_string(u->a));
+		if (n == 0) return NR_OK;
+		*size += (size_t)n;
+		if (*size > limit) return BAD(u, NR_ELIMIT, "'%.200s' has more than %zu bytes", name, limit);
+	}
+}
+
+int nr_unpack_bytes(struct nr_bytes *b, const char *archive, const char *name, size_t limit, struct nr_error *err)
+{
+	struct nr_error own = { 0 };
+	const struct nr_unpack o = { .archive = archive };
+	struct unpack u = { .of = &o, .err = err ? err : &own, .a = reader(false) };
+	uint8_t *data = NULL;
+	size_t size = 0;
+	*b = (struct nr_bytes){ 0 };
+	if (!open_archive(u.a, archive, u.err) && seek(&u, name) && !take(&u, name, limit, &data, &size))
+		*b = (struct nr_bytes){ .data = data, .size = size };
+	else
+		free(data);
+	archive_read_free(u.a);
+	return u.err->code;
+}
+
 static int remove_below(int at, const char *name, int depth)
 {
 	if (!unlinkat(at, name, 0)) return 0;

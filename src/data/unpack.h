@@ -6,6 +6,7 @@
 
 #include <stdint.h>
 
+#include "data/bytes.h"
 #include "data/fetch.h"
 #include "norma/err.h"
 
@@ -25,6 +26,8 @@ struct nr_unpack {
 int nr_unpack(const struct nr_unpack *, struct nr_error *);
 /* The first regular entry whose name begins with prefix, as a file of its own: the data of a .deb. */
 int nr_unpack_member(const char *archive, const char *prefix, const char *to, struct nr_error *);
+/* The contents of the file `name`, for nr_bytes_release; more than limit bytes are an error. */
+int nr_unpack_bytes(struct nr_bytes *, const char *archive, const char *name, size_t limit, struct nr_error *);
 /* Removes a folder with all that is in it; follows no links. A folder that is not there is fine. */
 int nr_remove_tree(const char *path, struct nr_error *);
 

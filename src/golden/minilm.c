@@ -50,9 +50,7 @@ static struct lines read_lines(struct golden_case *c, int64_t count)
 static const char *model_path(struct golden_case *c)
 {
 	const char *path = getenv("NORMA_MINILM");
-	struct stat st;
-	if (!path || !*path) return NULL;
-	return !stat(path, &st) && S_ISDIR(st.st_mode) ? nr_arena_printf(c->arena, "%s/model.safetensors", path) : path;
+	return path && *path ? nr_weights_path(path, c->arena) : NULL;
 }
 
 enum { BATCH = 10 };

@@ -182,22 +182,43 @@ static bool ends_with(const char *name, const json_t *suffixes)
 	return false;
 }
 
-/* The parameters that train. Those without decay are either listed in the file, and must be those of our own flags, or end in
- * what the file lists. Several names of one of ours (query, key, value) end alike. */
-static int64_t segments(struct golden_case *c, struct golden_model *m, const json_t *optim, struct nr_segment *s)
+/* Parameters that the file holds but that take no part, and their unchanged values after the steps. */
+static void untouched(struct golden_case *c)
+{
+	const json_t *names = json_object_get(c->config, "no_grad_params");
+	for (size_t k = 0; k < json_array_size(names); k++) {
+		const char *name = json_string_value(json_array_get(names, k));
+		if (!golden_has(c, nr_arena_printf(c->arena, "param.%s", name))) continue;
+		const struct golden_tensor x = golden_tensor(c, -1, "param.%s", name);
+		golden_check(c, "step3", x.x, x.n, "step3.%s", name);
+	}
+}
+
+/* The parameters that train, by their public names: query, key and value are one of ours. Those without decay are either listed in
+ * the file, and must be those of our own flags, or end in what the file lists. */
+static int64_t segments(struct golden_case *c, struct golden_model *m, const json_t *optim, struct nr_segment **out)
 {
 	const json_t *spared = json_object_get(optim, "no_decay"), *suffixes = json_object_get(optim, "no_decay_suffixes");
 	const json_t *frozen = json_object_get(c->config, "no_grad_params");
+	enum { MOST_NAMES = 4 };
+	struct nr_segment *s = *out = golden_alloc(c, MOST_NAMES * nr_store_count(m->store), sizeof *s);
 	int64_t count = 0;
 	for (int64_t i = 0; i < nr_store_count(m->store); i++) {
 		const struct nr_entry *e = nr_store_at(m->store, i);
 		bool pixels;
-		const char *name = nr_naming_text(m->naming, e->name, &pixels, c->arena);
-		if (e->buffer || e->frozen || listed(frozen, nr_arena_printf(c->arena, "%.*s", (int)strcspn(name, " "), name))) continue;
-		const bool decay = !listed(spared, name) && !ends_with(name, suffixes);
-		if (!suffixes) golden_expect(c, decay == !(e->init & NR_NO_DECAY), nr_arena_printf(c->arena, "weight decay of %s", name));
-		s[count++] = (struct nr_segment){ .value = nr_value(e), .grad = nr_grad(e), .m = golden_reals(c, e->count),
-			.v = golden_reals(c, e->count), .count = e->count, .nd = e->nd, .lr_scale = 1, .decay = decay };
+		const char *text = nr_naming_text(m->naming, e->name, &pixels, c->arena);
+		int64_t parts = 1;
+		for (const char *t = text; *t; t++) parts += *t == ' ';
+		golden_expect(c, parts <= MOST_NAMES, text);
+		for (int64_t k = 0, n = e->count / parts; !e->buffer && !e->frozen && k < parts; k++, text += strcspn(text, " ") + 1) {
+			const char *name = nr_arena_printf(c->arena, "%.*s", (int)strcspn(text, " "), text);
+			const bool decay = !listed(spared, name) && !ends_with(name, suffixes);
+			if (listed(frozen, name)) continue;
+			if (!suffixes)
+				golden_expect(c, decay == !(e->init & NR_NO_DECAY), nr_arena_printf(c->arena, "weight decay of %s", name));
+			s[count++] = (struct nr_segment){ .value = nr_value(e) + k * n, .grad = nr_grad(e) + k * n, .m = golden_reals(c, n),
+				.v = golden_reals(c, n), .count = n, .nd = e->nd, .lr_scale = 1, .decay = decay };
+		}
 	}
 	return count;
 }
@@ -206,6 +227,7 @@ void golden_model_train(struct golden_case *c, struct golden_model *m)
 {
 	const char *text = nr_st_metadata(c->file, "optim");
 	json_t *optim = text ? json_loads(text, 0, NULL) : json_incref(json_object_get(c->config, "optim"));
+	untouched(c);
 	if (!optim) return;
 	const json_t *betas = json_object_get(optim, "betas"), *lr = json_object_get(optim, "lr");
 	const bool list = json_is_array(lr);
@@ -218,8 +240,8 @@ void golden_model_train(struct golden_case *c, struct golden_model *m)
 	o.eps = number(optim, "eps");
 	o.beta1 = json_number_value(json_array_get(betas, 0));
 	o.beta2 = json_number_value(json_array_get(betas, 1));
-	struct nr_segment *s = golden_alloc(c, nr_store_count(m->store), sizeof *s);
-	const int64_t n = segments(c, m, optim, s);
+	struct nr_segment *s;
+	const int64_t n = segments(c, m, optim, &s);
 	void *scratch = golden_alloc(c, 1, nr_optim_scratch(s, n));
 	if ((o.clip_norm = number(optim, "max_grad_norm")) > 0) o.clip = NR_CLIP_GLOBAL;
 	real *losses = golden_reals(c, steps + 1), *lengths = golden_reals(c, steps);

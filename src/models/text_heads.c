@@ -2,6 +2,8 @@
  * public code. */
 #include "models/text_heads.h"
 
+#include <string.h>
+
 #include "base/mem.h"
 #include "models/bert.h"
 #include "norma/nn.h"
@@ -60,8 +62,10 @@ nr_t *nr_mlm_logits(struct nr_net *n, const struct nr_model_spec *m, nr_t *x, bo
 {
 	const struct nr_bert *c = m->conf;
 	if (!x) return NULL;
+	/* RoBERTa's head has the erf form whatever its blocks have, in transformers and in fairseq. */
+	const char *act = !strcmp(m->of->name, "roberta") ? "gelu" : c->act;
 	nr_push(n, "mlm");
-	x = nr_activate(n, c->act, nr_linear(n, "dense", x, c->dim));
+	x = nr_activate(n, act, nr_linear(n, "dense", x, c->dim));
 	x = nr_norm_make(n, "norm", "layer", x);
 	nr_t *own = tied ? NULL : nr_param(n, "decoder.weight", NR_NORMAL_02, 2, c->vocab, c->dim);
 	nr_t *bias = nr_pop(n, nr_param(n, "bias", NR_ZEROS | NR_NO_DECAY, 1, c->vocab));

@@ -11,6 +11,7 @@
 
 #include "analysis/auc.h"
 #include "base/rng.h"
+#include "base/sort.h"
 #include "data/corpus.h"
 #include "graph/streams.h"
 #include "norma/nn.h"
@@ -197,12 +198,14 @@ static void measure(struct nr_task_run *r, const struct nr_batch *b, double *sum
 /* ---- evaluation ----------------------------------------------------------------------------------------------------------------- */
 
 /* Samples by size, so that batches hold little padding. */
-static void sort_by_size(const struct nr_graph_list *l, int32_t *order)
+static int sort_by_size(const struct nr_graph_list *l, int32_t *order)
 {
-	int64_t n = 0;
-	for (int32_t nodes = 0; nodes <= l->largest && n < l->samples; nodes++)
-		for (int64_t i = 0; i < l->samples; i++)
-			if (l->nodes[i] == nodes) order[n++] = (int32_t)i;
+	int32_t *spare = malloc(nr_sort_spare(l->samples, l->largest) * sizeof *spare);
+	if (!spare) return 0;
+	for (int64_t i = 0; i < l->samples; i++) order[i] = (int32_t)i;
+	nr_sort_by_key(order, l->samples, l->nodes, l->largest, spare);
+	free(spare);
+	return 1;
 }
 
 static int open_set(struct graph *s, struct held *h, const struct nr_evaluation *e, enum nr_split split, const int32_t *index,
@@ -213,8 +216,8 @@ static int open_set(struct graph *s, struct held *h, const struct nr_evaluation 
 	h->order = malloc((size_t)count * sizeof *h->order + 1);
 	h->score = malloc((size_t)(count * m->tasks) * sizeof *h->score + 1);
 	h->target = malloc((size_t)(count * m->tasks) * sizeof *h->target + 1);
-	if (!h->order || !h->score || !h->target) return nr_fail(err, NR_EMEMORY, "cannot evaluate", NULL, "out of memory");
-	sort_by_size(&h->list, h->order);
+	if (!h->order || !h->score || !h->target || !sort_by_size(&h->list, h->order))
+		return nr_fail(err, NR_EMEMORY, "cannot evaluate", NULL, "out of memory");
 	for (int64_t i = 0; i < count; i++)
 		for (int32_t t = 0; t < m->tasks; t++) h->target[i * m->tasks + t] = (double)m->target[h->list.graph[i] * m->tasks + t];
 	return NR_OK;

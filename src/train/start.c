@@ -1,6 +1,5 @@
 /* A training that begins with somebody's weights and says no model: the one that the file, or the config.json beside it, names. */
 #include <string.h>
-#include <sys/stat.h>
 
 #include "norma/safetensors.h"
 #include "train/trainer.h"
@@ -38,11 +37,8 @@ static int read_model(struct nr_trainer *t, const struct nr_st_file *f, struct n
 
 int nr_trainer_start(struct nr_trainer *t, struct nr_error *err)
 {
-	struct stat st;
 	struct nr_st_file *f;
-	if (*t->c.init && !stat(t->c.init, &st) && S_ISDIR(st.st_mode)
-		&& !(t->c.init = nr_arena_printf(t->arena, "%s/model.safetensors", t->c.init)))
-		return no_memory(err);
+	if (*t->c.init && !(t->c.init = nr_weights_path(t->c.init, t->arena))) return no_memory(err);
 	if (strcmp(t->c.model, "auto")) return NR_OK;
 	if (!*t->c.init) {
 		t->c.model = nr_arena_strdup(t->arena, strcmp(t->c.task, "simcse") ? "bert-mini" : "bert-base-uncased");

@@ -165,10 +165,10 @@ static void carry_over(const struct nr_store *old, struct nr_store *new, struct 
 
 /* ---- fitting ------------------------------------------------------------------------------------------------------------------------ */
 
-struct sums { double n, z, y, zz, zy; };                /* of one channel: new output, old output */
+struct sums { double n, z, y, zz, zy, yy; };            /* of one channel: new output, old output */
 
-/* Rows of a site's output that count: special tokens, the others, or all; padding never does. */
-enum part { SPECIAL, REST, ALL };
+/* Rows of a site's output that count: special tokens, the others; padding never does. */
+enum part { SPECIAL, REST, PARTS };
 static void rows_of(const nr_t *t, enum part part, int64_t valid, int64_t *from, int64_t *to)
 {
 	const int64_t T = t->nd == 3 ? t->d[1] : 1, special = t->tok ? t->tok->special : 0;
@@ -182,38 +182,50 @@ static double length_of(const nr_t *t, const struct nr_samples *s, int64_t sampl
 	return s->valid ? (double)s->valid[sample] : (double)(t->nd == 3 ? t->d[1] : 1);
 }
 
-/* Adds a batch: z is the new model's output, y what the old one had there. */
-static void add_batch(const nr_t *t, enum part part, const struct nr_samples *s, int64_t number, const real *z, const float *y,
-	struct sums *sum)
+/* Adds a batch to the sums (PARTS,C): z is the new model's output, y what the old one had there. */
+static void add_batch(void *to, const nr_t *t, const struct nr_samples *s, int64_t number, const real *z, const float *y)
 {
 	const int64_t C = nr_cols(t), T = t->nd == 3 ? t->d[1] : 1;
-	for (int64_t b = 0; b < s->batch; b++) {
-		int64_t from, to;
-		rows_of(t, part, (int64_t)length_of(t, s, number * s->batch + b), &from, &to);
-		for (int64_t r = from; r < to; r++)
-			for (int64_t c = 0; c < C; c++) {
-				const double zi = (double)z[(b * T + r) * C + c], yi = (double)y[(b * T + r) * C + c];
-				sum[c].n++;
-				sum[c].z += zi, sum[c].y += yi, sum[c].zz += zi * zi, sum[c].zy += zi * yi;
-			}
-	}
+	for (int64_t b = 0; b < s->batch; b++)
+		for (int part = 0; part < PARTS; part++) {
+			struct sums *sum = (struct sums *)to + part * C;
+			int64_t from, end;
+			rows_of(t, (enum part)part, (int64_t)length_of(t, s, number * s->batch + b), &from, &end);
+			for (int64_t r = from; r < end; r++)
+				for (int64_t c = 0; c < C; c++) {
+					const double zi = (double)z[(b * T + r) * C + c], yi = (double)y[(b * T + r) * C + c];
+					sum[c].n++;
+					sum[c].z += zi, sum[c].y += yi, sum[c].zz += zi * zi, sum[c].zy += zi * yi, sum[c].yy += yi * yi;
+				}
+		}
 }
 
-/* gain' = a gain, bias' = a bias + b with the a and b that bring z nearest to y; without a bias only a. */
-static void fit(const struct sums *sum, struct nr_entry *gain, struct nr_entry *bias)
+static struct sums both(const struct sums *p, const struct sums *q)
 {
-	for (int64_t c = 0; c < gain->count; c++) {
-		const struct sums *k = &sum[c];
-		if (k->n < 1) continue;
-		const double vz = k->zz / k->n - k->z / k->n * (k->z / k->n), cov = k->zy / k->n - k->z / k->n * (k->y / k->n);
-		double a = 1, b = 0;
-		if (bias) {
-			if (vz > 1e-12 * (k->zz / k->n) && vz > 0) a = cov / vz;
-			b = k->y / k->n - a * k->z / k->n;
-			nr_value(bias)[c] = (real)(a * (double)nr_value(bias)[c] + b);
-		} else if (k->zz > 0) a = k->zy / k->zz;
-		nr_value(gain)[c] = (real)(a * (double)nr_value(gain)[c]);
+	return (struct sums){ p->n + q->n, p->z + q->z, p->y + q->y, p->zz + q->zz, p->zy + q->zy, p->yy + q->yy };
+}
+
+struct line { double a, b; };                           /* y = a z + b */
+
+/* The sum of (a z + b - y)^2. */
+static double residual(const struct sums *k, struct line l)
+{
+	return l.a * l.a * k->zz + 2 * l.a * l.b * k->z - 2 * l.a * k->zy + l.b * l.b * k->n - 2 * l.b * k->y + k->yy;
+}
+
+/* The one that brings z nearest to y; without a bias only a. */
+static struct line nearest(const struct sums *k, bool bias)
+{
+	struct line l = { 1, 0 };
+	if (k->n < 1) return l;
+	if (!bias) {
+		if (k->zz > 0) l.a = k->zy / k->zz;
+		return l;
 	}
+	const double vz = k->zz / k->n - k->z / k->n * (k->z / k->n), cov = k->zy / k->n - k->z / k->n * (k->y / k->n);
+	if (vz > 1e-12 * (k->zz / k->n) && vz > 0) l.a = cov / vz;
+	l.b = k->y / k->n - l.a * k->z / k->n;
+	return l;
 }
 
 static struct nr_entry *affine(const struct nr_store *s, const char *site, const char *side, const char *what, int64_t C)
@@ -265,13 +277,6 @@ static void run_new(struct work *w, int64_t i, void (*each)(void *to, const nr_t
 	}
 }
 
-struct fitting { struct sums *sum; enum part part; };
-static void add_fit(void *to, const nr_t *t, const struct nr_samples *s, int64_t b, const real *z, const float *y)
-{
-	const struct fitting *f = to;
-	add_batch(t, f->part, s, b, z, y, f->sum);
-}
-
 struct difference { double diff[2], length[2], cosine[2], rows[2]; };
 static void add_difference(void *to, const nr_t *t, const struct nr_samples *s, int64_t number, const real *z, const float *y)
 {
@@ -293,31 +298,40 @@ static void add_difference(void *to, const nr_t *t, const struct nr_samples *s, 
 		}
 }
 
-static double whole(const struct difference *d)
+/* Gain and bias of one channel: gain' = a gain, bias' = a bias + b. */
+static void move(struct nr_entry *gain, struct nr_entry *bias, int64_t c, struct line l)
 {
-	const double length = d->length[0] + d->length[1];
-	return length > 0 ? sqrt((d->diff[0] + d->diff[1]) / length) : NAN;
+	nr_value(gain)[c] = (real)(l.a * (double)nr_value(gain)[c]);
+	if (bias) nr_value(bias)[c] = (real)(l.a * (double)nr_value(bias)[c] + l.b);
 }
 
-/* Gain and bias at a site, of each side of sep by itself. */
+/* Gain and bias at a site, of each side of sep by itself. The norms end with them, so that the sums tell what comes of it. */
 static void fit_site(struct work *w, struct nr_surgery *s, int64_t i)
 {
-	const nr_t *t = tap_of(&w->new, i);
-	const int64_t C = nr_cols(t);
-	static const struct { const char *side; enum part part; } sides[] = { { "", ALL }, { ".special", SPECIAL }, { ".rest", REST } };
-	struct difference before = { { 0 } }, after = { { 0 } };
-	run_new(w, i, add_difference, &before);
+	const int64_t C = nr_cols(tap_of(&w->new, i));
+	const char *site = s->site[i].name;
+	static const char *const sides[] = { ".special", ".rest", "" };         /* as the parts, then all */
+	struct nr_entry *gain[3], *bias[3];
+	double before = 0, after = 0, length = 0;
 	for (int k = 0; k < 3; k++) {
-		struct nr_entry *gain = affine(w->new.store, s->site[i].name, sides[k].side, "weight", C);
-		struct nr_entry *bias = affine(w->new.store, s->site[i].name, sides[k].side, "bias", C);
-		if (!gain) continue;
-		struct fitting f = { memset(w->sum, 0, (size_t)C * sizeof *w->sum), sides[k].part };
-		run_new(w, i, add_fit, &f);
-		fit(w->sum, gain, bias);
+		gain[k] = affine(w->new.store, site, sides[k], "weight", C);
+		bias[k] = affine(w->new.store, site, sides[k], "bias", C);
 	}
-	run_new(w, i, add_difference, &after);
-	s->site[i].copied = whole(&before);
-	s->site[i].fitted = whole(&after);
+	run_new(w, i, add_batch, memset(w->sum, 0, (size_t)(PARTS * C) * sizeof *w->sum));
+	for (int64_t c = 0; c < C; c++) {
+		const struct sums *part[PARTS] = { w->sum + c, w->sum + C + c }, all = both(part[0], part[1]);
+		const struct line same = { 1, 0 }, whole = gain[PARTS] ? nearest(&all, bias[PARTS] != NULL) : same;
+		if (gain[PARTS]) move(gain[PARTS], bias[PARTS], c, whole);
+		for (int k = 0; k < PARTS; k++) {
+			const struct line l = gain[k] ? nearest(part[k], bias[k] != NULL) : whole;
+			if (gain[k]) move(gain[k], bias[k], c, l);
+			before += residual(part[k], same);
+			after += residual(part[k], l);
+			length += part[k]->yy;
+		}
+	}
+	s->site[i].copied = length > 0 ? sqrt(fmax(0, before) / length) : NAN;
+	s->site[i].fitted = length > 0 ? sqrt(fmax(0, after) / length) : NAN;
 }
 
 static int fit_all(struct work *w, struct nr_surgery *s, struct nr_error *err)
@@ -353,7 +367,7 @@ static int calibrate(struct nr_weights *w, struct nr_store *store, const char *n
 	int64_t widest = 1;
 	for (int64_t i = 0; !code && i <= s->sites; i++)
 		if (tap_of(&k.new, i) && nr_cols(tap_of(&k.new, i)) > widest) widest = nr_cols(tap_of(&k.new, i));
-	if (!code && !(k.sum = malloc((size_t)widest * sizeof *k.sum))) code = out_of_memory(err);
+	if (!code && !(k.sum = malloc((size_t)(PARTS * widest) * sizeof *k.sum))) code = out_of_memory(err);
 	if (!code) code = fit_all(&k, s, err);
 	free(k.was);
 	free(k.sum);

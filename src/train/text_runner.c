@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/sort.h"
 #include "data/tokenizer.h"
 #include "norma/nn.h"
 
@@ -149,17 +150,15 @@ static int32_t length_of(const struct nr_text_runner *e, int64_t i) { return (in
 /* By falling length; equal lengths stay in order, so that results do not depend on the sort. */
 static int sort(struct nr_text_runner *e, int64_t n, struct nr_error *err)
 {
-	const int64_t most = e->how.max_length + 1;
-	int64_t *count = calloc((size_t)most + 1, sizeof *count);
-	if (!count) return out_of_memory(err);
-	for (int64_t i = 0; i < n; i++) count[most - length_of(e, i)]++;
-	for (int64_t k = 0, sum = 0; k <= most; k++) {
-		const int64_t here = count[k];
-		count[k] = sum;
-		sum += here;
+	const int32_t most = (int32_t)e->how.max_length;
+	int32_t *spare = malloc(((size_t)n + nr_sort_spare(n, most)) * sizeof *spare), *missing = spare;
+	if (!spare) return out_of_memory(err);
+	for (int64_t i = 0; i < n; i++) {
+		e->order[i] = (int32_t)i;
+		missing[i] = most - length_of(e, i);
 	}
-	for (int64_t i = 0; i < n; i++) e->order[count[most - length_of(e, i)]++] = (int32_t)i;
-	free(count);
+	nr_sort_by_key(e->order, n, missing, most, spare + n);
+	free(spare);
 	return NR_OK;
 }
 

@@ -1,6 +1,7 @@
 /* Trained models: our checkpoints, which say what they are, and public ones, whose model must be named. */
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 
 #include "base/json.h"
 #include "base/mem.h"
@@ -11,6 +12,12 @@
 #include "norma/trainer.h"
 #include "train/features.h"
 #include "train/floats.h"
+
+char *nr_weights_path(const char *path, struct nr_arena *arena)
+{
+	struct stat st;
+	return nr_arena_printf(arena, !stat(path, &st) && S_ISDIR(st.st_mode) ? "%s/model.safetensors" : "%s", path);
+}
 
 static int out_of_memory(const char *path, struct nr_error *err)
 {

@@ -92,6 +92,13 @@ run 0 embed "$tmp/bpe" --normalize <"$tmp/ask"
 run 0 embed "$tmp/triplets" </dev/null; [ -z "$out" ] || fail "rows out of nothing"
 printf 'a\0cat\n' >"$tmp/bytes"
 run 1 embed "$tmp/triplets" <"$tmp/bytes"; complains "line 1"; one_line
+run 1 embed "$tmp/triplets" --max-length 25 <"$tmp/ask"; complains "places for 24"; one_line
+run 1 embed "$tmp/triplets" --out "$tmp/none/e.tsv" <"$tmp/ask"; complains "none/e.tsv"; one_line
+# a weight that is not a number: no embedding comes of it
+mkdir "$tmp/nan"; cp "$vocab" "$tmp/nan"; cp "$tmp/mlm/model.safetensors" "$tmp/nan"
+printf '\xff\xff\xff\xff' | dd of="$tmp/nan/model.safetensors" bs=1 seek=$(($(stat -c %s "$tmp/nan/model.safetensors") - 4)) conv=notrunc status=none
+run 3 embed "$tmp/nan" --out "$tmp/nan.tsv" <"$tmp/ask"; complains "not finite"; one_line
+[ ! -e "$tmp/nan.tsv" ] || fail "a file of nothing"
 
 # ---- similarity and transfer on folders made up here
 sts=$tmp/data/sts/tokenized senteval=$tmp/data/senteval
@@ -102,6 +109,10 @@ run 0 sts "$tmp/triplets" --data-root "$tmp/data" --task STSB; says "STSB"; says
 run 0 sts "$tmp/triplets" --data-root "$tmp/data" --task STSB --json; json average STSB; first=$(quiet)
 run 0 sts "$tmp/triplets" --data-root "$tmp/data" --task STSB --json --threads 2; [ "$(quiet)" = "$first" ] || fail "other numbers"
 run 1 sts "$tmp/triplets" --data-root "$tmp/data" --task STS12; complains "STS12"; one_line
+# the original text, packed as it comes; of pairs of equal sentences the order says nothing
+mkdir -p "$tmp/raw/STSB"; cp "$sts/STSB/"*.tsv "$tmp/raw/STSB"; tar -C "$tmp" -czf "$tmp/data/sts/raw.tar.gz" raw
+run 0 sts "$tmp/triplets" --data-root "$tmp/data" --task STSB --raw --json; [ "$(quiet | sed s/raw/tokenized/)" = "$first" ] || fail "other numbers"
+run 1 sts "$tmp/triplets" --data-root "$tmp/data" --task SICK --raw; complains "no file 'raw/SICK/dev.tsv'"; one_line
 run 1 sts "$tmp/triplets" --task STSB; complains "--data-root (or NORMA_DATA)"
 # shellcheck disable=SC2086
 run 0 $contrast --data "$lines" --sts "$tmp/data" --out "$tmp/dev" --json; json eval_sts best_sts eval_uniformity
@@ -130,6 +141,8 @@ run 0 convert "$tmp/vit" "$tmp/vit2" --norm "sep(bn,ln)"; says "norms replaced a
 run 0 convert "$tmp/vit" "$tmp/vit3" --norm "sep(bn,ln)" --calibrate mnist --data-root "$tmp/data" --samples 32; says "special tokens"
 run 1 convert "$tmp/vit" "$tmp/vit4" --norm bn --calibrate "$lines"; complains "pictures are wanted here"; one_line
 run 2 convert "$tmp/vit" "$tmp/vit4" --calibrate mnist; complains "--calibrate goes with --norm"
+run 1 convert "$tmp/mlm/model.safetensors" "$tmp/never/" --norm gn:groups=7; complains "groups"; one_line
+[ ! -e "$tmp/never" ] || fail "an empty folder stays"
 
 # ---- analysis: [CLS] against the other tokens, of texts of one length
 run 0 analyze "$tmp/fit/model.safetensors" --data "$lines" --batch 16 --out "$tmp/look" --threads 1; says "[CLS]"; says "similarity of layers"

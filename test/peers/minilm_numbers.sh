@@ -21,7 +21,7 @@ value() { python3 -c 'import json, sys; print(json.loads(sys.argv[1])[sys.argv[2
 for form in tokenized raw; do
 	flags='' sums="STS12 72.367 STS13 80.603 STS14 75.589 STS15 85.390 STS16 78.989 STSB 82.032 SICK 77.147"
 	if [ $form = raw ]; then
-		[ -d "$data/sts/raw" ] || { echo "no '$data/sts/raw': only the tokenized text is compared" >&2; continue; }
+		[ -d "$data/sts/raw" ] || [ -f "$data/sts/raw.tar.gz" ] || { echo "no '$data/sts/raw': only the tokenized text is compared" >&2; continue; }
 		flags=--raw sums="STS12 72.366 STS13 80.600 STS14 75.600 STS15 85.390 STS16 78.986 STSB 82.032 SICK 77.147"
 	fi
 	got=$("$NORMA" sts "$NORMA_MINILM" --data-root "$data" --json $flags)

@@ -141,6 +141,44 @@ static void rows_of_pads_learn_from_the_decoder_alone(void **state)
 		}
 }
 
+/* Logits of one token by hand: a dense layer, the activation, a layer norm, the word table. */
+static void head_by_hand(const struct text *x, const real *token, bool gelu, double *logit)
+{
+	const char *const names[] = { "mlm.dense.weight", "mlm.dense.bias", "mlm.norm.weight", "mlm.norm.bias", "word.weight", "mlm.bias" };
+	const real *v[6];
+	double h[C], mean = 0, var = 0;
+	for (int i = 0; i < 6; i++) v[i] = nr_value(nr_store_find(x->r.store, names[i]));
+	for (int o = 0; o < C; o++) {
+		h[o] = (double)v[1][o];
+		for (int i = 0; i < C; i++) h[o] += (double)v[0][o * C + i] * (double)token[i];
+		h[o] = gelu ? h[o] * (1 + erf(h[o] / sqrt(2))) / 2 : h[o] > 0 ? h[o] : 0;
+		mean += h[o] / C;
+	}
+	for (int o = 0; o < C; o++) var += (h[o] - mean) * (h[o] - mean) / C;
+	for (int w = 0; w < 19; w++) {
+		logit[w] = (double)v[5][w];
+		for (int o = 0; o < C; o++)
+			logit[w] += (double)v[4][w * C + o] * ((h[o] - mean) / sqrt(var + 1e-5) * (double)v[2][o] + (double)v[3][o]);
+	}
+}
+
+static void robertas_head_is_gelu_whatever_its_blocks_have(void **state)
+{
+	(void)state;
+	for (int roberta = 0; roberta < 2; roberta++) {
+		struct text x = built(roberta ? ROBERTA ",act=relu" : BERT ",act=relu", "ln:eps=1e-5");
+		nr_t *tokens = nr_tap(x.r.n, "tokens", x.t.tokens), *labels = nr_input(x.r.n, "labels", NR_I32, 2, (int64_t)B, (int64_t)T);
+		nr_t *logits = nr_tap(x.r.n, "logits", nr_mlm_logits(x.r.n, &x.model, x.t.tokens, true));
+		ready(&x, nr_cross_entropy(x.r.n, logits, labels, 0, NR_TEXT_IGNORED), roberta);
+		memset(nr_plan_data(x.r.plan, labels), 0, B * T * sizeof(int32_t));
+		pass(&x, 0);
+		double want[19];
+		head_by_hand(&x, nr_plan_data(x.r.plan, tokens), roberta, want);
+		close_to(nr_plan_data(x.r.plan, logits), want, 19, 1e-5);
+		discard(&x);
+	}
+}
+
 static void poolings_are_means_of_the_layers_they_name(void **state)
 {
 	(void)state;
@@ -288,6 +326,7 @@ int main(void)
 		cmocka_unit_test(robertas_places_leave_pads_out),
 		cmocka_unit_test(rows_of_pads_learn_from_the_decoder_alone),
 		cmocka_unit_test(poolings_are_means_of_the_layers_they_name),
+		cmocka_unit_test(robertas_head_is_gelu_whatever_its_blocks_have),
 		cmocka_unit_test(embeddings_of_no_length_have_a_finite_loss),
 		cmocka_unit_test(what_does_not_fit_is_said),
 		cmocka_unit_test_setup_teardown(a_file_looks_like_its_model, make_folder, remove_folder),

@@ -27,6 +27,20 @@ static void correlations_are_scipys(void **state)
 	assert_true(r == 1);
 	nr_spearman(10, x, constant, &r, NULL);
 	assert_true(isnan(r) && isnan(nr_pearson(1, x, y)));
+	/* the mean of Spearman's correlation over the 2 x 6 orders of the 2s and the 8s in x */
+	static const int order[6][3] = { { 0, 1, 2 }, { 0, 2, 1 }, { 1, 0, 2 }, { 1, 2, 0 }, { 2, 0, 1 }, { 2, 1, 0 } };
+	double mean = 0, moved[10];
+	for (int k = 0; k < 12; k++) {
+		memcpy(moved, x, sizeof x);
+		moved[1] += k % 2 ? .1 : -.1;
+		for (int i = 0; i < 3; i++) moved[5 + i] += .1 * order[k / 2][i];
+		assert_int_equal(nr_spearman(10, moved, y, &r, NULL), 0);
+		mean += r / 12;
+	}
+	assert_int_equal(nr_spearman_by_chance(10, x, y, &r, NULL), 0);
+	assert_true(fabs(r - mean) < 1e-12);
+	nr_spearman_by_chance(10, constant, y, &r, NULL);
+	assert_true(isnan(r));
 	constant[3] = NAN;
 	nr_spearman(10, x, constant, &r, NULL);
 	assert_true(isnan(r));
@@ -95,6 +109,19 @@ static void sts_is_the_rank_of_the_cosine(void **state)
 	assert_int_equal(nr_sts_dev(&dev, s.task, &e, root, false, &err), 0);
 	assert_true(fabs(dev - 100) < 1e-9);
 	assert_int_equal(nr_sts_dev(&dev, nr_sts_find("STS13", NULL), &e, root, false, &err), NR_EVALUE);
+}
+
+static void equal_embeddings_have_equal_cosines(void **state)
+{
+	(void)state;
+	enum { N = 50, DIM = 384 };
+	real *x = blank(N * DIM);
+	double cosine[N];
+	value_seed = 5;
+	for (int i = 0; i < N * DIM; i++) x[i] = (real)(1 + i / DIM) * value();
+	nr_sts_cosines(N, DIM, x, x, cosine);
+	for (int i = 0; i < N; i++) assert_true(cosine[i] == 1);
+	free(x);
 }
 
 /* ---- classifiers ------------------------------------------------------------------------------------------------------------- */
@@ -205,7 +232,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(correlations_are_scipys),
-		cmocka_unit_test(sts_is_the_rank_of_the_cosine),
+		cmocka_unit_test(sts_is_the_rank_of_the_cosine), cmocka_unit_test(equal_embeddings_have_equal_cosines),
 		cmocka_unit_test(both_protocols_find_classes_that_are_apart),
 		cmocka_unit_test(threads_change_no_bit),
 		cmocka_unit_test(pairs_are_told_by_their_difference),

@@ -3,6 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <archive.h>
+#include <archive_entry.h>
 #include <zlib.h>
 
 #include "unit/values.h"
@@ -99,6 +101,46 @@ static int drop_root(void **state)
 	return nr_remove_tree(root, NULL);
 }
 
+/* raw.tar.gz with one file. */
+static void write_archive(const char *path, const char *name, const char *text)
+{
+	char full[256];
+	snprintf(full, sizeof full, "%s/%s", root, path);
+	struct archive *a = archive_write_new();
+	struct archive_entry *e = archive_entry_new();
+	archive_write_set_format_pax_restricted(a);
+	archive_write_add_filter_gzip(a);
+	assert_int_equal(archive_write_open_filename(a, full), ARCHIVE_OK);
+	archive_entry_set_pathname(e, name);
+	archive_entry_set_filetype(e, AE_IFREG);
+	archive_entry_set_perm(e, 0644);
+	archive_entry_set_size(e, (la_int64_t)strlen(text));
+	assert_int_equal(archive_write_header(a, e), ARCHIVE_OK);
+	assert_int_equal(archive_write_data(a, text, strlen(text)), strlen(text));
+	archive_entry_free(e);
+	archive_write_free(a);
+}
+
+static void original_texts_are_read_from_their_archive(void **state)
+{
+	(void)state;
+	struct nr_tsv t;
+	struct nr_error err = { 0 };
+	const struct nr_sts_task *sts12 = nr_sts_find("STS12", NULL);
+	write_at("sts/tokenized/STS12/MSRpar.tsv", "1\ta\tb\n", 0);
+	write_archive("sts/raw.tar.gz", "./raw/STS12/MSRpar.tsv", "1\tA\tB\n2\tC\tD\n");
+	assert_int_equal(nr_sts_open(&t, root, true, sts12, "MSRpar", &err), 0);
+	assert_int_equal(t.count, 2);
+	assert_string_equal(t.text[1][1], "D");
+	nr_tsv_release(&t);
+	assert_int_equal(nr_sts_open(&t, root, true, sts12, "MSRvid", &err), NR_EFORMAT);
+	assert_non_null(strstr(err.detail, "no file 'raw/STS12/MSRvid.tsv'"));
+	write_at("sts/raw/STS12/MSRpar.tsv", "1\tplain\tfirst\n", 0);
+	assert_int_equal(nr_sts_open(&t, root, true, sts12, "MSRpar", NULL), 0);
+	assert_string_equal(t.text[0][0], "plain");
+	nr_tsv_release(&t);
+}
+
 static void sets_are_found_plain_and_packed(void **state)
 {
 	(void)state;
@@ -169,6 +211,7 @@ int main(void)
 		cmocka_unit_test(rows_are_read_with_or_without_a_last_newline),
 		cmocka_unit_test(what_is_wrong_is_told_with_the_line),
 		cmocka_unit_test(sets_are_found_plain_and_packed),
+		cmocka_unit_test(original_texts_are_read_from_their_archive),
 		cmocka_unit_test(labels_outside_a_task_are_refused),
 		cmocka_unit_test(sentences_come_once_and_never_empty),
 	};

@@ -96,6 +96,28 @@ static void honest_archives_arrive_whole(void **state)
 	}
 }
 
+static void files_are_read_out_of_archives(void **state)
+{
+	(void)state;
+	struct archive *a = start(made_path("a.tgz"), false);
+	entry(a, "./set/", AE_IFDIR, "");
+	entry(a, "./set/a.txt", AE_IFREG, "first");
+	entry(a, "set/b.txt", AE_IFREG, "second");
+	archive_write_free(a);
+	struct nr_error err = { 0 };
+	struct nr_bytes b;
+	assert_int_equal(nr_unpack_bytes(&b, made_path("a.tgz"), "set/b.txt", 6, &err), 0);
+	assert_int_equal(b.size, 6);
+	assert_memory_equal(b.data, "second", 6);
+	nr_bytes_release(&b);
+	assert_int_equal(nr_unpack_bytes(&b, made_path("a.tgz"), "set/a.txt", 4, &err), NR_ELIMIT);
+	assert_null(b.data);
+	err = (struct nr_error){ 0 };
+	assert_int_equal(nr_unpack_bytes(&b, made_path("a.tgz"), "a.txt", 100, &err), NR_EFORMAT);
+	assert_non_null(strstr(err.detail, "no file 'a.txt'"));
+	assert_int_not_equal(nr_unpack_bytes(&b, made_path("canary"), "a.txt", 100, NULL), 0);
+}
+
 static void hard_links_inside_are_made(void **state)
 {
 	(void)state;
@@ -263,7 +285,7 @@ static void trees_are_removed_without_following_links(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(honest_archives_arrive_whole), TEST(hard_links_inside_are_made),
+		TEST(honest_archives_arrive_whole), TEST(files_are_read_out_of_archives), TEST(hard_links_inside_are_made),
 			TEST(paths_that_leave_the_folder_are_refused),
 		TEST(links_that_leave_the_folder_are_refused), TEST(nothing_is_written_through_links),
 			TEST(devices_and_doubles_are_refused),
