@@ -14,8 +14,8 @@
 #include "data/corpus.h"
 #include "graph/streams.h"
 #include "norma/nn.h"
-#include "tasks/graphs.h"
 #include "tasks/tasks.h"
+#include "train/graphs.h"
 
 enum { AUTO, MAE, MSE, BCE };
 static const char *const objectives[] = { "auto", "mae", "mse", "bce", NULL };
@@ -36,7 +36,6 @@ const struct nr_option nr_graph_options[] = {
 enum { LOSS, MEAN_ERROR, AREA, TEST_ERROR, TEST_AREA };
 enum { HELD, TEST, SETS };                              /* what is evaluated */
 enum { DRAW_NOISE = 3 };                                /* stream beside those of masks */
-static const int64_t most_pairs = 1 << 21;              /* of nodes in a batch of an evaluation */
 
 struct shape {
 	struct nr_graph_inputs inputs;
@@ -62,13 +61,7 @@ struct graph {
 
 static int find_objective(struct graph *s, const struct nr_task_run *r, const struct nr_molecules *m, struct nr_error *err)
 {
-	bool classes = true;
-	for (int64_t i = 0; i < m->graphs * m->tasks; i++) {
-		const float t = m->target[i];
-		if (isnan(t)) continue;
-		s->targets++;
-		classes &= t == 0 || t == 1;
-	}
+	const bool classes = nr_graph_yes_or_no(m, &s->targets);
 	if (!s->targets) {
 		nr_fail(err, NR_EVALUE, "cannot train on", r->c->data, "it has no targets");
 		return nr_hint(err, "columns beside `smiles` and `split` are targets");
@@ -127,7 +120,7 @@ static int64_t shapes(struct nr_task_run *r) { return ((struct graph *)r->own)->
 static nr_t *record_shape(const struct nr_task_run *r, struct nr_net *n, struct shape *p, int64_t batch, int64_t nodes, bool noise)
 {
 	const struct graph *s = r->own;
-	nr_graph_inputs(&p->inputs, n, &s->form, batch, nodes);
+	nr_graph_inputs(&p->inputs, n, &s->form, batch, nodes, true);
 	if (noise) {
 		p->inputs.in.noise = nr_input(n, "noise", NR_REAL, 3, batch, nodes, nr_model_int(&r->w->model, "dim"));
 		if (p->inputs.in.noise) p->inputs.in.noise->flags |= NR_GRAD;
@@ -220,12 +213,6 @@ static int open_set(struct graph *s, struct held *h, const struct nr_evaluation 
 	return NR_OK;
 }
 
-static int64_t batch_of(const struct graph *s, int64_t nodes)
-{
-	const int64_t most = most_pairs / (nodes * nodes);
-	return most < 1 ? 1 : most < s->batch ? most : s->batch;
-}
-
 static int open_held(struct nr_task_run *r, const struct nr_evaluation *e, struct nr_error *err)
 {
 	struct graph *s = r->own;
@@ -242,7 +229,7 @@ static int open_held(struct nr_task_run *r, const struct nr_evaluation *e, struc
 		const int64_t nodes = s->held_sizes.largest - i * s->held_sizes.step;
 		if (!(p->net = nr_net_make(r->w->store))) return nr_fail(err, NR_EMEMORY, "cannot evaluate", NULL, "out of memory");
 		if (nr_norms_use(p->net, r->norms, &r->w->model.of->norms, err)) return err->code;
-		nr_t *loss = record_shape(r, p->net, p, batch_of(s, nodes), nodes, false);
+		nr_t *loss = record_shape(r, p->net, p, nr_graph_batch(s->batch, nodes), nodes, false);
 		if (nr_plan_make_beside(&p->plan, p->net, loss, 0, s->held_shape[0].plan, err)) return err->code;
 	}
 	return NR_OK;

@@ -131,8 +131,8 @@ static void attention_is_what_its_map_says(void **state)
 	const struct nr_attention_shape shape = { .H = H, .T = A, .d = D, .special = S, .h = h, .w = w, .cls = 1 };
 	double distance[H];
 	/* two calls, as batches come */
-	assert_int_equal(nr_attention_stats(&shape, 1, data(&r, 0), data(&r, 1), sum, NULL), 0);
-	assert_int_equal(nr_attention_stats(&shape, B - 1, data(&r, 0) + A * 3 * H * D, data(&r, 1), sum, NULL), 0);
+	assert_int_equal(nr_attention_stats(&shape, &(struct nr_attention_batch){ .B = 1, .qkv = data(&r, 0), .bias = data(&r, 1) }, sum, NULL), 0);
+	assert_int_equal(nr_attention_stats(&shape, &(struct nr_attention_batch){ .B = B - 1, .qkv = data(&r, 0) + A * 3 * H * D, .bias = data(&r, 1) }, sum, NULL), 0);
 	nr_attention_distance(B, H, S, h, w, p, 1, distance, NULL);
 	for (int64_t k = 0; k < B * H * A; k++) {
 		double row[A];
