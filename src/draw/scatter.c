@@ -67,6 +67,39 @@ static void add_legend(struct nr_str *s, const struct nr_scatter *c, const struc
 	nr_svg_text(s, "tick", "start", p->side + 8, p->top + 16 + LINE * (double)shown, text);
 }
 
+/* Numbers below the square and inside of its left edge; those that the label of the axis needs the room of are left out. */
+static void add_ticks(struct nr_str *s, const struct nr_scatter *c, const struct place *p)
+{
+	const double half = p->side / (2 * p->scale);
+	const struct nr_ruler x = { p->x - half, p->x + half, false, 0, p->side }, y = { p->y - half, p->y + half, false, p->top + p->side, p->top };
+	const struct nr_ruler *axis[2] = { &x, &y };
+	const double room = c->x_label ? 8.0 * (double)nr_utf8_width(c->x_label) + 12 : 0;
+	for (int k = 0; k < 2; k++) {
+		double tick[NR_MAX_TICKS], step;
+		const int n = nr_ruler_ticks(axis[k], 5, tick, &step);
+		for (int i = 0; i < n; i++) {
+			const double at = nr_ruler_at(axis[k], tick[i]);
+			char text[48];
+			nr_tick_text(tick[i], step, text, sizeof text);
+			if (k ? at < p->top + 12 || at > p->top + p->side - 8 : at < 10 || at > p->side - room) continue;
+			if (k) nr_str_printf(s, "<path class=\"axis\" d=\"M.5,%.1fh4\"/>", at);
+			else nr_str_printf(s, "<path class=\"axis\" d=\"M%.1f,%.1fv-4\"/>", at, p->top + p->side - .5);
+			nr_svg_text(s, "tick", k ? "start" : "middle", k ? 8 : at, k ? at + 4 : p->top + p->side + 15, text);
+		}
+	}
+}
+
+/* From edge to edge of the square. */
+static void add_diagonal(struct nr_str *s, const struct nr_scatter *c, const struct place *p)
+{
+	const double half = p->side / (2 * p->scale), low = fmax(p->x, p->y) - half, high = fmin(p->x, p->y) + half;
+	add_ticks(s, c, p);
+	if (low >= high) return;
+	nr_str_printf(s, "<path class=\"axis\" d=\"M%.1f,%.1fL%.1f,%.1f\"/>", p->side / 2 + (low - p->x) * p->scale,
+		p->top + p->side / 2 - (low - p->y) * p->scale, p->side / 2 + (high - p->x) * p->scale,
+		p->top + p->side / 2 - (high - p->y) * p->scale);
+}
+
 /* ---- by value ---- */
 
 struct range { double low, high; };
@@ -127,6 +160,7 @@ struct nr_size nr_svg_scatter(struct nr_str *s, const struct nr_scatter *c)
 	nr_svg_open(s, c->name, size);
 	nr_str_printf(s, "><path class=\"grid\" d=\"M.5,%.1fh%.1fv%.1fh-%.1fz\"/>", top + .5, side - 1, side - 1, side - 1);
 	if (place_of(c, &p)) {
+		if (c->diagonal) add_diagonal(s, c, &p);
 		if (c->circle > 0)
 			nr_str_printf(s, "<circle class=\"grid\" cx=\"%.1f\" cy=\"%.1f\" r=\"%.1f\"/>", side / 2 - p.x * p.scale,
 				top + side / 2 + p.y * p.scale, c->circle * p.scale);

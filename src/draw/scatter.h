@@ -15,6 +15,7 @@ struct nr_scatter {
 	const char *value_name;
 	bool legend;
 	double side;                            /* pixels of the square; 0: 340 */
+	bool diagonal;                          /* the line on which both coordinates are equal, and numbers along the axes */
 	double circle;                          /* drawn about the origin, of this radius; 0: none */
 	double reach;                           /* both axes go from -reach to reach; 0: as far as the points */
 };

@@ -43,7 +43,7 @@ struct shape {
 	struct nr_net *net;                             /* of evaluation */
 	struct nr_plan *plan;
 };
-struct held { struct nr_graph_list list; int32_t *order; double *score, *target; };
+struct held { const char *name; struct nr_graph_list list; int32_t *order; double *score, *target; };
 struct graph {
 	struct nr_graph_form form;
 	struct nr_graph_list list;
@@ -202,6 +202,7 @@ static int open_set(struct graph *s, struct held *h, const struct nr_evaluation 
 	int64_t count, struct nr_error *err)
 {
 	const struct nr_molecules *m = s->form.set;
+	h->name = nr_split_name(split);
 	if (nr_graph_list_make(&h->list, e->source, split, index, count, 0, err)) return err->code;
 	h->order = malloc((size_t)count * sizeof *h->order + 1);
 	h->score = malloc((size_t)(count * m->tasks) * sizeof *h->score + 1);
@@ -291,6 +292,31 @@ static int evaluate(struct nr_task_run *r, const struct nr_evaluation *e, double
 	return run_set(s, &s->held[TEST], &ignored, &value[TEST_ERROR], &value[TEST_AREA], err);
 }
 
+/* A row for each known target, in the order of the split; probabilities if they are yes or no. */
+static int predictions(struct nr_task_run *r, struct nr_str *csv, struct nr_error *err)
+{
+	enum { MOST = 100000 };                         /* rows: for pages, which show some of them */
+	const struct graph *s = r->own;
+	const struct nr_molecules *m = s->form.set;
+	int64_t rows = 0;
+	(void)err;
+	nr_str_add(csv, "split,graph,task,smiles,target,prediction\n");
+	for (int k = 0; k < SETS; k++) {
+		const struct held *h = &s->held[k];
+		for (int64_t i = 0; i < h->list.samples * m->tasks && rows < MOST; i++) {
+			const double score = h->score[i], shown = s->loss == NR_KNOWN_BCE ? 1 / (1 + exp(-score)) : score;
+			size_t size;
+			const char *smiles = nr_molecules_smiles(m, h->list.graph[i / m->tasks], &size);
+			if (isnan(h->target[i])) continue;
+			nr_str_printf(csv, "%s,%lld,%lld,", h->name, (long long)h->list.graph[i / m->tasks], (long long)(i % m->tasks + 1));
+			nr_str_add_n(csv, smiles, size);
+			nr_str_printf(csv, ",%.7g,%.7g\n", h->target[i], shown);
+			rows++;
+		}
+	}
+	return NR_OK;
+}
+
 /* ---- the rest ------------------------------------------------------------------------------------------------------------------- */
 
 static void describe(const struct nr_task_run *r, struct nr_str *text)
@@ -338,6 +364,7 @@ static const struct nr_task_metric of_eval[] = { { "loss", NULL, false }, { "mae
 const struct nr_task nr_task_graph = {
 	.name = "graph", .title = "properties of graphs", .cite = "arXiv:2106.05234", .kind = NR_GRAPHS, .own_size = sizeof(struct graph),
 	.of_step = of_step, .of_eval = of_eval, .decides = MEAN_ERROR, .lower = true, .settle = settle, .shapes = shapes, .record = record,
-	.ready = ready, .choose = choose, .bind = bind, .again = again, .measure = measure, .evaluate = evaluate, .describe = describe,
+	.ready = ready, .choose = choose, .bind = bind, .again = again, .measure = measure, .evaluate = evaluate, .predictions = predictions,
+	.describe = describe,
 	.close = close,
 };
