@@ -36,6 +36,8 @@ struct nr_place nr_place_turned(struct nr_place, double angle); /* counter-clock
 int nr_layout_rings(const struct nr_molecule *, int32_t *system, struct nr_place *at, struct nr_arena *, struct nr_error *);
 /* The middle of the widest free angle about an atom whose placed neighbours lie in these n directions, and how wide it is. */
 double nr_layout_gap(const struct nr_place *direction, int32_t n, double *wide);
+/* Do two bonds that share no atom cross? */
+bool nr_layout_crossed(const struct nr_molecule *, const struct nr_place *at, int32_t bond, int32_t other);
 /* Pushes atoms apart and pulls bonds back to their length, some steps. which NULL: all. */
 void nr_layout_relax(const struct nr_molecule *, struct nr_place *at, const int32_t *which, int32_t count, int steps);
 /* Turns parts over bonds until nothing lies upon each other, if that can be had; relaxes what is left. */

@@ -36,7 +36,7 @@ static bool cross(struct nr_place a, struct nr_place b, struct nr_place c, struc
 	       nr_place_cross(cd, nr_place_from(c, a)) * nr_place_cross(cd, nr_place_from(c, b)) < -1e-9;
 }
 
-static bool bonds_cross(const struct nr_molecule *m, const struct nr_place *at, int32_t i, int32_t k)
+bool nr_layout_crossed(const struct nr_molecule *m, const struct nr_place *at, int32_t i, int32_t k)
 {
 	const struct nr_bond *p = &m->bond[i], *q = &m->bond[k];
 	if (p->from == q->from || p->from == q->to || p->to == q->from || p->to == q->to) return false;
@@ -60,7 +60,7 @@ static double cost_of(struct clearing *c)
 			c->hard += 4 * lack * lack + lack;
 		}
 	for (int32_t i = 0; i < m->bonds; i++)
-		for (int32_t k = 0; k < i; k++) c->hard += bonds_cross(m, c->at, i, k);
+		for (int32_t k = 0; k < i; k++) c->hard += nr_layout_crossed(m, c->at, i, k);
 	return sum + c->hard;
 }
 
@@ -77,7 +77,7 @@ struct nr_layout_faults nr_layout_faults(const struct nr_layout *l, const struct
 		const double d = nr_place_length(nr_place_from(l->at[m->bond[i].from], l->at[m->bond[i].to]));
 		f.shortest = fmin(f.shortest, d);
 		f.longest = fmax(f.longest, d);
-		for (int32_t k = 0; k < i; k++) f.crossed += bonds_cross(m, l->at, i, k);
+		for (int32_t k = 0; k < i; k++) f.crossed += nr_layout_crossed(m, l->at, i, k);
 	}
 	return f;
 }

@@ -332,6 +332,102 @@ static void place_rest(struct rings *s, const int32_t *atom, int32_t count)
 		if (!s->placed[atom[i]]) put(s, atom[i], nr_place_turned((struct nr_place){ 1 + .2 * i, 0 }, 2.4 * i));
 }
 
+/* ---- cages -------------------------------------------------------------------------------------------------------------- */
+
+/* Do every ring and some other one share more than a bond? */
+static bool is_cage(const struct rings *s, int32_t system)
+{
+	for (int32_t i = 0; i < s->m->rings; i++) {
+		bool bridged = false;
+		const struct nr_ring *a = &s->m->ring[i];
+		if (s->system[a->atom[0]] != system) continue;
+		for (int32_t k = 0; k < s->m->rings; k++) {
+			const struct nr_ring *b = &s->m->ring[k];
+			bridged |= k != i && s->system[b->atom[0]] == system &&
+				shared(s, &(struct cycle){ .size = a->size, .atom = a->atom }, &(struct cycle){ .size = b->size, .atom = b->atom }) > 2;
+		}
+		if (!bridged) return false;
+	}
+	return true;
+}
+
+/* How bad it looks: atoms on each other and bonds that cross, then how far bonds are from their length. */
+static double badness(const struct rings *s, const struct nr_place *at, int32_t system, const int32_t *atom, int32_t count)
+{
+	const struct nr_molecule *m = s->m;
+	double sum = 0;
+	for (int32_t i = 0; i < count; i++)
+		for (int32_t k = 0; k < i; k++) sum += 10 * (nr_place_length(nr_place_from(at[atom[i]], at[atom[k]])) < .55);
+	for (int32_t i = 0; i < m->bonds; i++) {
+		const struct nr_bond *p = &m->bond[i];
+		if (!p->in_ring || s->system[p->from] != system) continue;
+		sum += fabs(log(nr_place_length(nr_place_from(at[p->from], at[p->to])) + 1e-9));
+		for (int32_t k = 0; k < i; k++)
+			if (m->bond[k].in_ring && s->system[m->bond[k].from] == system) sum += 10 * nr_layout_crossed(m, at, i, k);
+	}
+	return sum;
+}
+
+/* Neighbours of an atom within its system. */
+static int32_t inside(const struct rings *s, int32_t atom, int32_t *out, int32_t most)
+{
+	int32_t n = 0;
+	for (int32_t k = 0; k < s->m->atom[atom].degree && n < most; k++) {
+		const int32_t other = nr_bond_other(nr_bond_of(s->m, &s->m->atom[atom], k), atom);
+		if (s->system[other] == s->system[atom]) out[n++] = other;
+	}
+	return n;
+}
+
+/* W. T. Tutte, How to draw a graph, 1963: a ring as the outline, every other atom in the middle of its neighbours. Those of two neighbours
+ * are then moved off the line between them, for a corner is all that is seen of a carbon. Returns how many atoms with
+ * substituents lie inside. */
+static int32_t place_around(const struct rings *s, const struct cycle *outline, const int32_t *atom, int32_t count, struct nr_place *at)
+{
+	const double r = 1.4 * radius_of(outline->size), bend = .25;
+	int32_t near[8], hidden = 0;
+	for (int32_t i = 0; i < count; i++) at[atom[i]] = (struct nr_place){ 0, 0 };
+	for (int32_t i = 0; i < outline->size; i++) {
+		at[outline->atom[i]] = nr_place_turned((struct nr_place){ 0, r }, -2 * M_PI * i / outline->size);
+		s->mark[outline->atom[i]] = 1;
+	}
+	for (int step = 0; step < 200; step++)
+		for (int32_t i = 0; i < count; i++) {
+			if (s->mark[atom[i]]) continue;
+			struct nr_place sum = { 0, 0 };
+			const int32_t n = inside(s, atom[i], near, 8);
+			for (int32_t k = 0; k < n; k++) sum = nr_place_sum(sum, nr_place_times(at[near[k]], 1.0 / n));
+			at[atom[i]] = sum;
+		}
+	for (int32_t i = 0; i < count; i++) {
+		if (s->mark[atom[i]]) continue;
+		const int32_t n = inside(s, atom[i], near, 8);
+		hidden += s->m->atom[atom[i]].degree > n;
+		if (n != 2) continue;
+		const bool first = nr_place_length(at[near[0]]) < nr_place_length(at[near[1]]);         /* from the inner one on */
+		const struct nr_place along = nr_place_unit(nr_place_from(at[near[!first]], at[near[first]]));
+		at[atom[i]] = nr_place_sum(at[atom[i]], (struct nr_place){ -bend * along.y, bend * along.x });
+	}
+	for (int32_t i = 0; i < outline->size; i++) s->mark[outline->atom[i]] = 0;
+	return hidden;
+}
+
+/* A cage whose bridges cross is drawn from inside of one of its rings, if that looks better. */
+static void open_cage(struct rings *s, int32_t system, const int32_t *atom, int32_t count)
+{
+	double best = badness(s, s->at, system, atom, count);
+	struct nr_place *at = nr_arena_alloc(s->arena, (size_t)s->m->atoms * sizeof *at);
+	if (!at || best < 10 || count > 40 || !is_cage(s, system)) return;
+	for (int32_t i = 0; i < s->m->rings; i++) {
+		struct cycle c = { .size = s->m->ring[i].size, .atom = nr_arena_alloc(s->arena, (size_t)s->m->ring[i].size * sizeof *c.atom) };
+		if (!c.atom || s->system[s->m->ring[i].atom[0]] != system || !walk_large(s->m, &s->m->ring[i], s->mark, c.atom)) continue;
+		const double now = 3 * place_around(s, &c, atom, count, at) + badness(s, at, system, atom, count);
+		if (now >= best - 1e-9) continue;
+		best = now;
+		for (int32_t k = 0; k < count; k++) s->at[atom[k]] = at[atom[k]];
+	}
+}
+
 /* Only what came out badly is touched. */
 static bool strained(const struct rings *s, const int32_t *atom, int32_t count)
 {
@@ -369,6 +465,7 @@ static void place_system(struct rings *s, int32_t system, int32_t *atom)
 		place_next(s, &s->cycle[best]);
 	}
 	place_rest(s, atom, count);
+	open_cage(s, system, atom, count);
 	if (count <= 400 && strained(s, atom, count)) nr_layout_relax(s->m, s->at, atom, count, 400);
 }
 
