@@ -412,12 +412,33 @@ static int32_t place_around(const struct rings *s, const struct cycle *outline, 
 	return hidden;
 }
 
+static int32_t independent_rings(const struct rings *s, int32_t system, int32_t count)
+{
+	int32_t bonds = 0;
+	for (int32_t i = 0; i < s->m->bonds; i++) bonds += s->m->bond[i].in_ring && s->system[s->m->bond[i].from] == system;
+	return bonds - count + 1;
+}
+
+/* Atoms with substituents that lie on no outline. */
+static int32_t hidden_bridges(const struct rings *s, int32_t system, const int32_t *atom, int32_t count)
+{
+	int32_t n = 0, near[8];
+	for (int32_t i = 0; i < count; i++) {
+		bool outline = false;
+		for (int32_t k = 0; k < s->cycles && !outline; k++)
+			for (int32_t j = 0; j < s->cycle[k].size && s->cycle[k].system == system && !s->cycle[k].dropped; j++)
+				outline |= s->cycle[k].atom[j] == atom[i];
+		n += !outline && s->m->atom[atom[i]].degree > inside(s, atom[i], near, 8);
+	}
+	return n;
+}
+
 /* A cage whose bridges cross is drawn from inside of one of its rings, if that looks better. */
 static void open_cage(struct rings *s, int32_t system, const int32_t *atom, int32_t count)
 {
-	double best = badness(s, s->at, system, atom, count);
+	double best = 3 * hidden_bridges(s, system, atom, count) + badness(s, s->at, system, atom, count);
 	struct nr_place *at = nr_arena_alloc(s->arena, (size_t)s->m->atoms * sizeof *at);
-	if (!at || best < 10 || count > 40 || !is_cage(s, system)) return;
+	if (!at || count > 40 || independent_rings(s, system, count) < 3 || !is_cage(s, system)) return;
 	for (int32_t i = 0; i < s->m->rings; i++) {
 		struct cycle c = { .size = s->m->ring[i].size, .atom = nr_arena_alloc(s->arena, (size_t)s->m->ring[i].size * sizeof *c.atom) };
 		if (!c.atom || s->system[s->m->ring[i].atom[0]] != system || !walk_large(s->m, &s->m->ring[i], s->mark, c.atom)) continue;
