@@ -52,7 +52,8 @@ static int begin(struct nr_analysis *a, struct nr_error *err)
 		if (a->want >> i & 1) taps |= nr_parts[i]->taps;
 	const bool graphs = a->view.form != NULL;
 	if (nr_taps_open_graphs(&a->taps, a->w, graphs ? &a->view : NULL, a->batch, taps, a->sites, err)) return err->code;
-	if (a->other && nr_taps_open_graphs(&a->other_taps, a->other, graphs ? &a->other_view : NULL, a->batch, 0, NULL, err)) return err->code;
+	if (a->other && nr_taps_open_graphs(&a->other_taps, a->other, graphs ? &a->other_view : NULL, a->batch, 0, NULL,
+		err)) return err->code;
 	for (int i = 0; nr_parts[i]; i++) {
 		if (!(a->want >> i & 1)) continue;
 		if (!(a->own[i] = nr_arena_alloc(a->arena, nr_parts[i]->size + 1)))
@@ -221,7 +222,8 @@ void nr_analysis_close(struct nr_analysis *a)
 struct word { const char *picture, *text, *graph; };
 static const struct word words[] = { { "in tokens of the grid", NULL, "in bonds" }, { "patch projection", "embedding", "embedding" },
 	{ "patch tokens", "tokens", "nodes" }, { "patch token", "token", "node" }, { "special tokens", NULL, "[VNode]" },
-	{ "other tokens", NULL, "nodes" }, { "all tokens", NULL, "all tokens" }, { "patches", "tokens", "nodes" }, { "[CLS]", NULL, "[VNode]" },
+	{ "other tokens", NULL, "nodes" }, { "all tokens", NULL, "all tokens" }, { "patches", "tokens", "nodes" }, { "[CLS]",
+		NULL, "[VNode]" },
 	{ "tokens", NULL, "nodes" }, { "token", NULL, "node" }, { "pictures", "texts", "graphs" }, { "picture", "text", "graph" } };
 
 const char *nr_say(const struct nr_analysis *a, const char *text)

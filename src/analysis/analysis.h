@@ -40,7 +40,8 @@ struct nr_analysis {
 	struct nr_graph_list list;          /* of a model of graphs: the samples, */
 	struct nr_graph_form form, other_form;
 	struct nr_graph_view view, other_view;  /* and how the model and the other one read them; view.form NULL: no graphs */
-	double *target;                     /* (count) the first target of each graph, NAN: missing; NULL: samples have classes, or nothing */
+	double *target;                     /* (count) the first target of each graph,
+		NAN: missing; NULL: samples have classes, or nothing */
 };
 
 struct nr_part {

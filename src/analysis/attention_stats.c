@@ -82,7 +82,8 @@ static void add(struct nr_head_sums *to, const struct nr_head_sums *u)
 	to->samples += u->samples;
 }
 
-int nr_attention_stats(const struct nr_attention_shape *s, const struct nr_attention_batch *b, struct nr_head_sums *sum, struct nr_error *err)
+int nr_attention_stats(const struct nr_attention_shape *s, const struct nr_attention_batch *b, struct nr_head_sums *sum,
+	struct nr_error *err)
 {
 	const int64_t B = b->B, N = s->T - s->special, grid_size = !b->steps && s->h * s->w == N ? N * N : 0;
 	struct nr_head_sums *part = malloc((size_t)(B * s->H) * sizeof *part);

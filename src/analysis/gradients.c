@@ -59,7 +59,8 @@ static nr_t *record_graphs(struct nr_gradients *g, const struct nr_model_spec *m
 	const struct nr_pair_options o = { .kind = NR_PAIRS_GAUSS, .normalize = 1 };
 	nr_graph_inputs(&g->inputs, n, g->graphs->form, g->batch, g->graphs->nodes, g->kind != NR_GRAD_SPREAD);
 	if (g->kind == NR_GRAD_SPREAD) return nr_pair_loss(n, m->of->pool(n, nr_model_tokens(n, m, &g->inputs.in), m->conf), o);
-	return nr_known_loss(n, nr_model_logits(n, m, &g->inputs.in), g->inputs.target, g->kind == NR_GRAD_ERROR ? NR_KNOWN_MAE : NR_KNOWN_BCE);
+	return nr_known_loss(n, nr_model_logits(n, m, &g->inputs.in), g->inputs.target, g->kind == NR_GRAD_ERROR
+		? NR_KNOWN_MAE : NR_KNOWN_BCE);
 }
 
 static nr_t *record(struct nr_gradients *g, struct nr_error *err)

@@ -157,6 +157,7 @@ static int write(const struct nr_analysis *a, const void *own, const char *dir, 
 }
 
 const struct nr_part nr_part_against = {
-	.name = "against", .title = "comparison with another model (--against)", .size = sizeof(struct against), .graphs = true, .begin = begin,
+	.name = "against", .title = "comparison with another model (--against)", .size = sizeof(struct against),
+		.graphs = true, .begin = begin,
 		.take = take, .end = end, .json = json, .show = show, .write = write,
 };

@@ -83,7 +83,8 @@ static void show(const struct nr_analysis *a, const void *own, struct nr_str *te
 		"logit rms", "largest" };
 	struct nr_table *t = nr_table_make();
 	double *far = malloc((size_t)(L + 1) * sizeof *far);
-	for (int i = 0; i < 9; i++) nr_table_column(t, i == 6 && a->view.form ? "to [VNode]" : nr_say(a, titles[i]), i ? NR_RIGHT : NR_LEFT);
+	for (int i = 0; i < 9; i++) nr_table_column(t, i == 6 && a->view.form ? "to [VNode]" : nr_say(a, titles[i]), i
+		? NR_RIGHT : NR_LEFT);
 	for (int64_t l = 0; far && l < L; l++) {
 		double mean[MEASURES] = { 0 }, low = INFINITY, high = -INFINITY, most = 0;
 		for (int64_t h = 0; h < H; h++) {

@@ -157,7 +157,8 @@ static int write(const struct nr_analysis *a, const void *own, const char *dir, 
 		}
 	if (!sheet.body.len) return NR_OK;
 	return nr_sheet_save(&sheet, dir, "directions.svg", nr_say(a, "Directions of patch tokens by head, on their first two components"),
-		nr_say(a, a->target ? "Unit vectors, all squares with the same scale: points that lie close together are tokens that point the "
+		nr_say(a, a->target
+			? "Unit vectors, all squares with the same scale: points that lie close together are tokens that point the "
 		"same way. After layer normalization directions alone tell tokens apart. Colours are the target, dark where it is low." :
 		"Unit vectors, all squares with the same scale: points that lie close together are tokens that point the "
 		"same way. DTN lets lengths differ, so that directions need not; after layer normalization directions "

@@ -96,7 +96,8 @@ static int end(struct nr_analysis *a, void *own, struct nr_error *err)
 	struct nr_gradients g;
 	const bool labels = a->what.source->classes >= 2 && a->what.source->classes == nr_model_int(&a->w->model, "classes");
 	const bool graphs = a->view.form != NULL;
-	if (graphs ? nr_gradients_open_graphs(&g, a->w, &a->view, a->batch, err) : nr_gradients_open(&g, a->w, a->whole, a->batch, labels, err))
+	if (graphs ? nr_gradients_open_graphs(&g, a->w, &a->view, a->batch, err) : nr_gradients_open(&g, a->w, a->whole,
+		a->batch, labels, err))
 		return err->code;
 	int code = graphs ? run_graphs(a, &g, err) : run(a, &g, err);
 	if (!code && g.batches) code = keep(a, &g, own, err);
@@ -174,7 +175,8 @@ static void show(const struct nr_analysis *a, const void *own, struct nr_str *te
 			(long long)s->samples);
 		nr_table_show(table_of(a, s, false), text);
 		for (int64_t i = 0; i < s->blocks; i++) y[i] = s->block[i].norm;
-		if (s->blocks > 1) nr_show_curve(text, nr_say(a, "gradient norm of a block's parameters (the first: patch projection)"), s->blocks, y);
+		if (s->blocks > 1) nr_show_curve(text, nr_say(a,
+			"gradient norm of a block's parameters (the first: patch projection)"), s->blocks, y);
 	}
 	free(y);
 }
@@ -198,8 +200,10 @@ static int draw(const struct nr_analysis *a, const struct gradients *s, const ch
 	const char *const kinds[] = { nr_say(a, "[CLS]"), nr_say(a, "patches") };
 	const struct nr_curves all[] = {
 		{ "gradient of a block's parameters", nr_say(a, "0: patch projection, then blocks"), "length", s->blocks, 1, y, NULL },
-		{ nr_say(a, "gradient that reaches a token behind a norm"), "norm, from the input on", "mean length", N, 2, lengths, kinds },
-		{ nr_say(a, "share of [CLS] in the gradient of a shared gain, bias"), "norm, from the input on", "%", N, 2, shares, what_name },
+		{ nr_say(a, "gradient that reaches a token behind a norm"), "norm, from the input on", "mean length", N, 2,
+			lengths, kinds },
+		{ nr_say(a, "share of [CLS] in the gradient of a shared gain, bias"), "norm, from the input on", "%", N, 2,
+			shares, what_name },
 		{ nr_say(a, "cosine between the parts of [CLS] and of the other tokens"), "norm, from the input on", "cosine", N, 2, turn,
 		  what_name },
 	};
@@ -234,6 +238,7 @@ static int write(const struct nr_analysis *a, const void *own, const char *dir, 
 }
 
 const struct nr_part nr_part_gradients = {
-	.name = "gradients", .title = "gradients", .size = sizeof(struct gradients), .graphs = true, .steps = steps, .end = end, .json = json, .show = show,
+	.name = "gradients", .title = "gradients", .size = sizeof(struct gradients), .graphs = true, .steps = steps,
+		.end = end, .json = json, .show = show,
 	.write = write,
 };

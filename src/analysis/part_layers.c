@@ -72,7 +72,8 @@ static void add_token(int64_t C, const real *x, const double *centre, struct mom
 	m->over_tokens += sqrt(apart) / length;
 }
 
-/* One picture of one layer, of T tokens; part: room for (KINDS,C). centre is made in the place of the class token's sums, which come last. */
+/* One picture of one layer, of T tokens; part: room for (KINDS,C). centre is made in the place of the class token's sums, which
+ * come last. */
 static void look_at(const struct nr_layer_tap *t, int64_t T, const real *x, struct moments *m, double *part)
 {
 	const int64_t C = t->x->d[2], S = t->special;

@@ -11,7 +11,8 @@ enum { BEFORE, AFTER, SIDES };
 static const char *const side_name[SIDES] = { "before", "after" };
 
 struct seen { double *mean, *first, *variation, *length; };     /* (H,N) over all pictures, of the first one; (H); (H) */
-struct site { int64_t special, h, w, N; bool there, grid; struct seen side[SIDES]; };    /* N: tokens, some of them padding without a grid */
+struct site { int64_t special, h, w, N; bool there, grid; struct seen side[SIDES]; };    /* N: tokens,
+	some of them padding without a grid */
 struct magnitude { struct site *site; double *part; };          /* (batch,H,N) */
 
 static double *room(const struct nr_analysis *a, int64_t n) { return nr_arena_alloc(a->arena, (size_t)n * sizeof(double)); }
@@ -85,7 +86,8 @@ static int take(struct nr_analysis *a, void *own, const struct nr_batch *b, int6
 			const real *x = nr_plan_data(a->taps.plan, t);
 #pragma omp parallel for schedule(static)
 			for (int64_t i = 0; i < b->samples; i++)
-				lengths(v, nr_taps_count(&a->taps, t, v->special, i) - v->special, H, C, x + i * t->d[1] * C, s->part + i * H * N);
+				lengths(v, nr_taps_count(&a->taps, t, v->special, i) - v->special, H, C, x + i * t->d[1] * C,
+					s->part + i * H * N);
 			for (int64_t i = 0; i < b->samples; i++)
 				fold(&s->site[l].side[k], H, nr_taps_count(&a->taps, t, v->special, i) - v->special, s->part + i * H * N,
 					(double)a->count, first + i == 0, v->grid);
@@ -211,7 +213,8 @@ static int write(const struct nr_analysis *a, const void *own, const char *dir, 
 	if (!rows) return NR_OK;
 	nr_sheet_put(&sheet, NULL, nr_svg_tiles(&sheet.panel, &(struct nr_tiles){ .name = "token magnitude by head", .rows = rows,
 		.cols = H, .tile = tile, .row_label = label, .col_label = head, .one_range = true }));
-	return nr_sheet_save(&sheet, dir, "magnitude.svg", nr_say(a, "Length of patch tokens by head, as a multiple of the map's mean"), nr_say(a,
+	return nr_sheet_save(&sheet, dir, "magnitude.svg", nr_say(a,
+		"Length of patch tokens by head, as a multiple of the map's mean"), nr_say(a,
 		"For one picture and as the mean over all. Layer normalization makes the maps even, so that attention can "
 		"no longer tell tokens by their length; norms over tokens (batch, instance, DTN at low lambda) keep what "
 		"stands out."), err);

@@ -136,7 +136,8 @@ static int draw(const struct nr_analysis *a, const struct map *s, int k, const c
 	nr_sheet_put(&sheet, "t-SNE", nr_svg_scatter(&sheet.panel, &c));
 	char caption[512];
 	snprintf(caption, sizeof caption,
-		"%s The components hold %.0f %% of the variance. Neighbours on the t-SNE map are neighbours in the features as far as its trustworthiness says "
+		"%s The components hold %.0f %% of the variance. Neighbours on the t-SNE map are neighbours in "
+		"the features as far as its trustworthiness says "
 		"(%.3f; 1: all are); distances between its clusters mean nothing.",
 		a->target ? "Colours are the target, dark where it is low: where they change steadily, a linear reader can tell it."
 			  : "Classes that lie apart can be told apart by a linear reader of the features.",

@@ -245,6 +245,7 @@ static int write(const struct nr_analysis *a, const void *own, const char *dir, 
 }
 
 const struct nr_part nr_part_sensitivity = {
-	.name = "sensitivity", .title = "sensitivity to batch and lengths", .size = sizeof(struct sensitivity), .graphs = true, .taps = NR_TAPS_SITES,
+	.name = "sensitivity", .title = "sensitivity to batch and lengths", .size = sizeof(struct sensitivity),
+		.graphs = true, .taps = NR_TAPS_SITES,
 	.steps = steps, .begin = begin, .take = take, .end = end, .json = json, .show = show, .write = write,
 };

@@ -125,7 +125,8 @@ static int write(const struct nr_analysis *a, const void *own, const char *dir, 
 		if (!any(a, s, k)) continue;
 		if (nr_table_save(table_of(a, s, k), dir, k == CLS ? "similarity_cls.csv" : "similarity_tokens.csv", err)) break;
 		nr_sheet_put(&sheet, nr_say(a, k == CLS ? "[CLS]" : "patch tokens"), nr_svg_heatmap(&sheet.panel, &(struct nr_heatmap){
-			.name = nr_say(a, k == CLS ? "CKA of layers, [CLS]" : "CKA of layers, patch tokens"), .rows = L, .cols = L, .value = s->cka[k],
+			.name = nr_say(a, k == CLS ? "CKA of layers, [CLS]" : "CKA of layers, patch tokens"), .rows = L,
+				.cols = L, .value = s->cka[k],
 			.row_label = name, .col_label = name, .high = 1 }));
 	}
 	if (!err->code && sheet.body.len)

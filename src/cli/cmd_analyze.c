@@ -74,7 +74,8 @@ static int tell(struct cli *c, const struct analyze *v, const struct cli_opened 
 		(json_int_t)a->batch);
 	/* what the keys "cls" and "tokens" stand for, and what attention distances are counted in */
 	if (all && a->view.form)
-		json_object_update_new(all, json_pack("{s:s, s:s, s:s}", "cls_is", "[VNode]", "tokens_are", "nodes", "distance_in", "bonds"));
+		json_object_update_new(all, json_pack("{s:s, s:s, s:s}", "cls_is", "[VNode]", "tokens_are", "nodes",
+			"distance_in", "bonds"));
 	json_t *parts = nr_analysis_json(a);
 	int code = all && parts && !json_object_update(all, parts) ? NR_OK
 								   : nr_fail(c->err, NR_EMEMORY, "cannot tell", path, "out of memory");

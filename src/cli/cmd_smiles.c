@@ -250,7 +250,8 @@ const struct cli_command cli_smiles = {
 		"perception and the Open Graph Benchmark (--features ogb) or ZINC's type list (--features zinc) make of it.\n"
 		"Text after a blank is a name; a line that is a JSON object gives its \"smiles\".\n\n"
 		"With --draw FILE it writes structural formulas instead, as one SVG: rings as polygons, chains at 120\n"
-		"degrees, double bonds of aromatic rings in turn, wedges at stereo centres. A name after the blank stands above the formula.\n\n"
+		"degrees, double bonds of aromatic rings in turn, wedges at stereo centres. A name after the blank stands above the\n"
+		"formula.\n\n"
 		"Lines that cannot be read are told on standard error with their row and column, and counted.",
 	.conf_size = sizeof(struct smiles),
 	.options = options,

@@ -14,7 +14,8 @@ struct growing {
 	int32_t head, tail;
 };
 
-static int32_t neighbour(const struct nr_molecule *m, int32_t atom, int32_t i) { return nr_bond_other(nr_bond_of(m, &m->atom[atom], i), atom); }
+static int32_t neighbour(const struct nr_molecule *m, int32_t atom, int32_t i) { return nr_bond_other(nr_bond_of(m,
+	&m->atom[atom], i), atom); }
 
 /* How many atoms hang on the bond from one atom to the next. */
 static int32_t beyond(const struct growing *g, int32_t from, int32_t i)
@@ -186,7 +187,8 @@ static void grow(struct growing *g, int32_t atom)
 	const double gap = nr_layout_gap(near, there, &wide);
 	const bool bent = !there && n == 2 && !is_straight(g->m, atom);
 	for (int32_t i = 0; i < n; i++) {
-		const double angle = there ? gap - wide / 2 + wide * (i + 1) / (n + 1) : bent ? M_PI / 6 + i * 2 * M_PI / 3 : M_PI / 6 + 2 * M_PI * i / n;
+		const double angle = there ? gap - wide / 2 + wide * (i + 1) / (n + 1) : bent
+			? M_PI / 6 + i * 2 * M_PI / 3 : M_PI / 6 + 2 * M_PI * i / n;
 		put_child(g, atom, child[i], angle, i % 2 ? 1 : -1);
 	}
 }
@@ -210,7 +212,8 @@ static int32_t root_of(struct growing *g, int32_t start)
 		best = g->stack[tail - 1];
 		for (int32_t i = 0; i < tail && !round; i++) {
 			int32_t size = 0;
-			for (int32_t k = 0; k < tail && g->system[g->stack[i]] >= 0; k++) size += g->system[g->stack[k]] == g->system[g->stack[i]];
+			for (int32_t k = 0; k < tail &&
+				g->system[g->stack[i]] >= 0; k++) size += g->system[g->stack[k]] == g->system[g->stack[i]];
 			if (size > most) most = size, start = g->stack[i];
 		}
 	}

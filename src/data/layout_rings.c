@@ -344,7 +344,8 @@ static bool is_cage(const struct rings *s, int32_t system)
 		for (int32_t k = 0; k < s->m->rings; k++) {
 			const struct nr_ring *b = &s->m->ring[k];
 			bridged |= k != i && s->system[b->atom[0]] == system &&
-				shared(s, &(struct cycle){ .size = a->size, .atom = a->atom }, &(struct cycle){ .size = b->size, .atom = b->atom }) > 2;
+				shared(s, &(struct cycle){ .size = a->size, .atom = a->atom },
+					&(struct cycle){ .size = b->size, .atom = b->atom }) > 2;
 		}
 		if (!bridged) return false;
 	}
@@ -440,7 +441,8 @@ static void open_cage(struct rings *s, int32_t system, const int32_t *atom, int3
 	struct nr_place *at = nr_arena_alloc(s->arena, (size_t)s->m->atoms * sizeof *at);
 	if (!at || count > 40 || independent_rings(s, system, count) < 3 || !is_cage(s, system)) return;
 	for (int32_t i = 0; i < s->m->rings; i++) {
-		struct cycle c = { .size = s->m->ring[i].size, .atom = nr_arena_alloc(s->arena, (size_t)s->m->ring[i].size * sizeof *c.atom) };
+		struct cycle c = { .size = s->m->ring[i].size, .atom = nr_arena_alloc(s->arena,
+			(size_t)s->m->ring[i].size * sizeof *c.atom) };
 		if (!c.atom || s->system[s->m->ring[i].atom[0]] != system || !walk_large(s->m, &s->m->ring[i], s->mark, c.atom)) continue;
 		const double now = 3 * place_around(s, &c, atom, count, at) + badness(s, at, system, atom, count);
 		if (now >= best - 1e-9) continue;
@@ -470,7 +472,8 @@ static void place_system(struct rings *s, int32_t system, int32_t *atom)
 		int32_t fused = 0;
 		if (s->cycle[i].system != system || s->cycle[i].dropped) continue;
 		for (int32_t k = 0; k < s->cycles; k++)
-			fused += k != i && s->cycle[k].system == system && !s->cycle[k].dropped && shared(s, &s->cycle[i], &s->cycle[k]) > 1;
+			fused += k != i && s->cycle[k].system == system && !s->cycle[k].dropped && shared(s, &s->cycle[i],
+				&s->cycle[k]) > 1;
 		if (fused * 100 + s->cycle[i].size > most) most = fused * 100 + s->cycle[i].size, best = i;
 	}
 	if (best >= 0) place_first(s, &s->cycle[best]);
@@ -510,7 +513,8 @@ int nr_layout_rings(const struct nr_molecule *m, int32_t *system, struct nr_plac
 {
 	const size_t n = (size_t)m->atoms + 1, most = n > (size_t)m->bonds ? n : (size_t)m->bonds + 1;
 	struct rings s = { .m = m, .at = at, .system = system, .arena = arena, .placed = nr_arena_alloc(arena, n * sizeof *s.placed),
-		.cycle = nr_arena_alloc(arena, ((size_t)m->rings + 1) * sizeof *s.cycle), .mark = nr_arena_alloc(arena, most * sizeof *s.mark) };
+		.cycle = nr_arena_alloc(arena, ((size_t)m->rings + 1) * sizeof *s.cycle), .mark = nr_arena_alloc(arena,
+			most * sizeof *s.mark) };
 	int32_t *atom = nr_arena_alloc(arena, n * sizeof *atom);
 	if (!s.placed || !s.cycle || !s.mark || !atom) return nr_fail(err, NR_EMEMORY, "cannot draw molecule", NULL, "out of memory");
 	for (int32_t i = 0; i < m->rings; i++) {

@@ -70,7 +70,8 @@ static int broken(const char *path, struct nr_error *err, const char *why)
 static bool plausible(const struct header *h, size_t size)
 {
 	const int64_t most = (int64_t)size;
-	if (h->graphs < 1 || h->graphs > most || h->tasks > 100000 || h->bytes < 0 || h->bytes > most || h->letters < 0 || h->letters > most || h->node_features < 1 ||
+	if (h->graphs < 1 || h->graphs > most || h->tasks > 100000 || h->bytes < 0 || h->bytes > most || h->letters < 0 ||
+		h->letters > most || h->node_features < 1 ||
 		h->node_features > 4096 || h->edge_features < 1 || h->edge_features > 4096) return false;
 	const int64_t arrays = (h->graphs + 1) * 16 + h->graphs * (int64_t)h->tasks * 4 + h->graphs;
 	return arrays + h->bytes + h->letters + (int64_t)sizeof *h + 4 == most;

@@ -71,7 +71,8 @@ static void add_legend(struct nr_str *s, const struct nr_scatter *c, const struc
 static void add_ticks(struct nr_str *s, const struct nr_scatter *c, const struct place *p)
 {
 	const double half = p->side / (2 * p->scale);
-	const struct nr_ruler x = { p->x - half, p->x + half, false, 0, p->side }, y = { p->y - half, p->y + half, false, p->top + p->side, p->top };
+	const struct nr_ruler x = { p->x - half, p->x + half, false, 0, p->side }, y = { p->y - half, p->y + half, false,
+		p->top + p->side, p->top };
 	const struct nr_ruler *axis[2] = { &x, &y };
 	const double room = c->x_label ? 8.0 * (double)nr_utf8_width(c->x_label) + 12 : 0;
 	for (int k = 0; k < 2; k++) {

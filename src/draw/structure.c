@@ -65,7 +65,8 @@ static enum side free_side(const struct nr_structure *m, int32_t atom)
 		if (b->from != atom && b->to != atom) continue;
 		const int32_t other = b->from == atom ? b->to : b->from;
 		const double dx = m->atom[other].x - m->atom[atom].x, dy = m->atom[other].y - m->atom[atom].y;
-		for (int k = RIGHT; k <= BELOW; k++) most[k] = fmax(most[k], (way[k].x * dx + way[k].y * dy) / fmax(sqrt(dx * dx + dy * dy), 1e-9));
+		for (int k = RIGHT; k <= BELOW; k++) most[k] = fmax(most[k],
+			(way[k].x * dx + way[k].y * dy) / fmax(sqrt(dx * dx + dy * dy), 1e-9));
 		n++;
 	}
 	enum side best = RIGHT;
@@ -274,8 +275,8 @@ struct nr_size nr_svg_structure(struct nr_str *s, const struct nr_structure *m)
 	all = reach(m, scale, .5 * scale);
 	const struct drawing d = { m, s, scale, MARGIN - all.left, MARGIN - all.top, .5 * scale };
 	const struct nr_size size = { ceil(all.right - all.left + 2 * MARGIN), ceil(all.bottom - all.top + 2 * MARGIN) };
-	nr_str_printf(s, "<svg class=\"structure\" width=\"%.0f\" height=\"%.0f\" viewBox=\"0 0 %.0f %.0f\" role=\"img\" aria-label=\"", size.w,
-		size.h, size.w, size.h);
+	nr_str_printf(s, "<svg class=\"structure\" width=\"%.0f\" height=\"%.0f\"", size.w, size.h);
+	nr_str_printf(s, " viewBox=\"0 0 %.0f %.0f\" role=\"img\" aria-label=\"", size.w, size.h);
 	nr_html_text(s, m->name);
 	nr_str_add(s, "\"><title>");
 	nr_html_text(s, m->name);

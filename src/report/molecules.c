@@ -29,10 +29,13 @@ static struct said said_of(const struct nr_arms *a, int arm, struct nr_arena *ar
 	for (int i = 0; i < a->arm[arm].runs && !s.run; i++) {
 		const struct nr_runfolder *r = &a->run[a->arm[arm].run[i]];
 		const struct nr_columns *t = &r->predictions;
-		const struct nr_column *split = nr_column_find(t, "split"), *smiles = nr_column_find(t, "smiles"), *task = nr_column_find(t, "task");
-		const struct nr_column *target = nr_column_find(t, "target"), *said = nr_column_find(t, "prediction"), *graph = nr_column_find(t, "graph");
+		const struct nr_column *split = nr_column_find(t, "split"), *smiles = nr_column_find(t, "smiles"),
+			*task = nr_column_find(t, "task");
+		const struct nr_column *target = nr_column_find(t, "target"), *said = nr_column_find(t, "prediction"),
+			*graph = nr_column_find(t, "graph");
 		if (!t->rows || !split || !smiles || !target || !said || !graph || !task || !split->text || !smiles->text) continue;
-		s = (struct said){ .run = r, .split = "val", .row = nr_arena_alloc(arena, (size_t)t->rows * sizeof *s.row), .target = target->value,
+		s = (struct said){ .run = r, .split = "val", .row = nr_arena_alloc(arena, (size_t)t->rows * sizeof *s.row),
+			.target = target->value,
 			.prediction = said->value, .graph = graph->value, .smiles = smiles->text };
 		for (int64_t k = 0; k < t->rows; k++)
 			if (split->text[k] && !strcmp(split->text[k], "test")) s.split = "test";
@@ -83,7 +86,8 @@ static void add_scatter(struct nr_str *s, const char *name, int arm, const struc
 		at[2 * i] = v->target[row], at[2 * i + 1] = v->prediction[row], group[i] = arm;
 	}
 	const char *title = nr_arena_printf(arena, "Prediction against target: %s", name);
-	const char *caption = nr_arena_printf(arena, "%lld molecules%s; mean absolute error %s, correlation %s. On the line a prediction is right.",
+	const char *caption = nr_arena_printf(arena,
+		"%lld molecules%s; mean absolute error %s, correlation %s. On the line a prediction is right.",
 		(long long)v->n, n < v->n ? nr_arena_printf(arena, ", %lld of them drawn", (long long)n) : "",
 		nr_short_text(mean_error(v), error, sizeof error), nr_short_text(correlation(v), by, sizeof by));
 	if (!at || !group || !title || !caption) {
@@ -91,7 +95,8 @@ static void add_scatter(struct nr_str *s, const char *name, int arm, const struc
 		return;
 	}
 	nr_html_figure_open(s, "map", title, caption);
-	nr_svg_scatter(s, &(struct nr_scatter){ .name = title, .x_label = "target", .y_label = "prediction", .n = n, .at = at, .group = group,
+	nr_svg_scatter(s, &(struct nr_scatter){ .name = title, .x_label = "target", .y_label = "prediction", .n = n, .at = at,
+		.group = group,
 		.groups = arm + 1, .diagonal = true });
 	nr_html_figure_close(s);
 }
@@ -133,9 +138,11 @@ static void add_roc(struct nr_str *s, const struct nr_arms *a, const struct said
 		line[i] = (struct nr_series){ .label = a->arm[i].label, .arm = i, .weight = NR_BOLD };
 		if (v[i].n && !roc(&line[i], &v[i], arena)) s->failed = true;
 	}
-	nr_html_figure_open(s, "dots", "Found against falsely taken", "The ROC curve: the share of positive molecules found when so large a share of the "
+	nr_html_figure_open(s, "dots", "Found against falsely taken",
+		"The ROC curve: the share of positive molecules found when so large a share of the "
 		"negative ones is taken for positive. The diagonal from 0 to 1 would be chance.");
-	if (line) nr_svg_chart(s, &(struct nr_chart){ .name = "ROC curve", .x_label = "negatives taken for positive", .y_label = "positives found",
+	if (line) nr_svg_chart(s, &(struct nr_chart){ .name = "ROC curve", .x_label = "negatives taken for positive",
+		.y_label = "positives found",
 		.series = line, .count = a->count });
 	nr_html_figure_close(s);
 }
@@ -145,7 +152,8 @@ static void add_roc(struct nr_str *s, const struct nr_arms *a, const struct said
 /* What is looked for: target -1 any, else that answer; sign 1: the largest value of `by` first. */
 struct group { const char *title; double target, sign; bool by_error; };
 static const struct group of_values[] = { { "predicted best", -1, -1, true }, { "predicted worst", -1, 1, true }, { NULL, 0, 0, false } };
-static const struct group of_answers[] = { { "found: positive, and said so", 1, 1, false }, { "missed: positive, and denied", 1, -1, false },
+static const struct group of_answers[] = { { "found: positive, and said so", 1, 1, false }, { "missed: positive, and denied",
+	1, -1, false },
 	{ "false alarms: negative, and taken for positive", 0, 1, false }, { NULL, 0, 0, false } };
 
 /* The rows that lead in a group, at most SHOWN; ties by their place in the file. */
@@ -190,7 +198,8 @@ static void add_number(struct nr_html_table *t, const char *class_, double v)
 	nr_html_cell(t, class_, isfinite(v) ? nr_short_text(v, text, sizeof text) : "–");
 }
 
-static void add_table(struct nr_str *s, const struct nr_arms *a, const struct said *v, int arm, const struct group *group, struct nr_arena *arena)
+static void add_table(struct nr_str *s, const struct nr_arms *a, const struct said *v, int arm, const struct group *group,
+	struct nr_arena *arena)
 {
 	struct nr_html_table t = { .s = s };
 	const bool others = a->count > 1 && a->count <= MOST_ARMS;
@@ -245,7 +254,8 @@ void nr_section_molecules(struct nr_str *s, const struct nr_arms *a, struct nr_a
 	nr_str_add(s, "</div>\n");
 	for (int i = 0; i < a->count; i++) {
 		if (!v[i].n) continue;
-		nr_html_element(s, "h3", NULL, a->count > 1 ? nr_arena_printf(arena, "%s: %s", a->arm[i].letter, a->arm[i].name) : a->arm[i].name);
+		nr_html_element(s, "h3", NULL, a->count > 1 ? nr_arena_printf(arena, "%s: %s", a->arm[i].letter,
+			a->arm[i].name) : a->arm[i].name);
 		add_table(s, a, v, i, answers ? of_answers : of_values, arena);
 	}
 	nr_str_add(s, "</section>\n");

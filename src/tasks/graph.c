@@ -364,7 +364,8 @@ static const struct nr_task_metric of_eval[] = { { "loss", NULL, false }, { "mae
 const struct nr_task nr_task_graph = {
 	.name = "graph", .title = "properties of graphs", .cite = "arXiv:2106.05234", .kind = NR_GRAPHS, .own_size = sizeof(struct graph),
 	.of_step = of_step, .of_eval = of_eval, .decides = MEAN_ERROR, .lower = true, .settle = settle, .shapes = shapes, .record = record,
-	.ready = ready, .choose = choose, .bind = bind, .again = again, .measure = measure, .evaluate = evaluate, .predictions = predictions,
+	.ready = ready, .choose = choose, .bind = bind, .again = again, .measure = measure, .evaluate = evaluate,
+		.predictions = predictions,
 	.describe = describe,
 	.close = close,
 };

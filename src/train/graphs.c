@@ -108,8 +108,10 @@ void nr_graph_form_release(struct nr_graph_form *f)
 int nr_graph_expect(const struct nr_molecules *set, const struct nr_model_spec *model, struct nr_error *err)
 {
 	if (nr_model_expect(model, NR_READS_GRAPH, err)) return err->code;
-	if (nr_model_int(model, "node_features") == set->node_features && nr_model_int(model, "edge_features") == set->edge_features) return NR_OK;
-	return nr_fail(err, NR_EVALUE, "cannot give graphs to", model->text, "they have %d features of nodes and %d of edges, the model %lld and %lld",
+	if (nr_model_int(model, "node_features") == set->node_features && nr_model_int(model,
+		"edge_features") == set->edge_features) return NR_OK;
+	return nr_fail(err, NR_EVALUE, "cannot give graphs to", model->text,
+		"they have %d features of nodes and %d of edges, the model %lld and %lld",
 		set->node_features, set->edge_features, (long long)nr_model_int(model, "node_features"),
 		(long long)nr_model_int(model, "edge_features"));
 }
@@ -251,7 +253,8 @@ static void bind(const struct nr_graph_form *f, const struct nr_graph_list *l, s
 		const bool there = b < count && !nr_molecules_input(f->set, graph, &f->offsets, &in, f->arena[t], &none);
 		if (!there) in = (struct nr_graph_input){ 0 };
 		put_graph(f, &to, b, N, &in);
-		for (int64_t k = 0; to.target && k < tasks; k++) to.target[b * tasks + k] = there ? (real)f->set->target[graph * tasks + k] : (real)NAN;
+		for (int64_t k = 0; to.target && k < tasks; k++) to.target[b * tasks + k] = there
+			? (real)f->set->target[graph * tasks + k] : (real)NAN;
 	}
 }
 

@@ -47,7 +47,8 @@ static double apart(const struct drawn *d, int a, int b) { return nr_place_lengt
 /* Degrees at b between a and c. */
 static double angle(const struct drawn *d, int a, int b, int c)
 {
-	const struct nr_place u = nr_place_unit(nr_place_from(d->l.at[b], d->l.at[a])), v = nr_place_unit(nr_place_from(d->l.at[b], d->l.at[c]));
+	const struct nr_place u = nr_place_unit(nr_place_from(d->l.at[b], d->l.at[a])),
+		v = nr_place_unit(nr_place_from(d->l.at[b], d->l.at[c]));
 	return acos(fmax(-1, fmin(1, u.x * v.x + u.y * v.y))) * 180 / M_PI;
 }
 
@@ -68,7 +69,8 @@ static void chains_zigzag_and_triple_bonds_are_straight(void **state)
 static void rings_are_regular_also_fused_and_spiro(void **state)
 {
 	(void)state;
-	static const char *const all[] = { "C1CC1", "C1CCC1", "c1ccccc1", "C1CCCCCC1", "c1ccc2ccccc2c1", "C1CCC2(C1)CCCCC2", "c1cc2ccc3cccc4ccc(c1)c2c34",
+	static const char *const all[] = { "C1CC1", "C1CCC1", "c1ccccc1", "C1CCCCCC1", "c1ccc2ccccc2c1", "C1CCC2(C1)CCCCC2",
+		"c1cc2ccc3cccc4ccc(c1)c2c34",
 		"C1CCCCCCCCCCC1", "c1ccc2c(c1)[nH]c1ccccc12" };
 	for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
 		const struct drawn d = lay_out(all[i]);
@@ -131,7 +133,8 @@ static void components_do_not_meet(void **state)
 static bool same_side(const struct drawn *d, int a, int b, int c, int e)
 {
 	const struct nr_place along = nr_place_from(d->l.at[b], d->l.at[c]);
-	return nr_place_cross(along, nr_place_from(d->l.at[b], d->l.at[a])) * nr_place_cross(along, nr_place_from(d->l.at[b], d->l.at[e])) > 0;
+	return nr_place_cross(along, nr_place_from(d->l.at[b], d->l.at[a])) * nr_place_cross(along, nr_place_from(d->l.at[b],
+		d->l.at[e])) > 0;
 }
 
 static void double_bonds_keep_their_sides(void **state)
@@ -158,7 +161,8 @@ static void mirror_images_have_opposite_wedges(void **state)
 	}
 	assert_int_equal(wedges, 1);
 	/* seen from N: H, CH3, COOH clockwise. With the wedge up, N, CH3 and COOH go round the centre against the clock */
-	const struct nr_place o = a.l.at[1], n = nr_place_from(o, a.l.at[0]), methyl = nr_place_from(o, a.l.at[2]), acid = nr_place_from(o, a.l.at[3]);
+	const struct nr_place o = a.l.at[1], n = nr_place_from(o, a.l.at[0]), methyl = nr_place_from(o, a.l.at[2]),
+		acid = nr_place_from(o, a.l.at[3]);
 	const bool against = nr_place_cross(n, methyl) > 0 && nr_place_cross(methyl, acid) > 0 && nr_place_cross(acid, n) > 0;
 	const bool up = a.l.wedge[0] == NR_WEDGE_UP || a.l.wedge[1] == NR_WEDGE_UP || a.l.wedge[2] == NR_WEDGE_UP;
 	assert_int_equal(against, !up);
