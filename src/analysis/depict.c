@@ -94,3 +94,18 @@ int nr_depict(struct nr_str *s, const char *smiles, size_t size, const char *nam
 	nr_arena_reset(arena, mark);
 	return code;
 }
+
+int nr_depict_on_sheet(struct nr_sheet *sheet, int64_t number, const char *smiles, size_t size, const char *title, struct nr_arena *arena,
+	struct nr_error *err)
+{
+	enum { COLUMNS = 4 };
+	const struct nr_size cell = { 230, 180 };
+	struct nr_size ignored;
+	if (nr_depict(&sheet->panel, smiles, size, NULL, cell, &ignored, arena, err)) {
+		nr_str_release(&sheet->panel);
+		return err->code;
+	}
+	if (number && number % COLUMNS == 0) nr_sheet_row(sheet);
+	nr_sheet_put(sheet, title, cell);
+	return NR_OK;
+}

@@ -118,9 +118,7 @@ static void add_zinc(struct nr_str *s, const struct nr_graph *g)
 /* One cell of the sheet, under the name that follows the SMILES, else under the SMILES. */
 static int draw(struct run *r, const char *line, size_t size, struct nr_error *err)
 {
-	enum { COLUMNS = 4, LETTERS = 25 };
-	const struct nr_size cell = { 230, 180 };
-	struct nr_size ignored;
+	enum { LETTERS = 25 };
 	char title[4 * LETTERS + 4];
 	size_t smiles = 0, from = 0;
 	while (smiles < size && line[smiles] != ' ' && line[smiles] != '\t') smiles++;
@@ -129,13 +127,7 @@ static int draw(struct run *r, const char *line, size_t size, struct nr_error *e
 	const bool cut = size - from > LETTERS;
 	const size_t shown = cut ? nr_utf8_span(line + from, LETTERS - 1) : size - from;
 	snprintf(title, sizeof title, "%.*s%s", (int)shown, line + from, cut ? "\xe2\x80\xa6" : "");
-	if (nr_depict(&r->sheet.panel, line, smiles, NULL, cell, &ignored, r->arena, err)) {
-		nr_str_release(&r->sheet.panel);
-		return err->code;
-	}
-	if (r->good && r->good % COLUMNS == 0) nr_sheet_row(&r->sheet);
-	nr_sheet_put(&r->sheet, title, cell);
-	return NR_OK;
+	return nr_depict_on_sheet(&r->sheet, r->good, line, smiles, title, r->arena, err);
 }
 
 static int save_sheet(struct run *r, const char *path, struct nr_error *err)

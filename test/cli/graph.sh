@@ -30,6 +30,10 @@ run 0 data info "$values" --split val --json; json nodes targets bad_rows; says 
 [ "$(find "$tmp/data/cache" -name '*.graphs' | wc -l)" = 1 ] || fail "no prepared graphs in the data root"
 run 0 data info "$values,cache=none"; silent
 
+run 0 data show "$values" --output "$tmp/sheet.svg" --count 5 --split test; says "5 molecules of test"
+[ "$(grep -c 'class="structure"' "$tmp/sheet.svg")" = 5 ] || fail "not five formulas"
+run 2 data show "$values"; complains "sheet.svg"; one_line
+
 # values
 run 0 graph --data "$values" "${small[@]}" --epochs 40 --warmup 2 --out "$tmp/values" --json
 json eval_loss eval_mae eval_test_mae best_mae train_loss
