@@ -120,6 +120,11 @@ static void bridges_cages_and_odd_things_have_places(void **state)
 	lay_out("[Na+].[Cl-].O");
 	lay_out("F[U](F)(F)(F)(F)F");
 	lay_out("*1CC1");
+	lay_out("F[U](F)(F)(F)(F)(F)(F)(F)(F)(F)(F)(F)(F)(F)(F)(F)(F)(F)(F)C1CC1");     /* more than a drawing has directions for */
+	char chain[4097];
+	memset(chain, 'C', 4096);
+	chain[4096] = 0;
+	lay_out(chain);
 }
 
 /* Parts of a salt stand beside each other. */
