@@ -264,7 +264,8 @@ static int grow_all(struct growing *g, struct nr_arena *arena, struct nr_error *
 	if (!first) return nr_fail(err, NR_EMEMORY, "cannot draw molecule", NULL, "out of memory");
 	for (int32_t i = 0; i < m->atoms; i++) {
 		if (g->placed[i]) continue;
-		const int32_t far = root_of(g, i), root = g->placed[far] ? i : far;     /* what one atom has no room for is a part of its own */
+		/* what an atom has no room for is a part of its own */
+		const int32_t far = root_of(g, i), root = g->placed[far] ? i : far;
 		first[parts++] = g->tail;
 		if (g->system[root] < 0) put(g, root, (struct nr_place){ 0, 0 });
 		else
