@@ -8,6 +8,7 @@
 #include "base/plot.h"
 #include "base/save.h"
 #include "base/table.h"
+#include "draw/scatter.h"
 
 const struct nr_part *const nr_parts[] = { &nr_part_layers, &nr_part_distributions, &nr_part_attention, &nr_part_gradients,
 	&nr_part_patch, &nr_part_dtn, &nr_part_map, &nr_part_similarity, &nr_part_against, &nr_part_views, &nr_part_maps,
@@ -49,8 +50,10 @@ static int begin(struct nr_analysis *a, struct nr_error *err)
 	unsigned taps = 0;
 	for (int i = 0; nr_parts[i]; i++)
 		if (a->want >> i & 1) taps |= nr_parts[i]->taps;
-	if (nr_taps_open(&a->taps, a->w, a->batch, taps, a->sites, err)) return err->code;
-	if (a->other && nr_taps_open(&a->other_taps, a->other, a->batch, 0, NULL, err)) return err->code;
+	const bool graphs = a->view.form != NULL;
+	if (nr_taps_open_graphs(&a->taps, a->w, graphs ? &a->view : NULL, a->batch, taps, a->sites, err)) return err->code;
+	if (a->other && nr_taps_open_graphs(&a->other_taps, a->other, graphs ? &a->other_view : NULL, a->batch, 0, NULL,
+		err)) return err->code;
 	for (int i = 0; nr_parts[i]; i++) {
 		if (!(a->want >> i & 1)) continue;
 		if (!(a->own[i] = nr_arena_alloc(a->arena, nr_parts[i]->size + 1)))
@@ -63,22 +66,63 @@ static int begin(struct nr_analysis *a, struct nr_error *err)
 
 static int take(struct nr_analysis *a, const struct nr_batch *b, int64_t first, struct nr_error *err)
 {
-	if (!a->texts) nr_taps_run(&a->taps, b->image);
-	if (a->other) nr_taps_run(&a->other_taps, b->image);
+	if (b->image) nr_taps_run(&a->taps, b->image);
+	if (b->image && a->other) nr_taps_run(&a->other_taps, b->image);
 	for (int i = 0; nr_parts[i]; i++)
 		if (a->want >> i & 1 && nr_parts[i]->take && nr_parts[i]->take(a, a->own[i], b, first, err)) return err->code;
 	return nr_analysis_tick(a, err);
 }
 
 /* Parts that need pictures keep silent if all were asked for. */
-static int only_of_texts(struct nr_analysis *a, struct nr_error *err)
+static int leave_out_pictures(struct nr_analysis *a, struct nr_error *err)
 {
+	const char *what = a->texts ? "cannot analyse texts by" : "cannot analyse graphs by";
 	for (int i = 0; nr_parts[i]; i++) {
-		if (!(a->want >> i & 1) || nr_parts[i]->texts) continue;
-		if (!a->all) return nr_fail(err, NR_EUSAGE, "cannot analyse texts by", nr_parts[i]->name, "this part is for pictures");
+		if (!(a->want >> i & 1) || (a->texts ? nr_parts[i]->texts : nr_parts[i]->graphs)) continue;
+		if (!a->all) return nr_fail(err, NR_EUSAGE, what, nr_parts[i]->name, "this part is for pictures");
 		a->want &= ~(1u << i);
 	}
-	return a->other ? nr_fail(err, NR_EUSAGE, "cannot compare with", a->other_name, "this is for pictures") : NR_OK;
+	return a->texts && a->other ? nr_fail(err, NR_EUSAGE, "cannot compare with", a->other_name, "this is for pictures") : NR_OK;
+}
+
+/* ---- graphs --------------------------------------------------------------------------------------------------------------- */
+
+/* All are padded to the size of the largest; a batch is smaller if that is large. */
+static int open_graphs(struct nr_analysis *a, struct nr_error *err)
+{
+	const struct nr_evaluation *e = &a->what;
+	const struct nr_molecules *m = nr_source_molecules(e->source);
+	int64_t known;
+	if (nr_graph_expect(m, &a->w->model, err) || (a->other && nr_graph_expect(m, &a->other->model, err))) return err->code;
+	if (nr_graph_list_make(&a->list, e->source, e->split, e->index, a->count, 0, err)) return err->code;
+	if (nr_graph_form_make(&a->form, m, &a->w->model, err)) return err->code;
+	if (a->other && nr_graph_form_make(&a->other_form, m, &a->other->model, err)) return err->code;
+	a->view = (struct nr_graph_view){ &a->form, &a->list, nr_graph_sizes(a->list.largest).largest };
+	a->other_view = (struct nr_graph_view){ &a->other_form, &a->list, a->view.nodes };
+	a->batch = nr_graph_batch(a->batch, a->view.nodes);
+	if (!m->tasks || (nr_graph_yes_or_no(m, &known) && known)) return NR_OK;
+	if (!(a->target = nr_arena_alloc(a->arena, (size_t)a->count * sizeof *a->target)))
+		return nr_fail(err, NR_EMEMORY, "cannot analyse", a->w->model.text, "out of memory");
+	for (int64_t i = 0; i < a->count; i++) a->target[i] = (double)m->target[a->list.graph[i] * m->tasks];
+	return NR_OK;
+}
+
+static int run_graphs(struct nr_analysis *a, struct nr_error *err)
+{
+	const struct nr_molecules *m = a->form.set;
+	int32_t *label = nr_arena_alloc(a->arena, (size_t)a->batch * sizeof *label);
+	if (!label) return nr_fail(err, NR_EMEMORY, "cannot analyse", a->w->model.text, "out of memory");
+	for (int64_t first = 0; first < a->count; first += a->batch) {
+		const int64_t n = a->count - first < a->batch ? a->count - first : a->batch;
+		for (int64_t i = 0; i < n; i++) {
+			const float t = !a->target && m->tasks ? m->target[a->list.graph[first + i] * m->tasks] : (float)NAN;
+			label[i] = isnan(t) ? -1 : (int32_t)t;
+		}
+		nr_taps_run_graphs(&a->taps, first, n, false);
+		if (a->other) nr_taps_run_graphs(&a->other_taps, first, n, false);
+		if (take(a, &(struct nr_batch){ .samples = n, .label = label }, first, err)) return err->code;
+	}
+	return NR_OK;
 }
 
 static int run_texts(struct nr_analysis *a, struct nr_error *err)
@@ -116,16 +160,18 @@ static int run_pictures(struct nr_analysis *a, struct nr_error *err)
 
 int nr_analysis_run(struct nr_analysis *a, struct nr_error *err)
 {
-	if (nr_model_expect(&a->w->model, a->texts ? NR_READS_TEXT : NR_READS_IMAGE, err)) return err->code;
-	if (a->texts && only_of_texts(a, err)) return err->code;
+	const bool graphs = !a->texts && a->what.source->of->kind == NR_GRAPHS;
+	if (nr_model_expect(&a->w->model, a->texts ? NR_READS_TEXT : graphs ? NR_READS_GRAPH : NR_READS_IMAGE, err)) return err->code;
+	if ((a->texts || graphs) && leave_out_pictures(a, err)) return err->code;
 	const struct nr_evaluation *e = &a->what;
 	a->count = e->count ? e->count : e->source->count[e->split];
 	if (a->count < 2) return nr_fail(err, NR_EVALUE, "cannot analyse", a->w->model.text, "it takes two samples or more");
 	if (a->batch > a->count) a->batch = a->count;
-	a->steps = (a->count + a->batch - 1) / a->batch;
 	if (!(a->arena = nr_arena_make())) return nr_fail(err, NR_EMEMORY, "cannot analyse", a->w->model.text, "out of memory");
+	if (graphs && open_graphs(a, err)) return err->code;
+	a->steps = (a->count + a->batch - 1) / a->batch;
 	if (begin(a, err)) return err->code;
-	int code = a->texts ? run_texts(a, err) : run_pictures(a, err);
+	int code = a->texts ? run_texts(a, err) : graphs ? run_graphs(a, err) : run_pictures(a, err);
 	for (int i = 0; !code && nr_parts[i]; i++)
 		if (a->want >> i & 1 && nr_parts[i]->end) code = nr_parts[i]->end(a, a->own[i], err);
 	return code;
@@ -163,11 +209,49 @@ void nr_analysis_close(struct nr_analysis *a)
 {
 	nr_taps_close(&a->taps);
 	nr_taps_close(&a->other_taps);
+	nr_graph_list_release(&a->list);
+	nr_graph_form_release(&a->form);
+	nr_graph_form_release(&a->other_form);
 	nr_arena_free(a->arena);
 	a->arena = NULL;
 }
 
 /* ---- what the parts share ------------------------------------------------------------------------------------------------- */
+
+/* Longer words before those that they begin with. */
+struct word { const char *picture, *text, *graph; };
+static const struct word words[] = { { "in tokens of the grid", NULL, "in bonds" }, { "patch projection", "embedding", "embedding" },
+	{ "patch tokens", "tokens", "nodes" }, { "patch token", "token", "node" }, { "special tokens", NULL, "[VNode]" },
+	{ "other tokens", NULL, "nodes" }, { "all tokens", NULL, "all tokens" }, { "patches", "tokens", "nodes" }, { "[CLS]",
+		NULL, "[VNode]" },
+	{ "tokens", NULL, "nodes" }, { "token", NULL, "node" }, { "pictures", "texts", "graphs" }, { "picture", "text", "graph" } };
+
+const char *nr_say(const struct nr_analysis *a, const char *text)
+{
+	struct nr_str s = { 0 };
+	if (!a->texts && !a->view.form) return text;
+	while (*text) {
+		const struct word *w = NULL;
+		for (size_t i = 0; i < sizeof words / sizeof *words && !w; i++)
+			if (!strncmp(text, words[i].picture, strlen(words[i].picture))) w = &words[i];
+		const char *to = !w ? NULL : a->texts ? w->text : w->graph;
+		if (to) nr_str_add(&s, to);
+		else nr_str_add_n(&s, text, w ? strlen(w->picture) : 1);
+		text += w ? strlen(w->picture) : 1;
+	}
+	const char *said = nr_arena_strdup(a->arena, nr_str_text(&s));
+	nr_str_release(&s);
+	return said ? said : "";
+}
+
+void nr_colour_samples(const struct nr_analysis *a, const int32_t *label, struct nr_scatter *c)
+{
+	static const char *const answers[] = { "no", "yes" };
+	const struct nr_source *source = a->what.source;
+	c->group = label, c->groups = source->classes, c->group_name = (const char *const *)source->class_name;
+	if (a->target) c->value = a->target, c->value_name = "target";
+	else if (a->view.form) c->groups = 2, c->group_name = answers;
+}
 
 json_t *nr_json_number(double v) { return isfinite(v) ? json_real(v) : json_null(); }
 

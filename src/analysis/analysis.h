@@ -24,7 +24,7 @@ struct nr_analysis {
 	struct nr_evaluation what;          /* which samples; watch is called after every step, of all passes */
 	const int32_t *texts;               /* (count,length) ids without padding, instead of the pictures of `what`; or NULL */
 	int64_t length;
-	const struct nr_weights *other;     /* a model to compare with, which takes the same pictures; NULL: none */
+	const struct nr_weights *other;     /* a model to compare with, which takes the same samples; NULL: none */
 	const char *other_name;
 	int64_t batch;
 	const char *sites;                  /* patterns of norm sites, separated by spaces; NULL: the first of the blocks and the last */
@@ -37,13 +37,18 @@ struct nr_analysis {
 	struct nr_arena *arena;             /* of the parts too */
 	void *own[NR_PARTS_MAX];
 	int64_t step, steps;
+	struct nr_graph_list list;          /* of a model of graphs: the samples, */
+	struct nr_graph_form form, other_form;
+	struct nr_graph_view view, other_view;  /* and how the model and the other one read them; view.form NULL: no graphs */
+	double *target;                     /* (count) the first target of each graph,
+		NAN: missing; NULL: samples have classes, or nothing */
 };
 
 struct nr_part {
 	const char *name, *title;
 	size_t size;                        /* of its own state, zeroed at the start */
 	unsigned taps;                      /* NR_TAPS_... */
-	bool texts;                         /* it needs no picture */
+	bool texts, graphs;                 /* it needs no picture, and looks at these too */
 	int64_t (*steps)(const struct nr_analysis *);   /* of its own in end, for the bar; NULL: none */
 	int (*begin)(struct nr_analysis *, void *own, struct nr_error *);
 	/* After the forward pass of a batch, whose first sample has this number. */
@@ -67,6 +72,12 @@ int nr_analysis_write(const struct nr_analysis *, const char *dir, struct nr_err
 void nr_analysis_close(struct nr_analysis *);
 
 /* For the parts. */
+/* A sentence about pictures in the words of what is looked at: of graphs "[CLS] and patches" is "[VNode] and nodes", of texts "[CLS]
+ * and tokens". The memory is the arena's. */
+const char *nr_say(const struct nr_analysis *, const char *text);
+struct nr_scatter;
+/* Colours for points, one for each sample: by class, or by the size of the first target. */
+void nr_colour_samples(const struct nr_analysis *, const int32_t *label, struct nr_scatter *);
 int nr_analysis_tick(struct nr_analysis *, struct nr_error *);      /* one more step; non-zero: interrupted */
 json_t *nr_json_number(double);                                     /* null if it is not finite */
 json_t *nr_json_numbers(int64_t n, const double *);

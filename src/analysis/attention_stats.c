@@ -5,15 +5,18 @@
 #include <stdlib.h>
 
 #include "analysis/attention_distance.h"
+#include "data/graph.h"
 #include "math/row.h"
 
-/* Logits of query i to all keys; returns the largest. */
-static double logits_of(const struct nr_attention_shape *s, const real *qkv, const real *bias, int64_t i, double *out)
+static const double left_out = -1e29;           /* scores below it: attention does not count them, as in math/attention.h */
+
+/* Logits of query i to the first n keys; returns the largest. */
+static double logits_of(const struct nr_attention_shape *s, int64_t n, const real *qkv, const real *bias, int64_t i, double *out)
 {
 	const int64_t width = s->H * s->d;
 	const double scale = 1 / sqrt((double)s->d);
 	double top = -INFINITY;
-	for (int64_t j = 0; j < s->T; j++) {
+	for (int64_t j = 0; j < n; j++) {
 		out[j] = scale * (double)nr_dot(s->d, qkv + i * 3 * width, qkv + j * 3 * width + width);
 		if (bias) out[j] += (double)bias[i * s->T + j];
 		top = fmax(top, out[j]);
@@ -21,15 +24,29 @@ static double logits_of(const struct nr_attention_shape *s, const real *qkv, con
 	return top;
 }
 
-/* One head of one sample: qkv at its queries, bias its own (T,T); row: room for T. */
-static struct nr_head_sums unit(const struct nr_attention_shape *s, const real *qkv, const real *bias, const real *grid, double *row)
+/* How far two tokens are from each other: on the grid, or in bonds. */
+struct distances { const real *grid; const int32_t *steps; int64_t N; };
+
+static double distance_of(const struct distances *d, int64_t i, int64_t j)
 {
-	const int64_t S = s->special, N = s->T - S;
-	struct nr_head_sums u = { .samples = 1 };
-	for (int64_t i = 0; i < s->T; i++) {
-		double sum = 0, dot = 0, apart = 0, near = 0;
-		const double top = logits_of(s, qkv, bias, i, row);
-		for (int64_t j = 0; j < s->T; j++) {
+	if (d->grid) return (double)d->grid[i * d->N + j];
+	const int32_t steps = d->steps[i * d->N + j];
+	return steps > 0 && steps <= NR_PATH_UNREACHABLE ? steps - 1 : (double)NAN;
+}
+
+/* One head of one sample of n tokens: qkv at its queries, bias its own (T,T); row: room for T. */
+static struct nr_head_sums unit(const struct nr_attention_shape *s, int64_t n, const real *qkv, const real *bias,
+	const struct distances *far, double *row)
+{
+	const int64_t S = s->special, N = n - S;
+	struct nr_head_sums u = { .samples = 1, .most_entropy = log((double)n) };
+	int64_t pairs = 0;
+	for (int64_t i = 0; i < n; i++) {
+		double sum = 0, dot = 0, apart = 0, near = 0, placed = 0;
+		const double top = logits_of(s, n, qkv, bias, i, row);
+		for (int64_t j = 0; j < n; j++) {
+			if (row[j] < left_out) continue;
+			pairs++;
 			u.logit_square += row[j] * row[j];
 			u.logit_max = fmax(u.logit_max, fabs(row[j]));
 			const double e = exp(row[j] - top);
@@ -37,7 +54,8 @@ static struct nr_head_sums unit(const struct nr_attention_shape *s, const real *
 			dot += e * (row[j] - top);
 			if (j < S) continue;
 			near += e;
-			if (grid && i >= S) apart += e * (double)grid[(i - S) * N + j - S];
+			const double distance = far && i >= S ? distance_of(far, i - S, j - S) : (double)NAN;
+			if (!isnan(distance)) apart += e * distance, placed += e;
 		}
 		const double entropy = log(sum) - dot / sum;
 		if (i < S) {
@@ -46,9 +64,9 @@ static struct nr_head_sums unit(const struct nr_attention_shape *s, const real *
 		}
 		u.entropy += entropy / (double)N;
 		u.on_special += (1 - near / sum) / (double)N;
-		u.distance += near > 0 ? apart / near / (double)N : 0;
+		u.distance += placed > 0 ? apart / placed / (double)N : 0;
 	}
-	u.logit_square /= (double)(s->T * s->T);
+	u.logit_square /= (double)pairs;
 	return u;
 }
 
@@ -60,13 +78,14 @@ static void add(struct nr_head_sums *to, const struct nr_head_sums *u)
 	to->on_special += u->on_special;
 	to->logit_square += u->logit_square;
 	to->logit_max = fmax(to->logit_max, u->logit_max);
+	to->most_entropy += u->most_entropy;
 	to->samples += u->samples;
 }
 
-int nr_attention_stats(const struct nr_attention_shape *s, int64_t B, const real *qkv, const real *bias, struct nr_head_sums *sum,
+int nr_attention_stats(const struct nr_attention_shape *s, const struct nr_attention_batch *b, struct nr_head_sums *sum,
 	struct nr_error *err)
 {
-	const int64_t N = s->T - s->special, grid_size = s->h * s->w == N ? N * N : 0;
+	const int64_t B = b->B, N = s->T - s->special, grid_size = !b->steps && s->h * s->w == N ? N * N : 0;
 	struct nr_head_sums *part = malloc((size_t)(B * s->H) * sizeof *part);
 	double *row = malloc((size_t)(B * s->H * s->T) * sizeof *row);
 	real *grid = grid_size ? malloc((size_t)grid_size * sizeof *grid) : NULL;
@@ -74,8 +93,11 @@ int nr_attention_stats(const struct nr_attention_shape *s, int64_t B, const real
 	if (whole && grid) nr_grid_distance(s->h, s->w, grid);
 #pragma omp parallel for schedule(dynamic, 1)
 	for (int64_t k = 0; k < (whole ? B * s->H : 0); k++) {
-		const int64_t b = k / s->H, h = k % s->H;
-		part[k] = unit(s, qkv + b * s->T * 3 * s->H * s->d + h * s->d, bias ? bias + h * s->T * s->T : NULL, grid, row + k * s->T);
+		const int64_t i = k / s->H, h = k % s->H, square = s->T * s->T;
+		const struct distances far = { grid, b->steps ? b->steps + i * N * N : NULL, N };
+		const real *bias = b->bias ? b->bias + (b->biases ? k : h) * square : NULL;
+		part[k] = unit(s, b->nodes ? s->special + b->nodes[i] : s->T, b->qkv + i * s->T * 3 * s->H * s->d + h * s->d, bias,
+			grid || b->steps ? &far : NULL, row + k * s->T);
 	}
 	for (int64_t k = 0; whole && k < B * s->H; k++) add(&sum[k % s->H], &part[k]);
 	free(part);
@@ -87,7 +109,7 @@ int nr_attention_stats(const struct nr_attention_shape *s, int64_t B, const real
 void nr_attention_weights(const struct nr_attention_shape *s, const real *qkv, const real *bias, int64_t head, int64_t i, double *out)
 {
 	double sum = 0;
-	const double top = logits_of(s, qkv + head * s->d, bias ? bias + head * s->T * s->T : NULL, i, out);
+	const double top = logits_of(s, s->T, qkv + head * s->d, bias ? bias + head * s->T * s->T : NULL, i, out);
 	for (int64_t j = 0; j < s->T; j++) sum += out[j] = exp(out[j] - top);
 	for (int64_t j = 0; j < s->T; j++) out[j] /= sum;
 }

@@ -13,7 +13,8 @@ enum { MOST_SITES = 1024 };
 enum { CLS_GAIN, GAIN, CLS_BIAS, BIAS, SUMS };
 
 const char *const nr_grad_loss_names[] = { "cross entropy of the head", "reconstruction of masked patches (MAE)",
-	"uniformity of [CLS] in the batch and of patch tokens in their picture" };
+	"uniformity of [CLS] in the batch and of patch tokens in their picture", "absolute error", "binary cross entropy",
+	"uniformity of [VNode] in the batch" };
 
 /* A parameter of the site with one value for each channel; NULL: none, or it is not for all tokens. */
 static const struct nr_entry *shared(struct nr_net *n, const char *site, const char *name, int64_t C)
@@ -52,6 +53,16 @@ static nr_t *uniformity(struct nr_net *n, const struct nr_model_spec *m, nr_t *x
 	return nr_add(n, pooled, nr_pair_loss(n, nr_span(n, x, special, NR_END), o));
 }
 
+static nr_t *record_graphs(struct nr_gradients *g, const struct nr_model_spec *m)
+{
+	struct nr_net *n = g->net;
+	const struct nr_pair_options o = { .kind = NR_PAIRS_GAUSS, .normalize = 1 };
+	nr_graph_inputs(&g->inputs, n, g->graphs->form, g->batch, g->graphs->nodes, g->kind != NR_GRAD_SPREAD);
+	if (g->kind == NR_GRAD_SPREAD) return nr_pair_loss(n, m->of->pool(n, nr_model_tokens(n, m, &g->inputs.in), m->conf), o);
+	return nr_known_loss(n, nr_model_logits(n, m, &g->inputs.in), g->inputs.target, g->kind == NR_GRAD_ERROR
+		? NR_KNOWN_MAE : NR_KNOWN_BCE);
+}
+
 static nr_t *record(struct nr_gradients *g, struct nr_error *err)
 {
 	const struct nr_model_spec *m = &g->w->model;
@@ -64,6 +75,7 @@ static nr_t *record(struct nr_gradients *g, struct nr_error *err)
 		g->image = g->mae.image;
 		return loss;
 	}
+	if (g->graphs) return record_graphs(g, m);
 	if (nr_model_expect(m, NR_READS_IMAGE, err)) return NULL;
 	const struct nr_inputs in = nr_model_inputs(n, m, g->batch);
 	g->image = in.image;
@@ -73,15 +85,15 @@ static nr_t *record(struct nr_gradients *g, struct nr_error *err)
 	return nr_cross_entropy(n, nr_linear(n, "head", m->of->pool(n, x, m->conf), nr_model_int(m, "classes")), g->label, 0, -1);
 }
 
-int nr_gradients_open(struct nr_gradients *g, const struct nr_weights *w, const struct nr_weights *whole, int64_t batch, bool labels,
-	struct nr_error *err)
+/* g has the weights, the kind of loss, the batch and, of graphs, their view. */
+static int open_with(struct nr_gradients *g, struct nr_error *err)
 {
-	const bool head = labels && nr_store_find(w->store, "head.weight");
-	const enum nr_grad_loss kind = head ? NR_GRAD_CROSS_ENTROPY : whole && whole->mae ? NR_GRAD_MAE : NR_GRAD_UNIFORMITY;
-	*g = (struct nr_gradients){ .w = kind == NR_GRAD_MAE ? whole : w, .kind = kind, .batch = batch };
+	const struct nr_weights *w = g->w;
+	const int64_t batch = g->batch;
 	int64_t widest = 0;
 	if (!(g->net = nr_net_make(g->w->store)) ||
-		!(g->site = nr_arena_alloc(g->net->arena, MOST_SITES * sizeof *g->site))) {
+		!(g->site = nr_arena_alloc(g->net->arena, MOST_SITES * sizeof *g->site)) ||
+		!(g->nodes = nr_arena_alloc(g->net->arena, (size_t)batch * sizeof *g->nodes))) {
 		nr_gradients_close(g);
 		return nr_fail(err, NR_EMEMORY, "cannot record the gradients", w->model.text, "out of memory");
 	}
@@ -91,19 +103,40 @@ int nr_gradients_open(struct nr_gradients *g, const struct nr_weights *w, const 
 	for (int64_t i = 0; i < g->sites; i++) widest = g->site[i].y->d[2] > widest ? g->site[i].y->d[2] : widest;
 	if (!code && !(g->part = nr_arena_alloc(g->net->arena, (size_t)(batch * (SUMS * widest + 2)) * sizeof *g->part)))
 		code = nr_fail(err, NR_EMEMORY, "cannot record the gradients", w->model.text, "out of memory");
-	if (!code && kind == NR_GRAD_MAE) g->mask = nr_mae_mask(&g->mae, g->plan);
+	if (!code && g->kind == NR_GRAD_MAE) g->mask = nr_mae_mask(&g->mae, g->plan);
 	if (code) nr_gradients_close(g);
 	return code;
+}
+
+int nr_gradients_open(struct nr_gradients *g, const struct nr_weights *w, const struct nr_weights *whole, int64_t batch, bool labels,
+	struct nr_error *err)
+{
+	const bool head = labels && nr_store_find(w->store, "head.weight");
+	const enum nr_grad_loss kind = head ? NR_GRAD_CROSS_ENTROPY : whole && whole->mae ? NR_GRAD_MAE : NR_GRAD_UNIFORMITY;
+	*g = (struct nr_gradients){ .w = kind == NR_GRAD_MAE ? whole : w, .kind = kind, .batch = batch };
+	return open_with(g, err);
+}
+
+int nr_gradients_open_graphs(struct nr_gradients *g, const struct nr_weights *w, const struct nr_graph_view *graphs, int64_t batch,
+	struct nr_error *err)
+{
+	const struct nr_molecules *set = graphs->form->set;
+	int64_t known;
+	const bool classes = nr_graph_yes_or_no(set, &known);
+	const bool head = nr_store_find(w->store, "head.weight") && known && nr_model_int(&w->model, "classes") == set->tasks;
+	*g = (struct nr_gradients){ .w = w, .batch = batch, .graphs = graphs,
+		.kind = !head ? NR_GRAD_SPREAD : classes ? NR_GRAD_YES_OR_NO : NR_GRAD_ERROR };
+	return open_with(g, err);
 }
 
 /* ---- one batch ------------------------------------------------------------------------------------------------------------- */
 
 struct lengths { double cls, tokens; };
 
-/* The sums of one picture; y and dy (T,C), part (SUMS,C). */
-static struct lengths look_at(const struct nr_grad_site *s, const real *y, const real *dy, double *part)
+/* The sums of one picture of T tokens; y and dy (T,C), part (SUMS,C). */
+static struct lengths look_at(const struct nr_grad_site *s, int64_t T, const real *y, const real *dy, double *part)
 {
-	const int64_t T = s->y->d[1], C = s->y->d[2];
+	const int64_t C = s->y->d[2];
 	const real *gain = s->gain ? nr_value(s->gain) : NULL, *bias = s->bias ? nr_value(s->bias) : NULL;
 	struct lengths l = { 0 };
 	memset(part, 0, (size_t)(SUMS * C) * sizeof *part);
@@ -121,28 +154,33 @@ static struct lengths look_at(const struct nr_grad_site *s, const real *y, const
 	return l;
 }
 
+/* Tokens of sample i; those of graphs are followed by padding. */
+static int64_t count_of(const struct nr_gradients *g, const struct nr_grad_site *s, int64_t i)
+{
+	return g->graphs ? s->y->tok->special + g->nodes[i] : s->y->d[1];
+}
+
 static void add_site(struct nr_gradients *g, struct nr_grad_site *s)
 {
 	const int64_t T = s->y->d[1], C = s->y->d[2], B = g->batch;
 	const real *y = nr_plan_data(g->plan, s->y), *dy = nr_plan_grad(g->plan, s->z);
 	struct lengths *each = (struct lengths *)(void *)(g->part + B * SUMS * C);
 #pragma omp parallel for schedule(static)
-	for (int64_t i = 0; i < B; i++) each[i] = look_at(s, y + i * T * C, dy + i * T * C, g->part + i * SUMS * C);
+	for (int64_t i = 0; i < B; i++)
+		each[i] = look_at(s, count_of(g, s, i), y + i * T * C, dy + i * T * C, g->part + i * SUMS * C);
 	for (int64_t i = 0; i < B; i++) {
 		for (int64_t k = 0; k < SUMS * C; k++) s->sum[k] += g->part[i * SUMS * C + k];
 		s->cls_length += (double)B * each[i].cls;               /* the loss is a mean over the batch */
 		s->length += (double)B * each[i].tokens;
+		s->count += count_of(g, s, i) - s->cls;
 	}
 	s->cls_count += s->cls ? B : 0;
-	s->count += B * (T - s->cls);
 }
 
-void nr_gradients_step(struct nr_gradients *g, const struct nr_batch *b)
+/* The batch is bound. */
+static void run(struct nr_gradients *g)
 {
 	const struct nr_exec ex = { .train = 1, .accumulate = g->batches > 0, .step = g->batches };
-	nr_from_floats(nr_plan_data(g->plan, g->image), b->image, nr_len(g->image));
-	if (g->label) memcpy(nr_plan_data(g->plan, g->label), b->label, (size_t)g->batch * sizeof *b->label);
-	if (g->kind == NR_GRAD_MAE) nr_mae_mask_draw(&g->mask, nr_rng_make(0, NR_STREAM_MASK, (uint32_t)g->batches), 0);
 	for (int64_t i = 0; i < g->sites; i++)
 		memset(nr_plan_data(g->plan, g->site[i].z), 0, (size_t)nr_len(g->site[i].z) * sizeof(real));
 	nr_plan_run(g->plan, &ex, NR_RUN_FORWARD | NR_RUN_BACKWARD);
@@ -151,13 +189,34 @@ void nr_gradients_step(struct nr_gradients *g, const struct nr_batch *b)
 	g->batches++;
 }
 
+void nr_gradients_step(struct nr_gradients *g, const struct nr_batch *b)
+{
+	nr_from_floats(nr_plan_data(g->plan, g->image), b->image, nr_len(g->image));
+	if (g->label) memcpy(nr_plan_data(g->plan, g->label), b->label, (size_t)g->batch * sizeof *b->label);
+	if (g->kind == NR_GRAD_MAE) nr_mae_mask_draw(&g->mask, nr_rng_make(0, NR_STREAM_MASK, (uint32_t)g->batches), 0);
+	run(g);
+}
+
+void nr_gradients_step_graphs(struct nr_gradients *g, int64_t first)
+{
+	nr_graph_bind_from(g->graphs->form, g->graphs->list, g->plan, &g->inputs, first, g->batch);
+	memcpy(g->nodes, nr_plan_data(g->plan, g->inputs.in.valid), (size_t)g->batch * sizeof *g->nodes);
+	run(g);
+}
+
+/* Neither of a block nor of what reads the last one. */
+static bool before_blocks(const char *name)
+{
+	return strncmp(name, "blocks.", 7) && strncmp(name, "readout.", 8) && strncmp(name, "head.", 5) && strncmp(name, "final", 5);
+}
+
 double nr_gradients_norm(const struct nr_gradients *g, const char *prefix, int64_t *parameters)
 {
 	double square = 0;
 	*parameters = 0;
 	for (int64_t i = 0; i < nr_store_count(g->w->store); i++) {
 		const struct nr_entry *e = nr_store_at(g->w->store, i);
-		if (e->buffer || e->frozen || strncmp(e->name, prefix, strlen(prefix)) != 0) continue;
+		if (e->buffer || e->frozen || (prefix ? strncmp(e->name, prefix, strlen(prefix)) != 0 : !before_blocks(e->name))) continue;
 		const real *grad = nr_grad(e);
 		for (int64_t k = 0; k < e->count; k++) square += (double)grad[k] * (double)grad[k];
 		*parameters += e->count;

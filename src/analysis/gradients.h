@@ -9,8 +9,9 @@
 #include "base/mem.h"
 #include "models/mae.h"
 #include "norma/trainer.h"
+#include "train/graphs.h"
 
-enum nr_grad_loss { NR_GRAD_CROSS_ENTROPY, NR_GRAD_MAE, NR_GRAD_UNIFORMITY };
+enum nr_grad_loss { NR_GRAD_CROSS_ENTROPY, NR_GRAD_MAE, NR_GRAD_UNIFORMITY, NR_GRAD_ERROR, NR_GRAD_YES_OR_NO, NR_GRAD_SPREAD };
 extern const char *const nr_grad_loss_names[];          /* a sentence each */
 
 struct nr_grad_site {
@@ -30,6 +31,9 @@ struct nr_gradients {
 	nr_t *image, *label, *loss;
 	struct nr_mae_graph mae;
 	struct nr_mae_mask mask;
+	const struct nr_graph_view *graphs;         /* NULL: pictures */
+	struct nr_graph_inputs inputs;
+	int32_t *nodes;                     /* (batch) of the last one of graphs */
 	struct nr_grad_site *site;
 	int64_t sites, batch, batches;
 	double *part;                       /* (batch,4,C), then two lengths for each sample */
@@ -40,9 +44,14 @@ struct nr_gradients {
  * their picture (Eq. 4), which needs nothing but the encoder. */
 int nr_gradients_open(struct nr_gradients *, const struct nr_weights *, const struct nr_weights *whole, int64_t batch, bool labels,
 	struct nr_error *);
+/* Of a model of graphs, whose view must stay: the absolute error, or the cross entropy if targets are 0 and 1, if the model has a head
+ * for them; else the uniformity of [VNode] in the batch. */
+int nr_gradients_open_graphs(struct nr_gradients *, const struct nr_weights *, const struct nr_graph_view *, int64_t batch,
+	struct nr_error *);
 /* Forward and backward as a training step would do it, with batch statistics and dropout; nothing is changed but the gradients. */
 void nr_gradients_step(struct nr_gradients *, const struct nr_batch *);
-/* Length of the mean gradient of the parameters whose name begins so, over the batches seen. */
+void nr_gradients_step_graphs(struct nr_gradients *, int64_t first);    /* the samples from that one on, a full batch */
+/* Length of the mean gradient of the parameters whose name begins so, over the batches seen. NULL: those before the blocks. */
 double nr_gradients_norm(const struct nr_gradients *, const char *prefix, int64_t *parameters);
 void nr_gradients_close(struct nr_gradients *);
 

@@ -122,7 +122,7 @@ static void show(const struct nr_analysis *a, const void *own, struct nr_str *te
 	for (int k = 0; a->other && k < KINDS && a->other_taps.layers <= WIDE; k++) {
 		if (!any(a, own, k)) continue;
 		nr_str_printf(text, "\nlinear CKA with the layers of %s (columns), %s\n", a->other_name,
-			k == CLS ? "[CLS]" : "patch tokens");
+			nr_say(a, k == CLS ? "[CLS]" : "patch tokens"));
 		nr_table_show(table_of(a, own, k), text);
 	}
 }
@@ -140,8 +140,8 @@ static int write(const struct nr_analysis *a, const void *own, const char *dir, 
 	for (int k = 0; k < KINDS; k++) {
 		if (!any(a, s, k)) continue;
 		if (nr_table_save(table_of(a, s, k), dir, k == CLS ? "against_cls.csv" : "against_tokens.csv", err)) break;
-		nr_sheet_put(&sheet, k == CLS ? "[CLS]" : "patch tokens", nr_svg_heatmap(&sheet.panel, &(struct nr_heatmap){
-			.name = k == CLS ? "CKA with the other model, [CLS]" : "CKA with the other model, patch tokens",
+		nr_sheet_put(&sheet, nr_say(a, k == CLS ? "[CLS]" : "patch tokens"), nr_svg_heatmap(&sheet.panel, &(struct nr_heatmap){
+			.name = nr_say(a, k == CLS ? "CKA with the other model, [CLS]" : "CKA with the other model, patch tokens"),
 				.y_label = "this model",
 			.x_label = "the other model", .rows = rows, .cols = cols, .value = s->cka[k], .row_label = name,
 			.col_label = name + rows, .high = 1 }));
@@ -157,6 +157,7 @@ static int write(const struct nr_analysis *a, const void *own, const char *dir, 
 }
 
 const struct nr_part nr_part_against = {
-	.name = "against", .title = "comparison with another model (--against)", .size = sizeof(struct against), .begin = begin,
+	.name = "against", .title = "comparison with another model (--against)", .size = sizeof(struct against),
+		.graphs = true, .begin = begin,
 		.take = take, .end = end, .json = json, .show = show, .write = write,
 };

@@ -32,9 +32,10 @@ static int take(struct nr_analysis *a, void *own, const struct nr_batch *b, int6
 	(void)first;
 	for (int64_t l = 0; l < a->taps.attentions; l++) {
 		const struct nr_attention_tap *t = &a->taps.attention[l];
-		const real *bias = t->bias ? nr_plan_data(a->taps.plan, t->bias) : NULL;
-		if (nr_attention_stats(&s->shape[l], b->samples, nr_plan_data(a->taps.plan, t->qkv), bias, s->sum + l * a->taps.heads, err))
-			return err->code;
+		const struct nr_attention_batch batch = { .B = b->samples, .qkv = nr_plan_data(a->taps.plan, t->qkv),
+			.bias = t->bias ? nr_plan_data(a->taps.plan, t->bias) : NULL, .biases = t->bias && t->bias->nd == 4,
+			.nodes = a->view.form ? a->taps.nodes : NULL, .steps = a->view.form ? a->taps.steps : NULL };
+		if (nr_attention_stats(&s->shape[l], &batch, s->sum + l * a->taps.heads, err)) return err->code;
 	}
 	return NR_OK;
 }
@@ -42,10 +43,10 @@ static int take(struct nr_analysis *a, void *own, const struct nr_batch *b, int6
 enum { DISTANCE, ENTROPY, CLS_ENTROPY, ON_SPECIAL, LOGIT_RMS, LOGIT_MAX, MEASURES };
 static const char *const measure_name[MEASURES] = { "distance", "entropy", "cls_entropy", "on_special", "logit_rms", "logit_max" };
 
-static void values_of(const struct nr_attention_shape *shape, const struct nr_head_sums *s, double *out)
+static void values_of(const struct nr_analysis *a, const struct nr_attention_shape *shape, const struct nr_head_sums *s, double *out)
 {
 	const double n = (double)s->samples;
-	out[DISTANCE] = shape->h * shape->w == shape->T - shape->special ? s->distance / n : NAN;
+	out[DISTANCE] = a->view.form || shape->h * shape->w == shape->T - shape->special ? s->distance / n : NAN;
 	out[ENTROPY] = s->entropy / n;
 	out[CLS_ENTROPY] = shape->cls ? s->cls_entropy / n : NAN;
 	out[ON_SPECIAL] = s->on_special / n;
@@ -62,13 +63,14 @@ static json_t *json(const struct nr_analysis *a, const void *own)
 		for (int64_t h = 0; h < a->taps.heads; h++) {
 			json_t *one = json_object();
 			double v[MEASURES];
-			values_of(&s->shape[l], &s->sum[l * a->taps.heads + h], v);
+			values_of(a, &s->shape[l], &s->sum[l * a->taps.heads + h], v);
 			for (int i = 0; i < MEASURES; i++)
 				if (isfinite(v[i])) json_object_set_new(one, measure_name[i], json_real(v[i]));
 			json_array_append_new(heads, one);
 		}
 		json_array_append_new(all, json_pack("{s:s, s:f, s:o}", "layer", a->taps.attention[l].name, "largest_entropy",
-						    log((double)s->shape[l].T), "heads", heads));
+						    s->sum[l * a->taps.heads].most_entropy / (double)s->sum[l * a->taps.heads].samples,
+			"heads", heads));
 	}
 	return all;
 }
@@ -81,12 +83,13 @@ static void show(const struct nr_analysis *a, const void *own, struct nr_str *te
 		"logit rms", "largest" };
 	struct nr_table *t = nr_table_make();
 	double *far = malloc((size_t)(L + 1) * sizeof *far);
-	for (int i = 0; i < 9; i++) nr_table_column(t, titles[i], i ? NR_RIGHT : NR_LEFT);
+	for (int i = 0; i < 9; i++) nr_table_column(t, i == 6 && a->view.form ? "to [VNode]" : nr_say(a, titles[i]), i
+		? NR_RIGHT : NR_LEFT);
 	for (int64_t l = 0; far && l < L; l++) {
 		double mean[MEASURES] = { 0 }, low = INFINITY, high = -INFINITY, most = 0;
 		for (int64_t h = 0; h < H; h++) {
 			double v[MEASURES];
-			values_of(&s->shape[l], &s->sum[l * H + h], v);
+			values_of(a, &s->shape[l], &s->sum[l * H + h], v);
 			for (int i = 0; i < MEASURES; i++) mean[i] += v[i] / (double)H;
 			low = fmin(low, v[DISTANCE]);
 			high = fmax(high, v[DISTANCE]);
@@ -99,12 +102,12 @@ static void show(const struct nr_analysis *a, const void *own, struct nr_str *te
 		else nr_table_cell(t, "%s", "");
 		nr_table_cell(t, "%.2f", mean[ENTROPY]);
 		nr_cell_number(t, 'f', 2, mean[CLS_ENTROPY], "");
-		nr_table_cell(t, "%.2f", log((double)s->shape[l].T));
+		nr_table_cell(t, "%.2f", s->sum[l * H].most_entropy / (double)s->sum[l * H].samples);
 		nr_table_cell(t, "%.1f %%", 100 * mean[ON_SPECIAL]);
 		nr_table_cell(t, "%.2f", mean[LOGIT_RMS]);
 		nr_table_cell(t, "%.2f", most);
 	}
-	nr_str_printf(text, "\nattention: means over heads; distance in tokens of the grid, entropy in nats\n");
+	nr_str_printf(text, "\n%s\n", nr_say(a, "attention: means over heads; distance in tokens of the grid, entropy in nats"));
 	nr_table_show(t, text);
 	if (far && L > 1) nr_show_curve(text, "mean attention distance by block", L, far);
 	free(far);
@@ -123,21 +126,22 @@ static int draw(const struct nr_analysis *a, const struct attention *s, const ch
 	for (int i = 0; map && name && i < 4; i++) {
 		for (int64_t k = 0; k < L * H; k++) {
 			double v[MEASURES];
-			values_of(&s->shape[k / H], &s->sum[k], v);
+			values_of(a, &s->shape[k / H], &s->sum[k], v);
 			map[k] = v[shown[i]];
 		}
 		if (i == 2) nr_sheet_row(&sheet);
-		nr_sheet_put(&sheet, title[i], nr_svg_heatmap(&sheet.panel, &(struct nr_heatmap){ .name = title[i],
+		const char *said = nr_say(a, title[i]);
+		nr_sheet_put(&sheet, said, nr_svg_heatmap(&sheet.panel, &(struct nr_heatmap){ .name = said,
 			.x_label = "head", .rows = L, .cols = H, .value = map, .row_label = name }));
 	}
 	const bool whole = map && name;
 	free(map);
 	free(name);
 	if (!whole) return nr_fail(err, NR_EMEMORY, "cannot draw", dir, "out of memory");
-	return nr_sheet_save(&sheet, dir, "attention.svg", "Attention by layer and head",
+	return nr_sheet_save(&sheet, dir, "attention.svg", "Attention by layer and head", nr_say(a,
 		"Heads with a small distance look at their neighbours, as a convolution does, those with a large one over "
 		"the whole picture; a layer that has both kinds sees both scales. An entropy near its largest value is "
-		"attention that chooses nothing. Large logits come before a training that breaks.", err);
+		"attention that chooses nothing. Large logits come before a training that breaks."), err);
 }
 
 static int write(const struct nr_analysis *a, const void *own, const char *dir, struct nr_error *err)
@@ -151,7 +155,7 @@ static int write(const struct nr_analysis *a, const void *own, const char *dir, 
 	for (int i = 0; i < MEASURES; i++) nr_table_column(t, measure_name[i], NR_RIGHT);
 	for (int64_t k = 0; k < L * H; k++) {
 		double v[MEASURES];
-		values_of(&s->shape[k / H], &s->sum[k], v);
+		values_of(a, &s->shape[k / H], &s->sum[k], v);
 		nr_table_cell(t, "%s", a->taps.attention[k / H].name);
 		nr_table_cell(t, "%lld", (long long)(k % H));
 		for (int i = 0; i < MEASURES; i++) nr_cell_number(t, 'g', 9, v[i], "");
@@ -162,6 +166,6 @@ static int write(const struct nr_analysis *a, const void *own, const char *dir, 
 
 const struct nr_part nr_part_attention = {
 	.name = "attention", .title = "attention", .size = sizeof(struct attention),
-	.texts = true, .taps = NR_TAPS_ATTENTION, .begin = begin,
+	.texts = true, .graphs = true, .taps = NR_TAPS_ATTENTION, .begin = begin,
 	.take = take, .json = json, .show = show, .write = write,
 };

@@ -55,11 +55,12 @@ static json_t *json(const struct nr_analysis *a, const void *own)
 static void show(const struct nr_analysis *a, const void *own, struct nr_str *text)
 {
 	const struct cost *s = own;
-	(void)a;
-	nr_str_printf(text, "\ncost: %lld parameters, %lld of them of norms; %.3g MFLOP forward for a picture, %.2f %% of them for norms\n",
-		(long long)s->parameters, (long long)s->of_norms, s->flops * 1e-6, 100 * s->norm_flops / s->flops);
+	nr_str_printf(text, "\ncost: %lld parameters, %lld of them of norms; %.3g MFLOP forward for %s, %.2f %% of them for norms\n",
+		(long long)s->parameters, (long long)s->of_norms, s->flops * 1e-6,
+		a->view.form ? nr_arena_printf(a->arena, "a graph of %lld nodes", (long long)a->view.nodes) : nr_say(a, "a picture"),
+		100 * s->norm_flops / s->flops);
 }
 
 const struct nr_part nr_part_cost = { .name = "cost", .title = "cost", .size = sizeof(struct cost),
-	.texts = true, .begin = begin, .json = json,
+	.texts = true, .graphs = true, .begin = begin, .json = json,
 	.show = show };

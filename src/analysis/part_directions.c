@@ -134,7 +134,7 @@ static void show(const struct nr_analysis *a, const void *own, struct nr_str *te
 		nr_table_free(t);
 		return;
 	}
-	nr_str_printf(text, "\ndirections of the heads' parts of patch tokens; 1: all point the same way\n");
+	nr_str_printf(text, "\n%s\n", nr_say(a, "directions of the heads' parts of patch tokens; 1: all point the same way"));
 	nr_table_show(t, text);
 }
 
@@ -151,19 +151,22 @@ static int write(const struct nr_analysis *a, const void *own, const char *dir, 
 			snprintf(title, sizeof title, "%.40s%shead %lld", h ? "" : a->taps.site[l].name,
 				h ? "" : i / shown ? " after, " : " before, ", (long long)h);
 			if (!h) nr_sheet_row(&sheet);
-			nr_sheet_put(&sheet, title, nr_svg_scatter(&sheet.panel, &(struct nr_scatter){ .name = title, .n = a->count,
-				.at = v->at + 2 * h * a->count, .group = s->label, .groups = a->what.source->classes, .side = 220,
-					.reach = 1.2 }));
+			struct nr_scatter c = { .name = title, .n = a->count, .at = v->at + 2 * h * a->count, .side = 220, .reach = 1.2 };
+			nr_colour_samples(a, s->label, &c);
+			nr_sheet_put(&sheet, title, nr_svg_scatter(&sheet.panel, &c));
 		}
 	if (!sheet.body.len) return NR_OK;
-	return nr_sheet_save(&sheet, dir, "directions.svg", "Directions of patch tokens by head, on their first two components",
+	return nr_sheet_save(&sheet, dir, "directions.svg", nr_say(a, "Directions of patch tokens by head, on their first two components"),
+		nr_say(a, a->target
+			? "Unit vectors, all squares with the same scale: points that lie close together are tokens that point the "
+		"same way. After layer normalization directions alone tell tokens apart. Colours are the target, dark where it is low." :
 		"Unit vectors, all squares with the same scale: points that lie close together are tokens that point the "
 		"same way. DTN lets lengths differ, so that directions need not; after layer normalization directions "
-		"alone tell tokens apart. Colours are classes.", err);
+		"alone tell tokens apart. Colours are classes."), err);
 }
 
 const struct nr_part nr_part_directions = {
 	.name = "directions", .title = "directions of tokens", .size = sizeof(struct directions),
-	.texts = true, .taps = NR_TAPS_SITES, .begin = begin,
+	.texts = true, .graphs = true, .taps = NR_TAPS_SITES, .begin = begin,
 	.take = take, .end = end, .json = json, .show = show, .write = write,
 };

@@ -144,7 +144,7 @@ static void show(const struct nr_analysis *a, const void *own, struct nr_str *te
 			}
 			nr_table_cell(t, "%s", s->site[l].name);
 			nr_table_cell(t, "%s", side_name[k / KINDS]);
-			nr_table_cell(t, "%s", k % KINDS == CLS ? "[CLS]" : "tokens");
+			nr_table_cell(t, "%s", nr_say(a, k % KINDS == CLS ? "[CLS]" : "tokens"));
 			for (int i = 0; i < 4; i++) nr_table_cell(t, "%.3g", sum[i]);
 		}
 	nr_str_printf(text, "\ndistributions of the first %d dimensions, averaged over them\n", DIMS);
@@ -173,9 +173,10 @@ static struct nr_table *table_of(const struct nr_analysis *a, const struct distr
 	return t;
 }
 
-static int draw(const struct site *v, const char *name, const char *dir, struct nr_error *err)
+static int draw(const struct nr_analysis *a, const struct site *v, const char *name, const char *dir, struct nr_error *err)
 {
-	static const char *const label[KINDS] = { "[CLS]", "patches" }, *const title[SIDES] = { "before the norm", "after the norm" };
+	static const char *const title[SIDES] = { "before the norm", "after the norm" };
+	const char *const label[KINDS] = { nr_say(a, "[CLS]"), nr_say(a, "patches") };
 	struct nr_sheet sheet = { 0 };
 	double q[KINDS][DIMS * QUANTILES];
 	for (int side = 0; side < SIDES; side++) {
@@ -191,10 +192,10 @@ static int draw(const struct site *v, const char *name, const char *dir, struct 
 	}
 	char head[160];
 	snprintf(head, sizeof head, "The first dimensions before and after the norm at %.100s", v->name);
-	return nr_sheet_save(&sheet, dir, name, head,
+	return nr_sheet_save(&sheet, dir, name, head, nr_say(a,
 		"Pale bars hold 5 to 95 % of the samples, full ones the middle half, the gap is the median. Before the "
 		"norm [CLS] and patches may lie apart; a norm that both share can bring only one of them to mean 0 and an "
-		"even width. After a separate one both are.", err);
+		"even width. After a separate one both are."), err);
 }
 
 static int write(const struct nr_analysis *a, const void *own, const char *dir, struct nr_error *err)
@@ -204,13 +205,13 @@ static int write(const struct nr_analysis *a, const void *own, const char *dir, 
 	int code = nr_table_save(table_of(a, s), dir, "distributions.csv", err);
 	for (int64_t l = 0; !code && l < a->taps.sites; l++) {
 		const char *name = nr_arena_printf(a->arena, "distributions-%s.svg", s->site[l].name);
-		code = name ? draw(&s->site[l], name, dir, err) : nr_fail(err, NR_EMEMORY, "cannot write", dir, "out of memory");
+		code = name ? draw(a, &s->site[l], name, dir, err) : nr_fail(err, NR_EMEMORY, "cannot write", dir, "out of memory");
 	}
 	return code;
 }
 
 const struct nr_part nr_part_distributions = {
 	.name = "distributions", .title = "distributions", .size = sizeof(struct distributions),
-	.texts = true, .taps = NR_TAPS_SITES, .begin = begin,
+	.texts = true, .graphs = true, .taps = NR_TAPS_SITES, .begin = begin,
 	.take = take, .end = end, .json = json, .show = show, .write = write,
 };

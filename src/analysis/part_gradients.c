@@ -44,9 +44,9 @@ static int keep(struct nr_analysis *a, const struct nr_gradients *g, struct grad
 	if (!s->block || !s->site) return nr_fail(err, NR_EMEMORY, "cannot keep the gradients", NULL, "out of memory");
 	for (int64_t i = 0; i <= depth; i++) {
 		struct block *b = &s->block[s->blocks++];
-		const char *prefix = i ? nr_arena_printf(a->arena, "blocks.%lld.", (long long)(i - 1)) : "patch_embed.";
-		if (!prefix) return nr_fail(err, NR_EMEMORY, "cannot keep the gradients", NULL, "out of memory");
-		b->name = i ? nr_arena_printf(a->arena, "block%lld", (long long)(i - 1)) : "patch_embed";
+		const char *prefix = i ? nr_arena_printf(a->arena, "blocks.%lld.", (long long)(i - 1)) : g->graphs ? NULL : "patch_embed.";
+		if (i && !prefix) return nr_fail(err, NR_EMEMORY, "cannot keep the gradients", NULL, "out of memory");
+		b->name = i ? nr_arena_printf(a->arena, "block%lld", (long long)(i - 1)) : g->graphs ? "embed" : "patch_embed";
 		b->norm = nr_gradients_norm(g, prefix, &b->parameters);
 	}
 	for (int64_t i = 0; i < g->sites; i++) {
@@ -82,12 +82,24 @@ static int run(struct nr_analysis *a, struct nr_gradients *g, struct nr_error *e
 	return code;
 }
 
+static int run_graphs(struct nr_analysis *a, struct nr_gradients *g, struct nr_error *err)
+{
+	for (int64_t q = 0; q < a->count / a->batch; q++) {
+		nr_gradients_step_graphs(g, q * a->batch);
+		if (nr_analysis_tick(a, err)) return err->code;
+	}
+	return NR_OK;
+}
+
 static int end(struct nr_analysis *a, void *own, struct nr_error *err)
 {
 	struct nr_gradients g;
 	const bool labels = a->what.source->classes >= 2 && a->what.source->classes == nr_model_int(&a->w->model, "classes");
-	if (nr_gradients_open(&g, a->w, a->whole, a->batch, labels, err)) return err->code;
-	int code = run(a, &g, err);
+	const bool graphs = a->view.form != NULL;
+	if (graphs ? nr_gradients_open_graphs(&g, a->w, &a->view, a->batch, err) : nr_gradients_open(&g, a->w, a->whole,
+		a->batch, labels, err))
+		return err->code;
+	int code = graphs ? run_graphs(a, &g, err) : run(a, &g, err);
 	if (!code && g.batches) code = keep(a, &g, own, err);
 	nr_gradients_close(&g);
 	return code;
@@ -123,13 +135,13 @@ static json_t *json(const struct nr_analysis *a, const void *own)
 		(json_int_t)s->samples, "blocks", blocks, "norms", sites);
 }
 
-static struct nr_table *table_of(const struct gradients *s, bool csv)
+static struct nr_table *table_of(const struct nr_analysis *a, const struct gradients *s, bool csv)
 {
 	static const char *const titles[] = { "norm", "|d[CLS]|", "|dtoken|", "[CLS] in gain", "cosine", "[CLS] in bias", "cosine" };
 	static const char *const names[] = { "norm", "cls_length", "token_length", "gain_cls_share", "gain_cosine", "bias_cls_share",
 		"bias_cosine" };
 	struct nr_table *t = nr_table_make();
-	for (int i = 0; i < 7; i++) nr_table_column(t, csv ? names[i] : titles[i], i ? NR_RIGHT : NR_LEFT);
+	for (int i = 0; i < 7; i++) nr_table_column(t, csv ? names[i] : nr_say(a, titles[i]), i ? NR_RIGHT : NR_LEFT);
 	if (csv) {
 		for (int k = 0; k < 4; k++) {
 			static const char *const more[] = { "gain_cls", "gain_tokens", "bias_cls", "bias_tokens" };
@@ -158,18 +170,18 @@ static void show(const struct nr_analysis *a, const void *own, struct nr_str *te
 {
 	const struct gradients *s = own;
 	double *y = malloc((size_t)(s->blocks + 1) * sizeof *y);
-	(void)a;
 	if (s->loss_name && y) {
 		nr_str_printf(text, "\ngradients of the %s, %.4g over %lld samples, as in a training step\n", s->loss_name, s->loss,
 			(long long)s->samples);
-		nr_table_show(table_of(s, false), text);
+		nr_table_show(table_of(a, s, false), text);
 		for (int64_t i = 0; i < s->blocks; i++) y[i] = s->block[i].norm;
-		if (s->blocks > 1) nr_show_curve(text, "gradient norm of a block's parameters (the first: patch projection)", s->blocks, y);
+		if (s->blocks > 1) nr_show_curve(text, nr_say(a,
+			"gradient norm of a block's parameters (the first: patch projection)"), s->blocks, y);
 	}
 	free(y);
 }
 
-static int draw(const struct gradients *s, const char *dir, struct nr_error *err)
+static int draw(const struct nr_analysis *a, const struct gradients *s, const char *dir, struct nr_error *err)
 {
 	struct nr_sheet sheet = { 0 };
 	const int64_t N = s->sites;
@@ -185,12 +197,14 @@ static int draw(const struct gradients *s, const char *dir, struct nr_error *err
 			turn[k * N + i] = s->site[i].there[k] ? s->site[i].of[k].cosine : NAN;
 		}
 	}
-	static const char *const kinds[] = { "[CLS]", "patches" };
+	const char *const kinds[] = { nr_say(a, "[CLS]"), nr_say(a, "patches") };
 	const struct nr_curves all[] = {
-		{ "gradient of a block's parameters", "0: patch projection, then blocks", "length", s->blocks, 1, y, NULL },
-		{ "gradient that reaches a token behind a norm", "norm, from the input on", "mean length", N, 2, lengths, kinds },
-		{ "share of [CLS] in the gradient of a shared gain, bias", "norm, from the input on", "%", N, 2, shares, what_name },
-		{ "cosine between the parts of [CLS] and of the other tokens", "norm, from the input on", "cosine", N, 2, turn,
+		{ "gradient of a block's parameters", nr_say(a, "0: patch projection, then blocks"), "length", s->blocks, 1, y, NULL },
+		{ nr_say(a, "gradient that reaches a token behind a norm"), "norm, from the input on", "mean length", N, 2,
+			lengths, kinds },
+		{ nr_say(a, "share of [CLS] in the gradient of a shared gain, bias"), "norm, from the input on", "%", N, 2,
+			shares, what_name },
+		{ nr_say(a, "cosine between the parts of [CLS] and of the other tokens"), "norm, from the input on", "cosine", N, 2, turn,
 		  what_name },
 	};
 	for (int i = 0; i < 4; i++) {
@@ -198,11 +212,11 @@ static int draw(const struct gradients *s, const char *dir, struct nr_error *err
 		nr_sheet_put(&sheet, all[i].name, nr_draw_curves(&sheet.panel, &all[i]));
 	}
 	free(y);
-	return nr_sheet_save(&sheet, dir, "gradients.svg", "Gradients of a training step",
+	return nr_sheet_save(&sheet, dir, "gradients.svg", "Gradients of a training step", nr_say(a,
 		"One token of a picture, [CLS], may own half of the gradient of a gain that all tokens share: then the "
 		"gain follows [CLS]. A cosine below 0 means that [CLS] and the patches pull it apart. Norms that [CLS] has "
 		"to itself have no share and leave gaps. Gradients that fall or rise by decades over the depth make a deep "
-		"model hard to train.", err);
+		"model hard to train."), err);
 }
 
 static int write(const struct nr_analysis *a, const void *own, const char *dir, struct nr_error *err)
@@ -210,7 +224,6 @@ static int write(const struct nr_analysis *a, const void *own, const char *dir, 
 	const struct gradients *s = own;
 	if (!s->loss_name) return NR_OK;
 	struct nr_table *t = nr_table_make();
-	(void)a;
 	nr_table_column(t, "block", NR_LEFT);
 	nr_table_column(t, "parameters", NR_RIGHT);
 	nr_table_column(t, "norm", NR_RIGHT);
@@ -220,11 +233,12 @@ static int write(const struct nr_analysis *a, const void *own, const char *dir, 
 		nr_table_cell(t, "%.9g", s->block[i].norm);
 	}
 	int code = nr_table_save(t, dir, "gradients.csv", err);
-	if (!code) code = nr_table_save(table_of(s, true), dir, "gradient_shares.csv", err);
-	return code ? code : draw(s, dir, err);
+	if (!code) code = nr_table_save(table_of(a, s, true), dir, "gradient_shares.csv", err);
+	return code ? code : draw(a, s, dir, err);
 }
 
 const struct nr_part nr_part_gradients = {
-	.name = "gradients", .title = "gradients", .size = sizeof(struct gradients), .steps = steps, .end = end, .json = json, .show = show,
+	.name = "gradients", .title = "gradients", .size = sizeof(struct gradients), .graphs = true, .steps = steps,
+		.end = end, .json = json, .show = show,
 	.write = write,
 };

@@ -72,10 +72,11 @@ static void add_token(int64_t C, const real *x, const double *centre, struct mom
 	m->over_tokens += sqrt(apart) / length;
 }
 
-/* One picture of one layer; part: room for (KINDS,C). centre is made in the place of the class token's sums, which come last. */
-static void look_at(const struct nr_layer_tap *t, const real *x, struct moments *m, double *part)
+/* One picture of one layer, of T tokens; part: room for (KINDS,C). centre is made in the place of the class token's sums, which
+ * come last. */
+static void look_at(const struct nr_layer_tap *t, int64_t T, const real *x, struct moments *m, double *part)
 {
-	const int64_t T = t->x->d[1], C = t->x->d[2], S = t->special;
+	const int64_t C = t->x->d[2], S = t->special;
 	double *centre = part + CLS * C;
 	memset(part, 0, (size_t)(KINDS * C) * sizeof *part);
 	m[CLS] = m[TOKENS] = (struct moments){ 0 };
@@ -106,7 +107,8 @@ static int take(struct nr_analysis *a, void *own, const struct nr_batch *b, int6
 		const int64_t C = t->x->d[2], each = t->x->d[1] * C;
 		const real *x = nr_plan_data(a->taps.plan, t->x);
 #pragma omp parallel for schedule(static)
-		for (int64_t i = 0; i < b->samples; i++) look_at(t, x + i * each, s->each[i], s->part + i * KINDS * C);
+		for (int64_t i = 0; i < b->samples; i++)
+			look_at(t, nr_taps_count(&a->taps, t->x, t->special, i), x + i * each, s->each[i], s->part + i * KINDS * C);
 		for (int64_t i = 0; i < b->samples; i++)
 			for (int k = 0; k < KINDS; k++) {
 				const real *row = k == CLS ? nr_taps_cls(&a->taps, t->x, i, t->cls)
@@ -206,7 +208,7 @@ static struct nr_table *table_of(const struct nr_analysis *a, const struct layer
 			if (!s->of[l][k].there) continue;
 			values_of(&s->of[l][k], k == TOKENS, v);
 			nr_table_cell(t, "%s", a->taps.layer[l].name);
-			nr_table_cell(t, "%s", csv || k == TOKENS ? kind_name[k] : "[CLS]");
+			nr_table_cell(t, "%s", csv ? kind_name[k] : nr_say(a, k == CLS ? "[CLS]" : "tokens"));
 			for (int i = 0; i < COLUMNS; i++)
 				nr_cell_number(t, csv ? 'g' : columns[i].form, csv ? 9 : columns[i].digits, v[i], "");
 		}
@@ -246,14 +248,14 @@ static json_t *json(const struct nr_analysis *a, const void *own)
 static void show(const struct nr_analysis *a, const void *own, struct nr_str *text)
 {
 	double *y = malloc((size_t)a->taps.layers * sizeof *y);
-	nr_str_printf(text, "\nlayers: one patch token of each picture; norms, variation and channels of all tokens\n");
+	nr_str_printf(text, "\n%s\n", nr_say(a, "layers: one patch token of each picture; norms, variation and channels of all of them"));
 	nr_table_show(table_of(a, own, false), text);
 	for (int k = 0; y && k < KINDS; k++) {
 		curve_of(a, own, k, 0, y);
 		bool any = false;
 		for (int64_t l = 0; l < a->taps.layers; l++) any = any || isfinite(y[l]);
 		if (any)
-			nr_show_curve(text, k == CLS ? "uniformity of [CLS] by layer" : "uniformity of patch tokens by layer",
+			nr_show_curve(text, nr_say(a, k == CLS ? "uniformity of [CLS] by layer" : "uniformity of patch tokens by layer"),
 				a->taps.layers, y);
 	}
 	free(y);
@@ -266,23 +268,24 @@ static int draw(const struct nr_analysis *a, const struct layers *s, const char 
 	static const char *const title[SHOWN] = { "uniformity", "mean cosine of pairs", "effective rank", "length of a token",
 		"largest channel over the median one", "variation about the mean of layer normalization",
 		"variation about the mean of instance normalization" };
-	static const char *const label[KINDS] = { "[CLS]", "patches" };
+	const char *const label[KINDS] = { nr_say(a, "[CLS]"), nr_say(a, "patches") };
 	struct nr_sheet sheet = { 0 };
 	double *y = malloc((size_t)(KINDS * a->taps.layers) * sizeof *y);
 	if (!y) return nr_fail(err, NR_EMEMORY, "cannot draw", "layers.svg", "out of memory");
 	for (int i = 0; i < SHOWN; i++) {
 		for (int k = 0; k < KINDS; k++) curve_of(a, s, k, shown[i], y + k * a->taps.layers);
 		if (i && i % 2 == 0) nr_sheet_row(&sheet);
-		nr_sheet_put(&sheet, title[i], nr_draw_curves(&sheet.panel, &(struct nr_curves){ .name = title[i], .x_label =
+		const char *name = nr_say(a, title[i]);
+		nr_sheet_put(&sheet, name, nr_draw_curves(&sheet.panel, &(struct nr_curves){ .name = name, .x_label =
 			"layer: 0 embedding, then blocks, last the final norm", .y_label = columns[shown[i]].title, .n = a->taps.layers,
 			.count = KINDS, .y = y, .label = label }));
 	}
 	free(y);
-	return nr_sheet_save(&sheet, dir, "layers.svg", "[CLS] and patch tokens, layer by layer",
+	return nr_sheet_save(&sheet, dir, "layers.svg", nr_say(a, "[CLS] and patch tokens, layer by layer"), nr_say(a,
 		"Uniformity near 0, a mean cosine near 1 and a low rank mean that samples have collapsed onto few "
 		"directions; -4 and 0 mean that they fill the sphere. Where [CLS] and patches part, one shared norm serves "
 		"two distributions. A ratio of channels far above 1 is an outlier channel. Low variation: what the norm "
-		"takes off is nearly the whole token.", err);
+		"takes off is nearly the whole token."), err);
 }
 
 static int write(const struct nr_analysis *a, const void *own, const char *dir, struct nr_error *err)
@@ -293,6 +296,6 @@ static int write(const struct nr_analysis *a, const void *own, const char *dir, 
 
 const struct nr_part nr_part_layers = {
 	.name = "layers", .title = "layers", .size = sizeof(struct layers),
-	.texts = true, .steps = steps, .begin = begin, .take = take, .end = end,
+	.texts = true, .graphs = true, .steps = steps, .begin = begin, .take = take, .end = end,
 	.json = json, .show = show, .write = write,
 };

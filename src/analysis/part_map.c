@@ -91,8 +91,7 @@ static int end(struct nr_analysis *a, void *own, struct nr_error *err)
 static json_t *json(const struct nr_analysis *a, const void *own)
 {
 	const struct map *s = own;
-	json_t *all = json_object();
-	(void)a;
+	json_t *all = json_pack("{s:s}", "colours", a->target ? "target" : "class");
 	for (int k = 0; k < KINDS; k++) {
 		const struct seen *v = &s->of[k];
 		if (!v->there) continue;
@@ -108,14 +107,13 @@ static void show(const struct nr_analysis *a, const void *own, struct nr_str *te
 {
 	const struct map *s = own;
 	struct nr_table *t = nr_table_make();
-	(void)a;
 	nr_table_column(t, "", NR_LEFT);
 	static const char *const titles[] = { "first component", "second", "perplexity", "KL", "trustworthiness" };
 	for (size_t i = 0; i < sizeof titles / sizeof *titles; i++) nr_table_column(t, titles[i], NR_RIGHT);
 	for (int k = 0; k < KINDS; k++) {
 		const struct seen *v = &s->of[k];
 		if (!v->there) continue;
-		nr_table_cell(t, "%s", k == CLS ? "[CLS]" : kind_name[k]);
+		nr_table_cell(t, "%s", nr_say(a, k == CLS ? "[CLS]" : "tokens"));
 		for (int i = 0; i < 2; i++) nr_cell_number(t, 'f', 1, 100 * v->explained[i], " %");
 		nr_cell_number(t, 'g', 3, v->result.perplexity, "");
 		nr_cell_number(t, 'f', 3, v->result.kl, "");
@@ -129,21 +127,23 @@ static int draw(const struct nr_analysis *a, const struct map *s, int k, const c
 {
 	static const char *const title[KINDS] = { "Where samples lie: [CLS] of the last layer",
 		"Where samples lie: patch tokens of the last layer" };
-	const struct nr_source *source = a->what.source;
 	struct nr_sheet sheet = { 0 };
 	struct nr_scatter c = { .name = "principal components", .x_label = "first component", .y_label = "second component", .n = a->count,
-		.at = s->of[k].pca, .group = s->label, .groups = source->classes, .group_name = (const char *const *)source->class_name };
+		.at = s->of[k].pca };
+	nr_colour_samples(a, s->label, &c);
 	nr_sheet_put(&sheet, "principal components", nr_svg_scatter(&sheet.panel, &c));
-	c = (struct nr_scatter){ .name = "t-SNE", .n = a->count, .at = s->of[k].tsne, .group = s->label, .groups = source->classes,
-		.group_name = c.group_name, .legend = true };
+	c.name = "t-SNE", c.x_label = c.y_label = NULL, c.at = s->of[k].tsne, c.legend = true;
 	nr_sheet_put(&sheet, "t-SNE", nr_svg_scatter(&sheet.panel, &c));
 	char caption[512];
 	snprintf(caption, sizeof caption,
-		"Classes that lie apart can be told apart by a linear reader of the features. The components hold "
-		"%.0f %% of the variance. Neighbours on the t-SNE map are neighbours in the features as far as its trustworthiness says "
-		"(%.3f; 1: all are); distances between its clusters mean nothing.", 100 * (s->of[k].explained[0] + s->of[k].explained[1]),
+		"%s The components hold %.0f %% of the variance. Neighbours on the t-SNE map are neighbours in "
+		"the features as far as its trustworthiness says "
+		"(%.3f; 1: all are); distances between its clusters mean nothing.",
+		a->target ? "Colours are the target, dark where it is low: where they change steadily, a linear reader can tell it."
+			  : "Classes that lie apart can be told apart by a linear reader of the features.",
+		100 * (s->of[k].explained[0] + s->of[k].explained[1]),
 		s->of[k].trust.value);
-	return nr_sheet_save(&sheet, dir, k == CLS ? "map_cls.svg" : "map_tokens.svg", title[k], caption, err);
+	return nr_sheet_save(&sheet, dir, k == CLS ? "map_cls.svg" : "map_tokens.svg", nr_say(a, title[k]), caption, err);
 }
 
 static int write(const struct nr_analysis *a, const void *own, const char *dir, struct nr_error *err)
@@ -158,7 +158,8 @@ static int write(const struct nr_analysis *a, const void *own, const char *dir, 
 		for (int64_t i = 0; v->there && i < a->count; i++) {
 			nr_table_cell(t, "%s", kind_name[k]);
 			nr_table_cell(t, "%lld", (long long)i);
-			nr_table_cell(t, "%d", s->label[i]);
+			if (a->target) nr_cell_number(t, 'g', 7, a->target[i], "");
+			else nr_table_cell(t, "%d", s->label[i]);
 			for (int c = 0; c < 2; c++) nr_cell_number(t, 'g', 6, v->pca[2 * i + c], "");
 			for (int c = 0; c < 2; c++) nr_cell_number(t, 'g', 6, v->tsne[2 * i + c], "");
 		}
@@ -170,6 +171,6 @@ static int write(const struct nr_analysis *a, const void *own, const char *dir, 
 
 const struct nr_part nr_part_map = {
 	.name = "map", .title = "where samples lie", .size = sizeof(struct map),
-	.texts = true, .steps = steps, .begin = begin, .take = take, .end = end,
+	.texts = true, .graphs = true, .steps = steps, .begin = begin, .take = take, .end = end,
 	.json = json, .show = show, .write = write,
 };

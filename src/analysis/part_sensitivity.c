@@ -32,7 +32,8 @@ static int begin(struct nr_analysis *a, void *own, struct nr_error *err)
 	s->site = nr_arena_alloc(a->arena, (size_t)(a->taps.sites + 1) * sizeof *s->site);
 	if (!s->site) return nr_fail(err, NR_EMEMORY, "cannot measure the sensitivity", NULL, "out of memory");
 	if (!over_the_batch(a->taps.net)) return NR_OK;
-	for (int64_t b = 2; s->sizes < SIZES && b <= a->count; b *= 2) s->size[s->sizes++].batch = b;
+	const int64_t most = a->view.form && a->batch < a->count ? nr_graph_batch(a->count, a->view.nodes) : a->count;
+	for (int64_t b = 2; s->sizes < SIZES && b <= most; b *= 2) s->size[s->sizes++].batch = b;
 	return NR_OK;
 }
 
@@ -51,7 +52,7 @@ static const char *norm_at(const struct nr_net *n, const char *site)
 static int take(struct nr_analysis *a, void *own, const struct nr_batch *b, int64_t first, struct nr_error *err)
 {
 	struct sensitivity *s = own;
-	if (first) return NR_OK;
+	if (first || a->view.form) return NR_OK;        /* graphs have different lengths as they are */
 	for (int64_t i = 0; i < a->taps.sites; i++) {
 		const nr_t *x = a->taps.site[i].before;
 		const int64_t B = b->samples < MOST_SAMPLES ? b->samples : MOST_SAMPLES;
@@ -84,8 +85,26 @@ static void keep(void *out, const struct nr_runner *r, const struct nr_batch *b,
 	memcpy(p->rows + first * p->width, nr_plan_data(r->plan, r->pooled), (size_t)(b->samples * p->width) * sizeof *p->rows);
 }
 
+/* Batches that are not full keep what was there before. */
+static int run_graphs(struct nr_analysis *a, int64_t batch, enum nr_stats stats, struct pooled *p, struct nr_error *err)
+{
+	struct nr_taps t;
+	if (nr_taps_open_graphs(&t, a->w, &a->view, batch, 0, "", err)) return err->code;
+	p->width = t.pooled->d[t.pooled->nd - 1];
+	if (!p->rows) p->rows = calloc((size_t)(a->count * p->width), sizeof *p->rows);
+	for (int64_t first = 0; p->rows && first < a->count; first += batch) {
+		const int64_t n = a->count - first < batch ? a->count - first : batch;
+		if (n < batch && stats == NR_STATS_BATCH) break;
+		nr_taps_run_graphs(&t, first, n, stats == NR_STATS_BATCH);
+		memcpy(p->rows + first * p->width, nr_plan_data(t.plan, t.pooled), (size_t)(n * p->width) * sizeof *p->rows);
+	}
+	nr_taps_close(&t);
+	return p->rows ? NR_OK : nr_fail(err, NR_EMEMORY, "cannot measure the sensitivity", NULL, "out of memory");
+}
+
 static int run(struct nr_analysis *a, int64_t batch, enum nr_stats stats, struct pooled *p, struct nr_error *err)
 {
+	if (a->view.form) return run_graphs(a, batch, stats, p, err);
 	struct nr_evaluation e = a->what;
 	struct nr_runner r;
 	e.watch = NULL;
@@ -219,14 +238,14 @@ static int write(const struct nr_analysis *a, const void *own, const char *dir, 
 		nr_sheet_put(&sheet, title[i], nr_svg_chart(&sheet.panel, &(struct nr_chart){ .name = title[i],
 			.x_label = "log2 of the batch size",
 			.y_label = i ? "cosine" : "%", .x_whole = true, .series = &of[i], .count = 1 }));
-	return nr_sheet_save(&sheet, dir, "sensitivity.svg", "What the batch size does to outputs",
+	return nr_sheet_save(&sheet, dir, "sensitivity.svg", "What the batch size does to outputs", nr_say(a,
 		"The same pictures with the statistics of small batches. A curve that falls late means that training in "
 		"small batches, or evaluation with batch statistics, sees another model; what remains at large batches is "
-		"how far the running statistics are off.",
-		err);
+		"how far the running statistics are off."), err);
 }
 
 const struct nr_part nr_part_sensitivity = {
-	.name = "sensitivity", .title = "sensitivity to batch and lengths", .size = sizeof(struct sensitivity), .taps = NR_TAPS_SITES,
+	.name = "sensitivity", .title = "sensitivity to batch and lengths", .size = sizeof(struct sensitivity),
+		.graphs = true, .taps = NR_TAPS_SITES,
 	.steps = steps, .begin = begin, .take = take, .end = end, .json = json, .show = show, .write = write,
 };

@@ -108,7 +108,7 @@ static void show(const struct nr_analysis *a, const void *own, struct nr_str *te
 	enum { WIDE = 14 };                             /* more layers than a terminal has room for: see the picture */
 	for (int k = 0; k < KINDS && a->taps.layers <= WIDE; k++) {
 		if (!any(a, own, k)) continue;
-		nr_str_printf(text, "\nsimilarity of layers (linear CKA), %s\n", k == CLS ? "[CLS]" : "patch tokens");
+		nr_str_printf(text, "\nsimilarity of layers (linear CKA), %s\n", nr_say(a, k == CLS ? "[CLS]" : "patch tokens"));
 		nr_table_show(table_of(a, own, k), text);
 	}
 }
@@ -124,8 +124,9 @@ static int write(const struct nr_analysis *a, const void *own, const char *dir, 
 	for (int k = 0; k < KINDS; k++) {
 		if (!any(a, s, k)) continue;
 		if (nr_table_save(table_of(a, s, k), dir, k == CLS ? "similarity_cls.csv" : "similarity_tokens.csv", err)) break;
-		nr_sheet_put(&sheet, k == CLS ? "[CLS]" : "patch tokens", nr_svg_heatmap(&sheet.panel, &(struct nr_heatmap){
-			.name = k == CLS ? "CKA of layers, [CLS]" : "CKA of layers, patch tokens", .rows = L, .cols = L, .value = s->cka[k],
+		nr_sheet_put(&sheet, nr_say(a, k == CLS ? "[CLS]" : "patch tokens"), nr_svg_heatmap(&sheet.panel, &(struct nr_heatmap){
+			.name = nr_say(a, k == CLS ? "CKA of layers, [CLS]" : "CKA of layers, patch tokens"), .rows = L,
+				.cols = L, .value = s->cka[k],
 			.row_label = name, .col_label = name, .high = 1 }));
 	}
 	if (!err->code && sheet.body.len)
@@ -138,6 +139,6 @@ static int write(const struct nr_analysis *a, const void *own, const char *dir, 
 
 const struct nr_part nr_part_similarity = {
 	.name = "similarity", .title = "similarity of layers", .size = sizeof(struct similarity),
-	.texts = true, .begin = begin, .take = take, .end = end,
+	.texts = true, .graphs = true, .begin = begin, .take = take, .end = end,
 	.json = json, .show = show, .write = write,
 };

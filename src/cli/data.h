@@ -16,6 +16,7 @@ struct data {
 
 int data_info(struct cli *, const struct data *, const char *name);
 int data_info_graphs(struct cli *, const struct data *, const struct nr_source *, enum nr_split);
+int data_show_graphs(struct cli *, const struct data *, const struct nr_source *);
 int data_show(struct cli *, const struct data *, const char *name);
 /* Of texts, for a split that has some. */
 int data_text_info(struct cli *, const struct data *, const struct nr_source *);

@@ -1,8 +1,13 @@
-/* norma data info of graphs: counts, sizes, targets. */
+/* norma data info and show of graphs: counts, sizes, targets; a sheet of formulas. */
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
+#include "analysis/depict.h"
 #include "base/json.h"
+#include "base/rng.h"
+#include "base/save.h"
 #include "base/table.h"
 #include "data.h"
 #include "data/graphs.h"
@@ -99,4 +104,62 @@ int data_info_graphs(struct cli *c, const struct data *o, const struct nr_source
 	row("features"), printf("%d of a node, %d of an edge\n", m->node_features, m->edge_features);
 	print_targets(s, split);
 	return NR_OK;
+}
+
+/* ---- show --------------------------------------------------------------------------------------------------------------------- */
+
+struct choice { int64_t graph; double target; };
+
+static int by_target(const void *a, const void *b)
+{
+	const struct choice *x = a, *y = b;
+	return x->target != y->target ? (x->target < y->target ? -1 : 1) : (x->graph > y->graph) - (x->graph < y->graph);
+}
+
+/* Some molecules of the split at random, by their first target; those without one come first. */
+static int64_t choose(const struct nr_source *s, const struct data *o, struct choice *out)
+{
+	enum { SHEET_STREAM = 0x53484554 };             /* as for pictures */
+	const struct nr_molecules *m = nr_source_molecules(s);
+	const enum nr_split split = (enum nr_split)o->split;
+	const int64_t n = s->count[split], want = o->count < n ? o->count : n;
+	const struct nr_rng rng = nr_rng_make((uint64_t)o->seed, SHEET_STREAM, (uint32_t)split);
+	for (int64_t k = 0; k < want; k++) {
+		const int64_t graph = nr_source_graph(s, split, (int64_t)nr_rng_permute(rng, (uint64_t)k, (uint64_t)n));
+		const double t = m->tasks ? (double)m->target[graph * m->tasks] : (double)NAN;
+		out[k] = (struct choice){ graph, isnan(t) ? -INFINITY : t };
+	}
+	qsort(out, (size_t)want, sizeof *out, by_target);
+	return want;
+}
+
+int data_show_graphs(struct cli *c, const struct data *o, const struct nr_source *s)
+{
+	const struct nr_molecules *m = nr_source_molecules(s);
+	struct choice *pick = nr_arena_alloc(c->arena, (size_t)o->count * sizeof *pick);
+	struct nr_sheet sheet = { 0 };
+	struct nr_str text = { 0 };
+	if (!pick) return nr_fail(c->err, NR_EMEMORY, "cannot show", s->of->name, "out of memory");
+	const int64_t n = choose(s, o, pick);
+	int e = NR_OK;
+	for (int64_t i = 0; i < n && !e; i++) {
+		size_t size;
+		char title[64] = "no target";
+		const char *smiles = nr_molecules_smiles(m, pick[i].graph, &size);
+		if (isfinite(pick[i].target)) snprintf(title, sizeof title, "%.4g", pick[i].target);
+		if (!size) e = nr_fail(c->err, NR_EVALUE, "cannot draw", s->of->name, "it has no SMILES");
+		else e = nr_depict_on_sheet(&sheet, i, smiles, size, title, c->arena, c->err);
+	}
+	const char *caption = nr_arena_printf(c->arena, "%lld of %lld molecules of the split %s, with their first target, by its size.",
+		(long long)n, (long long)s->count[o->split], nr_split_name((enum nr_split)o->split));
+	if (!e) nr_sheet_add(&sheet, s->of->title, caption ? caption : "", &text);
+	if (!e && text.failed) e = nr_fail(c->err, NR_EMEMORY, "cannot draw", s->of->name, "out of memory");
+	if (!e) e = nr_save_file(o->output, text.text, text.len, c->err);
+	if (!e && o->json)
+		e = nr_json_line(stdout, json_pack("{s:s, s:s, s:s, s:I}", "name", s->of->name, "output", o->output, "split",
+			nr_split_name((enum nr_split)o->split), "molecules", (json_int_t)n), c->err);
+	else if (!e) printf("%s: %lld molecules of %s\n", o->output, (long long)n, nr_split_name((enum nr_split)o->split));
+	nr_str_release(&text);
+	nr_sheet_release(&sheet);
+	return e;
 }

@@ -1,4 +1,4 @@
-/* norma data show: a sheet of pictures, ordered by class. */
+/* norma data show: a sheet of pictures, ordered by class; of texts and graphs see data_text.c and data_graphs.c. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -158,10 +158,10 @@ int data_show(struct cli *c, const struct data *o, const char *name)
 	struct nr_source *s;
 	const char *word = nr_arena_printf(c->arena, "%.*s", (int)strcspn(name, ":"), name);
 	const struct nr_dataset *of = word ? nr_dataset_find(word, NULL) : NULL;
-	const bool texts = of && of->kind == NR_TEXTS;
+	const bool texts = of && of->kind == NR_TEXTS, graphs = of && of->kind == NR_GRAPHS;
 	if (!*o->output && !texts) {
-		cli_usage(c, "data show needs --output FILE.png");
-		return nr_hint(c->err, "norma data show %s --output sheet.png", name);
+		cli_usage(c, "data show needs --output FILE.%s", graphs ? "svg" : "png");
+		return nr_hint(c->err, "norma data show %s --output sheet.%s", name, graphs ? "svg" : "png");
 	}
 	if (nr_source_open(&s, name, *o->root ? o->root : NULL, c->err)) return c->err->code;
 	struct choice *pick = nr_arena_alloc(c->arena, (size_t)o->count * sizeof *pick);
@@ -171,8 +171,9 @@ int data_show(struct cli *c, const struct data *o, const char *name)
 	if (!e && !s->count[o->split])
 		e = nr_fail(c->err, NR_EVALUE, "nothing to show in", name, "it has no split %s",
 			nr_split_name((enum nr_split)o->split));
-	if (!e && !texts && *o->augment) e = prepare(c, o, s, &a);
+	if (!e && !texts && !graphs && *o->augment) e = prepare(c, o, s, &a);
 	if (!e && texts) e = data_text_show(c, o, s);
+	else if (!e && graphs) e = data_show_graphs(c, o, s);
 	else if (!e) {
 		const int64_t n = choose(s, o, pick, count, count + s->classes + 1);
 		int64_t columns = 1;

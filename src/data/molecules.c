@@ -119,6 +119,12 @@ bool nr_molecules_sound(const struct nr_molecules *s, int64_t i)
 
 int32_t nr_molecules_nodes(const struct nr_molecules *s, int64_t i) { return record_of(s, i).nodes; }
 
+const char *nr_molecules_smiles(const struct nr_molecules *s, int64_t i, size_t *size)
+{
+	*size = (size_t)(s->text_at[i + 1] - s->text_at[i]);
+	return s->text + s->text_at[i];
+}
+
 int nr_molecules_graph(const struct nr_molecules *s, int64_t i, struct nr_graph *g, struct nr_arena *arena, struct nr_error *err)
 {
 	const struct record r = record_of(s, i);
@@ -214,12 +220,21 @@ static int judge(struct nr_molecules_source *s, const struct nr_molecules_config
 	return NR_OK;
 }
 
+/* Of the SMILES without the name that may follow it. */
+static size_t text_size(const struct nr_molecules_row *row)
+{
+	size_t n = 0;
+	while (row->smiles && n < row->size && row->smiles[n] != ' ' && row->smiles[n] != '\t') n++;
+	return n;
+}
+
 static int gather(struct nr_molecules *m, const struct nr_molecules_source *s, struct nr_error *err)
 {
-	int64_t bytes = 0, good = 0;
+	int64_t bytes = 0, letters = 0, good = 0;
 	for (int64_t i = 0; i < s->rows; i++) {
 		good += s->row[i].packed != NULL;
 		bytes += s->row[i].packed ? s->row[i].bytes : 0;
+		letters += s->row[i].packed ? (int64_t)text_size(&s->row[i]) : 0;
 	}
 	*m = (struct nr_molecules){ .graphs = good, .rows = s->rows, .bad = s->rows - good, .tasks = s->tasks,
 		.node_features = s->node_features, .edge_features = s->edge_features };
@@ -227,9 +242,11 @@ static int gather(struct nr_molecules *m, const struct nr_molecules_source *s, s
 	m->target = malloc((size_t)good * (size_t)s->tasks * sizeof *m->target + 1);
 	m->at = malloc(((size_t)good + 1) * sizeof *m->at);
 	m->packed = malloc((size_t)bytes + 1);
-	if (!m->split || !m->target || !m->at || !m->packed)
+	m->text_at = malloc(((size_t)good + 1) * sizeof *m->text_at);
+	m->text = malloc((size_t)letters + 1);
+	if (!m->split || !m->target || !m->at || !m->packed || !m->text_at || !m->text)
 		return nr_fail(err, NR_EMEMORY, "cannot read molecules", NULL, "out of memory");
-	m->at[0] = 0;
+	m->at[0] = m->text_at[0] = 0;
 	for (int64_t i = 0, k = 0; i < s->rows; i++) {
 		const struct nr_molecules_row *r = &s->row[i];
 		if (!r->packed) continue;
@@ -238,6 +255,9 @@ static int gather(struct nr_molecules *m, const struct nr_molecules_source *s, s
 		for (int32_t t = 0; t < s->tasks; t++) m->target[k * s->tasks + t] = r->target[t];
 		memcpy(m->packed + m->at[k], r->packed, (size_t)r->bytes);
 		m->at[k + 1] = m->at[k] + r->bytes;
+		const size_t size = text_size(r);
+		if (size) memcpy(m->text + m->text_at[k], r->smiles, size);
+		m->text_at[k + 1] = m->text_at[k] + (int64_t)size;
 		const int32_t nodes = nr_molecules_nodes(m, k++);
 		if (nodes > m->largest) m->largest = nodes;
 	}
@@ -250,6 +270,8 @@ static void drop(struct nr_molecules *m)
 	free(m->target);
 	free(m->at);
 	free(m->packed);
+	free(m->text_at);
+	free(m->text);
 	*m = (struct nr_molecules){ 0 };
 }
 

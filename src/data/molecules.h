@@ -29,12 +29,15 @@ struct nr_molecules {
 	float *target;                  /* (graphs, tasks); NaN: missing */
 	int64_t *at;                    /* (graphs + 1) places in packed */
 	uint8_t *packed;                /* one record for each graph (molecules.c) */
+	int64_t *text_at;               /* (graphs + 1) places in text */
+	char *text;                     /* the SMILES, one after the other; all are empty if the source has none */
 	bool cached;                    /* came from the cache */
 };
 
 int nr_molecules_open(struct nr_molecules **, const struct nr_molecules_config *, struct nr_error *);
 void nr_molecules_close(struct nr_molecules *);         /* NULL is fine */
 int32_t nr_molecules_nodes(const struct nr_molecules *, int64_t i);
+const char *nr_molecules_smiles(const struct nr_molecules *, int64_t i, size_t *size);  /* not terminated; size 0: there is none */
 /* Graph i, and what Graphormer reads of it; all memory is the arena's. */
 int nr_molecules_graph(const struct nr_molecules *, int64_t i, struct nr_graph *, struct nr_arena *, struct nr_error *);
 int nr_molecules_input(const struct nr_molecules *, int64_t i, const struct nr_graph_offsets *, struct nr_graph_input *, struct nr_arena *,

@@ -13,11 +13,12 @@ struct header {
 	char magic[8];
 	uint32_t version, source, features, tasks;
 	int32_t node_features, edge_features, largest, spare;
-	int64_t graphs, rows, bad, bytes;
+	int64_t graphs, rows, bad, bytes, letters;
 };
 
-static const struct header blank = { .magic = "NRGRAPHS", .version = 1 };
+static const struct header blank = { .magic = "NRGRAPHS", .version = 2 };
 
+enum { PIECES = 6 };
 struct piece { const void *data; size_t size; };
 
 static void pieces(const struct nr_molecules *m, struct piece *p)
@@ -27,12 +28,14 @@ static void pieces(const struct nr_molecules *m, struct piece *p)
 	p[1] = (struct piece){ m->target, n * (size_t)m->tasks * sizeof *m->target };
 	p[2] = (struct piece){ m->split, n };
 	p[3] = (struct piece){ m->packed, (size_t)m->at[n] };
+	p[4] = (struct piece){ m->text_at, (n + 1) * sizeof *m->text_at };
+	p[5] = (struct piece){ m->text, (size_t)m->text_at[n] };
 }
 
 int nr_molecules_save(const struct nr_molecules *m, const char *path, uint32_t source, enum nr_features features, struct nr_error *err)
 {
 	struct header h = blank;
-	struct piece p[4];
+	struct piece p[PIECES];
 	struct nr_save f;
 	h.source = source;
 	h.features = features;
@@ -44,12 +47,13 @@ int nr_molecules_save(const struct nr_molecules *m, const char *path, uint32_t s
 	h.rows = m->rows;
 	h.bad = m->bad;
 	h.bytes = m->at[m->graphs];
+	h.letters = m->text_at[m->graphs];
 	pieces(m, p);
 	uint32_t sum = nr_crc32c(0, &h, sizeof h);
 	int e = nr_save_open(&f, path, err);
 	if (e) return e;
 	e = nr_save_write(&f, &h, sizeof h, err);
-	for (int i = 0; !e && i < 4; i++) {
+	for (int i = 0; !e && i < PIECES; i++) {
 		sum = nr_crc32c(sum, p[i].data, p[i].size);
 		e = nr_save_write(&f, p[i].data, p[i].size, err);
 	}
@@ -66,10 +70,11 @@ static int broken(const char *path, struct nr_error *err, const char *why)
 static bool plausible(const struct header *h, size_t size)
 {
 	const int64_t most = (int64_t)size;
-	if (h->graphs < 1 || h->graphs > most || h->tasks > 100000 || h->bytes < 0 || h->bytes > most || h->node_features < 1 ||
+	if (h->graphs < 1 || h->graphs > most || h->tasks > 100000 || h->bytes < 0 || h->bytes > most || h->letters < 0 ||
+		h->letters > most || h->node_features < 1 ||
 		h->node_features > 4096 || h->edge_features < 1 || h->edge_features > 4096) return false;
-	const int64_t arrays = (h->graphs + 1) * 8 + h->graphs * (int64_t)h->tasks * 4 + h->graphs;
-	return arrays + h->bytes + (int64_t)sizeof *h + 4 == most;
+	const int64_t arrays = (h->graphs + 1) * 16 + h->graphs * (int64_t)h->tasks * 4 + h->graphs;
+	return arrays + h->bytes + h->letters + (int64_t)sizeof *h + 4 == most;
 }
 
 static int copy(struct nr_molecules *m, const uint8_t *p, const struct header *h, struct nr_error *err)
@@ -79,21 +84,27 @@ static int copy(struct nr_molecules *m, const uint8_t *p, const struct header *h
 	m->target = malloc(targets + 1);
 	m->split = malloc(n);
 	m->packed = malloc((size_t)h->bytes + 1);
-	if (!m->at || !m->target || !m->split || !m->packed)
+	m->text_at = malloc((n + 1) * sizeof *m->text_at);
+	m->text = malloc((size_t)h->letters + 1);
+	if (!m->at || !m->target || !m->split || !m->packed || !m->text_at || !m->text)
 		return nr_fail(err, NR_EMEMORY, "cannot read molecules", NULL, "out of memory");
 	memcpy(m->at, p, (n + 1) * sizeof *m->at);
 	p += (n + 1) * sizeof *m->at;
 	memcpy(m->target, p, targets);
 	memcpy(m->split, p + targets, n);
-	memcpy(m->packed, p + targets + n, (size_t)h->bytes);
+	p += targets + n;
+	memcpy(m->packed, p, (size_t)h->bytes);
+	memcpy(m->text_at, p + h->bytes, (n + 1) * sizeof *m->text_at);
+	memcpy(m->text, p + h->bytes + (n + 1) * sizeof *m->text_at, (size_t)h->letters);
 	return NR_OK;
 }
 
 static bool sound(struct nr_molecules *m, const struct header *h)
 {
-	if (m->at[0] != 0 || m->at[m->graphs] != h->bytes) return false;
+	if (m->at[0] != 0 || m->at[m->graphs] != h->bytes || m->text_at[0] != 0 || m->text_at[m->graphs] != h->letters) return false;
 	for (int64_t i = 0; i < m->graphs; i++) {
 		if (m->at[i + 1] < m->at[i] || m->at[i + 1] > h->bytes || m->split[i] >= NR_MOL_SPLITS) return false;
+		if (m->text_at[i + 1] < m->text_at[i] || m->text_at[i + 1] > h->letters) return false;
 		if (!nr_molecules_sound(m, i)) return false;
 		m->count[m->split[i]]++;
 	}

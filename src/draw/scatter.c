@@ -4,6 +4,7 @@
 #include <math.h>
 #include <stdio.h>
 
+#include "draw/heatmap.h"
 #include "draw/scale.h"
 
 enum { LEGEND = 130, MOST_NAMES = 18, LINE = 17 };
@@ -66,20 +67,108 @@ static void add_legend(struct nr_str *s, const struct nr_scatter *c, const struc
 	nr_svg_text(s, "tick", "start", p->side + 8, p->top + 16 + LINE * (double)shown, text);
 }
 
+/* Numbers below the square and inside of its left edge; those that the label of the axis needs the room of are left out. */
+static void add_ticks(struct nr_str *s, const struct nr_scatter *c, const struct place *p)
+{
+	const double half = p->side / (2 * p->scale);
+	const struct nr_ruler x = { p->x - half, p->x + half, false, 0, p->side }, y = { p->y - half, p->y + half, false,
+		p->top + p->side, p->top };
+	const struct nr_ruler *axis[2] = { &x, &y };
+	const double room = c->x_label ? 8.0 * (double)nr_utf8_width(c->x_label) + 12 : 0;
+	for (int k = 0; k < 2; k++) {
+		double tick[NR_MAX_TICKS], step;
+		const int n = nr_ruler_ticks(axis[k], 5, tick, &step);
+		for (int i = 0; i < n; i++) {
+			const double at = nr_ruler_at(axis[k], tick[i]);
+			char text[48];
+			nr_tick_text(tick[i], step, text, sizeof text);
+			if (k ? at < p->top + 12 || at > p->top + p->side - 8 : at < 10 || at > p->side - room) continue;
+			if (k) nr_str_printf(s, "<path class=\"axis\" d=\"M.5,%.1fh4\"/>", at);
+			else nr_str_printf(s, "<path class=\"axis\" d=\"M%.1f,%.1fv-4\"/>", at, p->top + p->side - .5);
+			nr_svg_text(s, "tick", k ? "start" : "middle", k ? 8 : at, k ? at + 4 : p->top + p->side + 15, text);
+		}
+	}
+}
+
+/* From edge to edge of the square. */
+static void add_diagonal(struct nr_str *s, const struct nr_scatter *c, const struct place *p)
+{
+	const double half = p->side / (2 * p->scale), low = fmax(p->x, p->y) - half, high = fmin(p->x, p->y) + half;
+	add_ticks(s, c, p);
+	if (low >= high) return;
+	nr_str_printf(s, "<path class=\"axis\" d=\"M%.1f,%.1fL%.1f,%.1f\"/>", p->side / 2 + (low - p->x) * p->scale,
+		p->top + p->side / 2 - (low - p->y) * p->scale, p->side / 2 + (high - p->x) * p->scale,
+		p->top + p->side / 2 - (high - p->y) * p->scale);
+}
+
+/* ---- by value ---- */
+
+struct range { double low, high; };
+
+static struct range range_of(const struct nr_scatter *c)
+{
+	struct range r = { INFINITY, -INFINITY };
+	for (int64_t i = 0; i < c->n; i++)
+		if (placed(c, i) && isfinite(c->value[i])) r.low = fmin(r.low, c->value[i]), r.high = fmax(r.high, c->value[i]);
+	return r;
+}
+
+/* STEPS colours, one path for each. */
+enum { STEPS = 24 };
+
+static int step_of(const struct range *r, double v)
+{
+	if (!isfinite(v)) return -1;
+	const double share = r->high > r->low ? (v - r->low) / (r->high - r->low) : .5;
+	return share >= 1 ? STEPS - 1 : (int)(share * STEPS);
+}
+
+static void add_values(struct nr_str *s, const struct nr_scatter *c, const struct place *p, const struct range *r)
+{
+	for (int step = -1; step < STEPS; step++) {
+		const size_t before = s->len;
+		if (step < 0) nr_str_add(s, "<path class=\"m s6\" stroke-opacity=\"0\" d=\"");
+		else nr_str_printf(s, "<path fill=\"#%06x\" fill-opacity=\".85\" d=\"", nr_heat((step + .5) / STEPS));
+		const size_t start = s->len;
+		for (int64_t i = 0; i < c->n; i++)
+			if (placed(c, i) && step_of(r, c->value[i]) == step)
+				nr_str_printf(s, "M%.1f,%.1f%s", p->side / 2 + (c->at[2 * i] - p->x) * p->scale,
+					p->top + p->side / 2 - (c->at[2 * i + 1] - p->y) * p->scale, shapes[3]);
+		if (s->len == start && !s->failed) s->text[s->len = before] = 0;
+		else nr_str_add(s, "\"/>");
+	}
+}
+
+static void add_bar(struct nr_str *s, const struct nr_scatter *c, const struct place *p, const struct range *r)
+{
+	const double x = p->side + 14, top = p->top + 22, tall = fmin(160, p->side - 40);
+	char text[48];
+	for (int i = 0; i < STEPS; i++)
+		nr_str_printf(s, "<rect x=\"%.1f\" y=\"%.1f\" width=\"12\" height=\"%.2f\" fill=\"#%06x\"/>", x,
+			top + tall * (STEPS - 1 - i) / STEPS, tall / STEPS + .3, nr_heat((i + .5) / STEPS));
+	if (c->value_name) nr_svg_text(s, "tick", "start", x, top - 8, c->value_name);
+	nr_svg_text(s, "tick", "start", x + 18, top + 9, nr_short_text(r->high, text, sizeof text));
+	nr_svg_text(s, "tick", "start", x + 18, top + tall, nr_short_text(r->low, text, sizeof text));
+}
+
 struct nr_size nr_svg_scatter(struct nr_str *s, const struct nr_scatter *c)
 {
-	const bool legend = c->legend && c->groups > 1;
+	const struct range range = c->value ? range_of(c) : (struct range){ 0 };
+	const bool legend = c->legend && (c->value ? range.low <= range.high : c->groups > 1);
 	const double side = c->side > 0 ? c->side : 340, top = c->y_label ? 22 : 4;
 	const struct nr_size size = { side + (legend ? LEGEND : 10), top + side + (c->x_label ? 20 : 4) };
 	struct place p = { .side = side, .top = top };
 	nr_svg_open(s, c->name, size);
 	nr_str_printf(s, "><path class=\"grid\" d=\"M.5,%.1fh%.1fv%.1fh-%.1fz\"/>", top + .5, side - 1, side - 1, side - 1);
 	if (place_of(c, &p)) {
+		if (c->diagonal) add_diagonal(s, c, &p);
 		if (c->circle > 0)
 			nr_str_printf(s, "<circle class=\"grid\" cx=\"%.1f\" cy=\"%.1f\" r=\"%.1f\"/>", side / 2 - p.x * p.scale,
 				top + side / 2 + p.y * p.scale, c->circle * p.scale);
-		for (int32_t g = -1; g < (c->group ? c->groups : 1); g++) add_group(s, c, &p, g);
-		if (legend) add_legend(s, c, &p);
+		for (int32_t g = -1; !c->value && g < (c->group ? c->groups : 1); g++) add_group(s, c, &p, g);
+		if (c->value) add_values(s, c, &p, &range);
+		if (legend && c->value) add_bar(s, c, &p, &range);
+		else if (legend) add_legend(s, c, &p);
 	} else {
 		nr_svg_nothing(s, (struct nr_size){ side, top + side });
 	}

@@ -31,6 +31,9 @@ static const char style[] =
 	".bold{stroke-width:2}\n"
 	".thin{stroke-width:1;opacity:.32}\n"
 	".m{fill:var(--c);stroke:var(--paper);stroke-width:1}\n"
+	".bond{fill:none;stroke:var(--ink);stroke-linecap:round;stroke-linejoin:round}\n"
+	".wedge{fill:var(--ink)}\n"
+	"text.atom{fill:var(--c,var(--ink))}\n"
 	"text.end{fill:var(--c);font-weight:600}\n";
 
 void nr_sheet_put(struct nr_sheet *s, const char *title, struct nr_size size)

@@ -24,6 +24,28 @@ static const char *text_at(const json_t *o, const char *key)
 	return text ? text : "";
 }
 
+/* A text about [CLS] and tokens in the words of the analysis: of graphs it says what these are, and what distances are counted in. */
+static const char *said(const json_t *analysis, const char *text, struct nr_arena *arena)
+{
+	const char *cls = text_at(analysis, "cls_is"), *tokens = text_at(analysis, "tokens_are"), *unit = text_at(analysis, "distance_in");
+	const struct { const char *word, *by; } words[] = { { "in tokens", unit }, { "patch tokens", tokens }, { "patches", tokens },
+		{ "tokens", tokens }, { "[CLS]", cls }, { "picture", "graph" } };
+	struct nr_str s = { 0 };
+	if (!text || !*cls || !*tokens || !*unit) return text;
+	while (*text) {
+		size_t i = 0;
+		const size_t known = sizeof words / sizeof *words;
+		while (i < known && strncmp(text, words[i].word, strlen(words[i].word)) != 0) i++;
+		if (!i) nr_str_add(&s, "in ");
+		if (i < known) nr_str_add(&s, words[i].by);
+		else nr_str_add_n(&s, text, 1);
+		text += i < known ? strlen(words[i].word) : 1;
+	}
+	const char *copy = nr_arena_strdup(arena, nr_str_text(&s));
+	nr_str_release(&s);
+	return copy ? copy : "";
+}
+
 /* ---- by depth ----------------------------------------------------------------------------------------------------------- */
 
 enum { CLS, TOKENS };
@@ -254,6 +276,9 @@ static int add_map(
 	int64_t rows = 1, n = 0;
 	int32_t classes = 0;
 	while (rows < t->rows && sample->value[rows] > 0) rows++;
+	const json_t *map = json_object_get(r->analysis, "map"), *cls = json_object_get(map, "cls"),
+		     *one = cls ? cls : json_object_get(map, "tokens");
+	const bool by_value = !strcmp(text_at(map, "colours"), "target");
 	double *at = nr_arena_alloc(arena, (size_t)(2 * MOST_POINTS) * sizeof *at);
 	int32_t *group = nr_arena_alloc(arena, (size_t)MOST_POINTS * sizeof *group);
 	if (!at || !group) return s->failed = true, 0;
@@ -262,8 +287,6 @@ static int add_map(
 		group[n] = label->value[i] >= 0 && label->value[i] < MOST_CLASSES ? (int32_t)label->value[i] : -1;
 		if (group[n] >= classes) classes = group[n] + 1;
 	}
-	const json_t *map = json_object_get(r->analysis, "map"), *cls = json_object_get(map, "cls"),
-		     *one = cls ? cls : json_object_get(map, "tokens");
 	const bool tsne = !strcmp(kind, "t-SNE");
 	char text[64];
 	const json_t *explained = json_object_get(one, "explained");
@@ -271,12 +294,14 @@ static int add_map(
 		? number_at(one, "trustworthiness")
 		: 100 * (json_number_value(json_array_get(explained, 0)) + json_number_value(json_array_get(explained, 1)));
 	const char *caption = nr_arena_printf(arena,
-		tsne ? "Trustworthiness %s: near 1, neighbours here are neighbours there. Distances between clusters mean nothing."
-		     : "The two components hold %s %% of the variance.",
-		nr_short_text(value, text, sizeof text));
-	const char *title = nr_arena_printf(arena, "%s of %s: %s", kind, cls ? "[CLS]" : "patch tokens", a->arm[arm].name);
+		tsne ? "Trustworthiness %s: near 1, neighbours here are neighbours there. Distances between clusters mean nothing.%s"
+		     : "The two components hold %s %% of the variance.%s",
+		nr_short_text(value, text, sizeof text), by_value ? " Colours are the target." : "");
+	const char *title = nr_arena_printf(arena, "%s of %s: %s", kind, said(r->analysis, cls ? "[CLS]" : "patch tokens", arena),
+		a->arm[arm].name);
 	if (!caption || !title) return s->failed = true, 0;
 	const struct nr_scatter c = { .name = title, .n = n, .at = at, .group = group, .groups = classes, .legend = true,
+		.value = by_value ? label->value : NULL, .value_name = "target",
 		.x_label = tsne ? NULL : "first component", .y_label = tsne ? NULL : "second component" };
 	nr_html_figure_open(s, "map", title, caption);
 	nr_svg_scatter(s, &c);
@@ -309,7 +334,13 @@ void nr_analysis_figures(struct nr_str *s, const struct nr_arms *a, struct nr_ar
 		number_at(first->analysis, "samples"), text_at(first->analysis, "data"), text_at(first->analysis, "split"));
 	nr_str_add(s, "</p>\n");
 	nr_legend(s, a);
-	for (size_t i = 0; i < sizeof depth / sizeof *depth; i++) nr_figure(&figures, a, &depth[i], arena);
+	for (size_t i = 0; i < sizeof depth / sizeof *depth; i++) {
+		struct nr_lines v = depth[i];
+		v.title = said(first->analysis, v.title, arena);
+		v.unit = said(first->analysis, v.unit, arena);
+		v.says = said(first->analysis, v.says, arena);
+		nr_figure(&figures, a, &v, arena);
+	}
 	add_group(s, "By depth", "charts", &figures);
 	for (int i = 0; i < a->count; i++) add_map(&figures, a, i, "tsne1", "tsne2", "t-SNE", arena);
 	for (int i = 0; i < a->count; i++) add_map(&figures, a, i, "pc1", "pc2", "PCA", arena);

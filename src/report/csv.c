@@ -46,7 +46,9 @@ static int read_header(char *line, struct nr_arena *a, struct nr_columns *c, int
 		v->name = next_cell(p, &p);
 		v->value = nr_arena_alloc(a, (size_t)(rows + 1) * sizeof *v->value);
 		v->given = nr_arena_alloc(a, (size_t)(rows + 1) * sizeof *v->given);
-		if (!v->value || !v->given) return NR_EMEMORY;
+		const bool words = !strcmp(v->name, "smiles") || !strcmp(v->name, "split");
+		if (words) v->text = nr_arena_alloc(a, (size_t)(rows + 1) * sizeof *v->text);
+		if (!v->value || !v->given || (words && !v->text)) return NR_EMEMORY;
 	}
 	return NR_OK;
 }
@@ -57,6 +59,7 @@ static void read_row(char *line, struct nr_columns *c, locale_t plain)
 		char *cell = next_cell(line, &line), *end = cell;
 		const double v = strtod_l(cell, &end, plain);
 		c->column[k].given[c->rows] = *cell != 0;
+		if (c->column[k].text) c->column[k].text[c->rows] = cell;
 		c->column[k].value[c->rows] = *cell && !*end ? v : (double)NAN;
 	}
 	c->rows++;

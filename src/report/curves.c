@@ -33,6 +33,8 @@ static const struct nr_lines known[] = {
 	CURVE("eval_top1", "Held-out top-1", "%", NR_LINEAR, 100, false, NULL),
 	CURVE("eval_mae", "Held-out mean absolute error", "in units of the target", NR_LOG_IF_WIDE, 1, false, NULL),
 	CURVE("eval_auc", "Held-out area under the ROC curve", "%", NR_LINEAR, 100, false, NULL),
+	CURVE("eval_test_mae", "Mean absolute error on the test split", "in units of the target", NR_LOG_IF_WIDE, 1, false, NULL),
+	CURVE("eval_test_auc", "Area under the ROC curve on the test split", "%", NR_LINEAR, 100, false, NULL),
 	CURVE("eval_uniformity_cls", "Uniformity of [CLS]", EVEN, NR_LINEAR, 1, false, "The lowest spreads [CLS] most evenly."),
 	CURVE("eval_uniformity_tokens", "Uniformity of the tokens", EVEN, NR_LINEAR, 1, false,
 		"The lowest spreads patches most evenly."),
@@ -51,8 +53,8 @@ static const struct nr_lines known[] = {
 	CURVE("eval_ece", "Calibration error", "%", NR_LINEAR, 100, false, "Low is well calibrated."),
 	CURVE("grad_norm", "Length of the gradient", "2-norm", NR_LOG_IF_WIDE, 1, true, "Peaks are steps that may have been cut."),
 	CURVE("lr", "Learning rate", "", NR_LINEAR, 1, false, "The schedule, the same for arms that lie on each other."),
-	CURVE("images_per_second", "Speed", "pictures/s", NR_LINEAR, 1, true, NULL),
-	CURVE("images_per_s", "Speed", "pictures/s", NR_LINEAR, 1, true, NULL),
+	CURVE("images_per_second", "Speed", "samples/s", NR_LINEAR, 1, true, NULL),
+	CURVE("images_per_s", "Speed", "samples/s", NR_LINEAR, 1, true, NULL),
 	{ .key = NULL },
 };
 

@@ -22,6 +22,9 @@ static double probe_mean(const struct nr_runfolder *r) { return nr_runfolder_pro
 static double probe_mean_samples(const struct nr_runfolder *r) { return nr_runfolder_probe(r, "mean", "samples"); }
 static double eval_top1(const struct nr_runfolder *r) { return nr_runfolder_last(r, "eval_top1"); }
 
+static double test_error(const struct nr_runfolder *r) { return nr_runfolder_last(r, "eval_test_mae"); }
+static double test_area(const struct nr_runfolder *r) { return nr_runfolder_last(r, "eval_test_auc"); }
+
 static double eval_samples(const struct nr_runfolder *r)
 {
 	const json_t *n = json_object_get(r->env, "eval_samples");
@@ -75,18 +78,20 @@ static double speed(const struct nr_runfolder *r)
 
 /* ---- the table --------------------------------------------------------------------------------------------------------- */
 
-enum { UNIFORMITY = 3, RANK };
+enum { UNIFORMITY = 5, RANK };
 const struct nr_measure nr_measures[NR_MEASURES + 1] = {
 	{ "probe top‑1, [CLS]", "%", "top‑1 of a linear probe on [CLS]", 1, NR_PERCENT, 2, false, probe_cls, probe_cls_samples },
 	{ "probe top‑1, mean token", "%", "top‑1 of a linear probe on the mean token", 1, NR_PERCENT, 2, false, probe_mean,
 	  probe_mean_samples },
 	{ "held-out top‑1", "%", "held-out top‑1", 1, NR_PERCENT, 2, false, eval_top1, eval_samples },
+	{ "error, test", "mean absolute", "mean absolute error on the test split", -1, NR_PLAIN, 4, false, test_error, NULL },
+	{ "ROC AUC, test", "%", "area under the ROC curve on the test split", 1, NR_PERCENT, 2, false, test_area, NULL },
 	[UNIFORMITY] = { "uniformity, [CLS]", "low is even", "uniformity of [CLS]", -1, NR_PLAIN, 3, false, uniformity_cls, NULL },
 	[RANK] = { "effective rank, [CLS]", "directions", "effective rank of [CLS]", 1, NR_PLAIN, 1, false, rank_cls, NULL },
 	{ "reconstruc\u00adtion loss", "held-out", "held-out reconstruction loss", -1, NR_PLAIN, 4, false, reconstruction, NULL },
 	{ "held-out loss", "", "held-out loss", -1, NR_PLAIN, 4, false, eval_loss, NULL },
 	{ "wall time", "", "wall time", -1, NR_DURATION, 0, true, seconds, NULL },
-	{ "speed", "pictures/s", "speed", 1, NR_PLAIN, 0, true, speed, NULL },
+	{ "speed", "samples/s", "speed", 1, NR_PLAIN, 0, true, speed, NULL },
 	{ NULL, NULL, NULL, 0, NR_PLAIN, 0, false, NULL, NULL },
 };
 const struct nr_measure *const nr_uniformity_measure = &nr_measures[UNIFORMITY], *const nr_rank_measure = &nr_measures[RANK];

@@ -15,6 +15,7 @@
 #include "report/analysis_figures.h"
 #include "report/arms.h"
 #include "report/citations.h"
+#include "report/molecules.h"
 #include "report/page.h"
 #include "report/report_runs.h"
 #include "report/sections.h"
@@ -148,6 +149,7 @@ static void add_page(struct nr_str *s, const struct nr_report *o, const struct n
 	add_head(s, a, o, nr_str_text(&title));
 	add_arms(s, a);
 	nr_section_curves(s, a, "curves", "Curves", arena);
+	nr_section_molecules(s, a, arena);
 	nr_section_spectra(s, a, true, arena);
 	nr_analysis_figures(s, a, arena);
 	nr_section_pictures(s, a, true, arena);

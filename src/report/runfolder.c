@@ -172,6 +172,7 @@ int nr_runfolder_read(struct nr_runfolder *r, const char *dir, struct nr_arena *
 	load_events(r, a);
 	r->env = load_object(r, dir, "env.json", a);
 	load_columns(r, dir, "metrics.csv", a, &r->metrics);
+	if (has(dir, "predictions.csv", a)) load_columns(r, dir, "predictions.csv", a, &r->predictions);
 	nr_runfolder_add(r, dir, a);
 	nr_runfolder_add(r, path_in(dir, "analyze", a), a);
 	if (!r->probe) nr_str_add(&r->absent, "probe.json is not there\n");

@@ -10,8 +10,9 @@
 #include "base/mem.h"
 #include "base/str.h"
 
-/* A CSV file of numbers. A cell that is empty was not measured; one that is no number counts as NaN. */
-struct nr_column { const char *name; double *value; bool *given; };
+/* A CSV file of numbers. A cell that is empty was not measured; one that is no number counts as NaN. Columns called smiles or split hold
+ * words: their text is kept too. */
+struct nr_column { const char *name; double *value; bool *given; const char **text; };
 struct nr_columns { struct nr_column *column; int count; int64_t rows; };
 
 /* A last line without its end is a record being written: it does not count. */
@@ -31,7 +32,7 @@ struct nr_runfolder {
 	const char *dir, *name;                 /* as given; its last part */
 	struct nr_config settings;
 	json_t *env, *probe, *analysis;         /* objects, or NULL */
-	struct nr_columns metrics, spectrum, map;       /* without columns if not there */
+	struct nr_columns metrics, spectrum, map, predictions;  /* without columns if not there */
 	struct nr_picture_bytes reconstruction; /* PNG; size 0 if not there */
 	const char *status;                     /* "done", ...; "not finished" without an event "stop" */
 	double seconds;                         /* wall time, all sessions; NAN if unknown */

@@ -15,8 +15,8 @@
 #include "data/corpus.h"
 #include "graph/streams.h"
 #include "norma/nn.h"
-#include "tasks/graphs.h"
 #include "tasks/tasks.h"
+#include "train/graphs.h"
 
 enum { AUTO, MAE, MSE, BCE };
 static const char *const objectives[] = { "auto", "mae", "mse", "bce", NULL };
@@ -37,7 +37,6 @@ const struct nr_option nr_graph_options[] = {
 enum { LOSS, MEAN_ERROR, AREA, TEST_ERROR, TEST_AREA };
 enum { HELD, TEST, SETS };                              /* what is evaluated */
 enum { DRAW_NOISE = 3 };                                /* stream beside those of masks */
-static const int64_t most_pairs = 1 << 21;              /* of nodes in a batch of an evaluation */
 
 struct shape {
 	struct nr_graph_inputs inputs;
@@ -45,7 +44,7 @@ struct shape {
 	struct nr_net *net;                             /* of evaluation */
 	struct nr_plan *plan;
 };
-struct held { struct nr_graph_list list; int32_t *order; double *score, *target; };
+struct held { const char *name; struct nr_graph_list list; int32_t *order; double *score, *target; };
 struct graph {
 	struct nr_graph_form form;
 	struct nr_graph_list list;
@@ -63,13 +62,7 @@ struct graph {
 
 static int find_objective(struct graph *s, const struct nr_task_run *r, const struct nr_molecules *m, struct nr_error *err)
 {
-	bool classes = true;
-	for (int64_t i = 0; i < m->graphs * m->tasks; i++) {
-		const float t = m->target[i];
-		if (isnan(t)) continue;
-		s->targets++;
-		classes &= t == 0 || t == 1;
-	}
+	const bool classes = nr_graph_yes_or_no(m, &s->targets);
 	if (!s->targets) {
 		nr_fail(err, NR_EVALUE, "cannot train on", r->c->data, "it has no targets");
 		return nr_hint(err, "columns beside `smiles` and `split` are targets");
@@ -128,7 +121,7 @@ static int64_t shapes(struct nr_task_run *r) { return ((struct graph *)r->own)->
 static nr_t *record_shape(const struct nr_task_run *r, struct nr_net *n, struct shape *p, int64_t batch, int64_t nodes, bool noise)
 {
 	const struct graph *s = r->own;
-	nr_graph_inputs(&p->inputs, n, &s->form, batch, nodes);
+	nr_graph_inputs(&p->inputs, n, &s->form, batch, nodes, true);
 	if (noise) {
 		p->inputs.in.noise = nr_input(n, "noise", NR_REAL, 3, batch, nodes, nr_model_int(&r->w->model, "dim"));
 		if (p->inputs.in.noise) p->inputs.in.noise->flags |= NR_GRAD;
@@ -212,6 +205,7 @@ static int open_set(struct graph *s, struct held *h, const struct nr_evaluation 
 	int64_t count, struct nr_error *err)
 {
 	const struct nr_molecules *m = s->form.set;
+	h->name = nr_split_name(split);
 	if (nr_graph_list_make(&h->list, e->source, split, index, count, 0, err)) return err->code;
 	h->order = malloc((size_t)count * sizeof *h->order + 1);
 	h->score = malloc((size_t)(count * m->tasks) * sizeof *h->score + 1);
@@ -221,12 +215,6 @@ static int open_set(struct graph *s, struct held *h, const struct nr_evaluation 
 	for (int64_t i = 0; i < count; i++)
 		for (int32_t t = 0; t < m->tasks; t++) h->target[i * m->tasks + t] = (double)m->target[h->list.graph[i] * m->tasks + t];
 	return NR_OK;
-}
-
-static int64_t batch_of(const struct graph *s, int64_t nodes)
-{
-	const int64_t most = most_pairs / (nodes * nodes);
-	return most < 1 ? 1 : most < s->batch ? most : s->batch;
 }
 
 static int open_held(struct nr_task_run *r, const struct nr_evaluation *e, struct nr_error *err)
@@ -245,7 +233,7 @@ static int open_held(struct nr_task_run *r, const struct nr_evaluation *e, struc
 		const int64_t nodes = s->held_sizes.largest - i * s->held_sizes.step;
 		if (!(p->net = nr_net_make(r->w->store))) return nr_fail(err, NR_EMEMORY, "cannot evaluate", NULL, "out of memory");
 		if (nr_norms_use(p->net, r->norms, &r->w->model.of->norms, err)) return err->code;
-		nr_t *loss = record_shape(r, p->net, p, batch_of(s, nodes), nodes, false);
+		nr_t *loss = record_shape(r, p->net, p, nr_graph_batch(s->batch, nodes), nodes, false);
 		if (nr_plan_make_beside(&p->plan, p->net, loss, 0, s->held_shape[0].plan, err)) return err->code;
 	}
 	return NR_OK;
@@ -307,6 +295,31 @@ static int evaluate(struct nr_task_run *r, const struct nr_evaluation *e, double
 	return run_set(s, &s->held[TEST], &ignored, &value[TEST_ERROR], &value[TEST_AREA], err);
 }
 
+/* A row for each known target, in the order of the split; probabilities if they are yes or no. */
+static int predictions(struct nr_task_run *r, struct nr_str *csv, struct nr_error *err)
+{
+	enum { MOST = 100000 };                         /* rows: for pages, which show some of them */
+	const struct graph *s = r->own;
+	const struct nr_molecules *m = s->form.set;
+	int64_t rows = 0;
+	(void)err;
+	nr_str_add(csv, "split,graph,task,smiles,target,prediction\n");
+	for (int k = 0; k < SETS; k++) {
+		const struct held *h = &s->held[k];
+		for (int64_t i = 0; i < h->list.samples * m->tasks && rows < MOST; i++) {
+			const double score = h->score[i], shown = s->loss == NR_KNOWN_BCE ? 1 / (1 + exp(-score)) : score;
+			size_t size;
+			const char *smiles = nr_molecules_smiles(m, h->list.graph[i / m->tasks], &size);
+			if (isnan(h->target[i])) continue;
+			nr_str_printf(csv, "%s,%lld,%lld,", h->name, (long long)h->list.graph[i / m->tasks], (long long)(i % m->tasks + 1));
+			nr_str_add_n(csv, smiles, size);
+			nr_str_printf(csv, ",%.7g,%.7g\n", h->target[i], shown);
+			rows++;
+		}
+	}
+	return NR_OK;
+}
+
 /* ---- the rest ------------------------------------------------------------------------------------------------------------------- */
 
 static void describe(const struct nr_task_run *r, struct nr_str *text)
@@ -354,6 +367,8 @@ static const struct nr_task_metric of_eval[] = { { "loss", NULL, false }, { "mae
 const struct nr_task nr_task_graph = {
 	.name = "graph", .title = "properties of graphs", .cite = "arXiv:2106.05234", .kind = NR_GRAPHS, .own_size = sizeof(struct graph),
 	.of_step = of_step, .of_eval = of_eval, .decides = MEAN_ERROR, .lower = true, .settle = settle, .shapes = shapes, .record = record,
-	.ready = ready, .choose = choose, .bind = bind, .again = again, .measure = measure, .evaluate = evaluate, .describe = describe,
+	.ready = ready, .choose = choose, .bind = bind, .again = again, .measure = measure, .evaluate = evaluate,
+		.predictions = predictions,
+	.describe = describe,
 	.close = close,
 };

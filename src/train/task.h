@@ -44,6 +44,7 @@ struct nr_task {
 	void (*measure)(struct nr_task_run *, const struct nr_batch *, double *sum);   /* after a pass: of_step, summed over samples */
 	int (*evaluate)(struct nr_task_run *, const struct nr_evaluation *, double *value, int64_t *samples, struct nr_error *);
 	int (*draw)(struct nr_task_run *, const char *path, struct nr_error *);        /* a PNG of the last evaluation; or NULL */
+	int (*predictions)(struct nr_task_run *, struct nr_str *csv, struct nr_error *);       /* of the last evaluation; or NULL */
 	void (*describe)(const struct nr_task_run *, struct nr_str *);                 /* lines of the run's header; or NULL */
 	void (*close)(struct nr_task_run *);                                           /* also after a failure */
 };

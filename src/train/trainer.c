@@ -306,6 +306,18 @@ static int write_metrics(struct nr_trainer *t, struct nr_error *err)
 	return nr_recorder_metrics(t->recorder, t->state.step, epoch_of(t), m, n, err);
 }
 
+/* What the best weights say of each sample, for a report. */
+static int write_predictions(struct nr_trainer *t, struct nr_error *err)
+{
+	struct nr_str csv = { 0 };
+	if (!t->task->predictions) return NR_OK;
+	int code = t->task->predictions(&t->run, &csv, err);
+	if (!code && csv.failed) code = nr_fail(err, NR_EMEMORY, "cannot write", "predictions.csv", "out of memory");
+	if (!code) code = nr_save_file(nr_trainer_path(t, "predictions.csv"), csv.text, csv.len, err);
+	nr_str_release(&csv);
+	return code;
+}
+
 static int record_eval(struct nr_trainer *t, struct nr_error *err)
 {
 	const double seen = t->state.seen > 0 ? t->state.seen : 1, value = t->state.last[t->run.decides];
@@ -319,7 +331,7 @@ static int record_eval(struct nr_trainer *t, struct nr_error *err)
 	if (!better) return NR_OK;
 	t->state.best = value;
 	t->state.best_step = t->state.step;
-	return write_model(t, "best.safetensors", err);
+	return write_model(t, "best.safetensors", err) ? err->code : write_predictions(t, err);
 }
 
 struct pace { double began, before, saved, noted; int64_t first, step, log_every, eval_steps; };

@@ -27,6 +27,16 @@ const look = () => {
 		}));
 		for (const t of texts) if (box(t).left < -1 || box(t).right > innerWidth + 1) bad.push('a text leaves the page: ' + t.textContent);
 	}
+	for (const s of document.querySelectorAll('svg.structure')) {
+		const name = s.getAttribute('aria-label'), frame = box(s), style = e => getComputedStyle(e);
+		if (!s.querySelector('.bond').getAttribute('d') && !s.querySelector('text')) bad.push('nothing is drawn of ' + name);
+		if (style(s.querySelector('.bond')).stroke !== style(document.body).color) bad.push('bonds are not in ink');
+		for (const t of s.querySelectorAll('text')) {
+			const b = box(t);
+			if (b.left < frame.left - 4 || b.right > frame.right + 4 || b.top < frame.top - 4 || b.bottom > frame.bottom + 4)
+				bad.push('a letter leaves the formula: ' + t.textContent + ' of ' + name);
+		}
+	}
 	const svgs = [...document.querySelectorAll('svg')].filter(s => !s.closest('.live'));
 	for (const s of svgs) if (!(box(s).width > 0 && box(s).height > 0)) bad.push('a drawing has no box');
 	for (const c of document.querySelectorAll('.plot canvas')) if (window.inked(c) < 300) bad.push('a canvas is blank: ' + window.inked(c));

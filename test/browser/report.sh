@@ -22,10 +22,13 @@ fake_run "$tmp/rms" rms 0 0.81 21
 for k in 1 2 3 4 5 6 7 8 9; do fake_run "$tmp/many-$k" "group:groups=$k" 0 0.8$k $((10 + k)); done
 fake_study "$tmp/study"
 run 0 report "$tmp"/ln-* "$tmp"/sep-* -o "$tmp/seeds.html"
+fake_predictions "$tmp/ln-0" 0.4
+fake_predictions "$tmp/sep-0" 0.1
+run 0 report "$tmp/ln-0" "$tmp/sep-0" -o "$tmp/graphs.html"
 run 0 report "$tmp/long" "$tmp/rms" -o "$tmp/long.html"
 run 0 report "$tmp"/many-* -o "$tmp/many.html"
 run 0 report "$tmp/study" -o "$tmp/study.html"
-pages=(seeds long many study)
+pages=(seeds graphs long many study)
 for folder in "$@"; do
 	run 0 report "$folder" -o "$tmp/$(basename "$folder").html"
 	pages+=("$(basename "$folder")")

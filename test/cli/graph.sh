@@ -30,9 +30,14 @@ run 0 data info "$values" --split val --json; json nodes targets bad_rows; says 
 [ "$(find "$tmp/data/cache" -name '*.graphs' | wc -l)" = 1 ] || fail "no prepared graphs in the data root"
 run 0 data info "$values,cache=none"; silent
 
+run 0 data show "$values" --output "$tmp/sheet.svg" --count 5 --split test; says "5 molecules of test"
+[ "$(grep -c 'class="structure"' "$tmp/sheet.svg")" = 5 ] || fail "not five formulas"
+run 2 data show "$values"; complains "sheet.svg"; one_line
+
 # values
 run 0 graph --data "$values" "${small[@]}" --epochs 40 --warmup 2 --out "$tmp/values" --json
 json eval_loss eval_mae eval_test_mae best_mae train_loss
+echo "$out" >"$tmp/values.json"
 says '"eval_samples":16'
 mae=$(sed 's/.*"eval_mae":\([0-9.e-]*\).*/\1/' <<<"$out")
 awk -v m="$mae" 'BEGIN { exit !(m < 2) }' || fail "it learns nothing: mean absolute error $mae"
@@ -83,6 +88,79 @@ run 0 graph --data "$classes" "${small[@]}" --model graphormer:dim=24,depth=1,he
 json eval_auc best_auc
 grep -q eval_mae <<<"$out" && fail "classes have no mean absolute error"
 awk -v a="$(sed 's/.*"eval_auc":\([0-9.e-]*\).*/\1/' <<<"$out")" 'BEGIN { exit !(a > 0.8) }' || fail "it learns no classes: $out"
+
+# what the best weights say, for the report
+rows=$(wc -l <"$tmp/values/predictions.csv")
+[ "$rows" = 33 ] || fail "predictions of $((rows - 1)) molecules, not of 16 + 16"
+head -1 "$tmp/values/predictions.csv" | grep -qx 'split,graph,task,smiles,target,prediction' || fail "not the columns of predictions"
+awk -F, -v want="$(sed 's/.*"best_mae":\([0-9.e-]*\).*/\1/' "$tmp/values.json")" '$1 == "val" { n++; d = $5 - $6; s += d < 0 ? -d : d }
+	END { s /= n; exit !(s - want < 1e-4 && want - s < 1e-4) }' "$tmp/values/predictions.csv" || fail "predictions are not those of the best weights"
+awk -F, 'NR > 1 && ($5 == "" || $6 < 0 || $6 > 1) { bad = 1 } END { exit bad }' "$tmp/classes/predictions.csv" || fail "no probabilities of known targets"
+cmp -s "$tmp/whole/run/predictions.csv" "$tmp/parts/run/predictions.csv" || fail "predictions differ from those of the undisturbed run"
+
+# analysis: [VNode] against nodes; padding is in no number
+run 0 analyze "$tmp/values/best.safetensors" --out "$tmp/values/analyze"
+says "[VNode]"; says "|dnode|"; says "gradients of the absolute error"; says "distance in bonds"; says "one node of each graph"
+grep -q 'CLS\|picture\|patch' <<<"$out" && fail "words of pictures: $(grep 'CLS\|picture\|patch' <<<"$out")"
+for svg in "$tmp"/values/analyze/*.svg; do
+	grep -q '\[CLS\]\|picture\|patch' "$svg" && fail "words of pictures in ${svg##*/}"
+done
+grep -q '"colours": "target"' "$tmp/values/analyze/analysis.json" || fail "the map is not coloured by the target"
+for threads in 1 2; do
+	run 0 analyze "$tmp/values/best.safetensors" --json --threads $threads
+	echo "$out" >"$tmp/analysis.$threads"
+done
+cmp -s "$tmp/analysis.1" "$tmp/analysis.2" || fail "numbers depend on the threads"
+json layers distributions attention gradients map similarity magnitude directions cost cls_is tokens_are
+# what else is in the set does not show
+head -1 "$tmp/values.csv" >"$tmp/few.csv"
+grep ',test$' "$tmp/values.csv" | head -4 >>"$tmp/few.csv"
+cp "$tmp/few.csv" "$tmp/more.csv"
+echo "CCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCC,1.5,train" >>"$tmp/more.csv"
+sed -i 's/,test$/,val/' "$tmp/few.csv" "$tmp/more.csv"
+for set in few more; do
+	run 0 analyze "$tmp/values/best.safetensors" --data "molecules:path=$tmp/$set.csv,features=zinc,cache=none" --split val --only layers,attention --json
+	sed 's/.*"samples"/"samples"/' <<<"$out" >"$tmp/$set.json"
+done
+cmp -s "$tmp/few.json" "$tmp/more.json" || fail "another set around them changes what molecules measure"
+run 2 analyze "$tmp/values/best.safetensors" --only maps; complains "cannot analyse graphs by 'maps'"; one_line
+run 0 analyze "$tmp/classes/best.safetensors" --split val --only gradients,map --out "$tmp/yes"; says "binary cross entropy"
+grep -q '"colours": "class"' "$tmp/yes/analysis.json" || fail "classes are not the colours of the map"
+run 0 analyze "$tmp/whole/run/best.safetensors" --only sensitivity,against,gradients --against "$tmp/whole/run/model.safetensors"
+says "sensitivity to the batch"; says "separate"; says "linear CKA with the layers of"
+run 1 analyze "$tmp/values/best.safetensors" --data "molecules:path=$tmp/values.csv"; complains "9 features of nodes"; one_line
+
+# the report
+run 0 report "$tmp/values" "$tmp/whole/run" -o "$tmp/page.html"
+for text in 'id="molecules"' 'class="structure"' 'predicted worst' 'Prediction against target' 'Uniformity of [VNode] by layer' 'Length of nodes by layer' \
+	't-SNE of [VNode]' 'mean over heads, in bonds'; do
+	grep -qF -- "$text" "$tmp/page.html" || fail "the page lacks '$text'"
+done
+run 0 report "$tmp/classes" -o "$tmp/page.html"
+for text in 'false alarms' 'ROC curve' 'Predictions are probabilities'; do
+	grep -qF -- "$text" "$tmp/page.html" || fail "the page lacks '$text'"
+done
+echo "test,1,1,C1CC,1,x" >>"$tmp/classes/predictions.csv"
+printf 'a\0b\n' >"$tmp/values/predictions.csv"
+run 0 report "$tmp/values" "$tmp/classes" -o "$tmp/page.html"
+grep -q "predictions.csv.*zero bytes" "$tmp/page.html" || fail "damaged predictions are left out in silence"
+
+# a study with an analysis
+cat >"$tmp/study.yaml" <<END
+base: {data: "$values", model: "graphormer-nano:depth=1", batch: 8}
+stages:
+  - graph: {steps: 4, lr: 1e-3}
+  - analyze: {samples: 8, only: "layers,attention,gradients,map"}
+grid: {norm: {LN: ln, BN+LN: "sep(bn,ln)"}}
+seeds: 1
+metric: graph.eval_test_mae
+out: $tmp/study
+END
+run 0 study "$tmp/study.yaml"
+run 0 report "$tmp/study" -o "$tmp/page.html"
+for text in 'id="molecules"' 'Uniformity of [VNode] by layer'; do
+	grep -qF -- "$text" "$tmp/page.html" || fail "the page of the study lacks '$text'"
+done
 
 # rows that are no molecules
 { cat "$tmp/values.csv"; echo "C1CC,1,train"; echo "CC,x,train"; } >"$tmp/bad.csv"

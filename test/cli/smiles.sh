@@ -20,6 +20,20 @@ says '[1,1,0]'
 run_on 0 '{"smiles":"C[NH3+]"}\n' --features zinc
 [ "$out" = '{"smiles":"C[NH3+]","atom_type":[0,10],"bonds":[[0,1,1]]}' ] || fail "not the types of ZINC: $out"
 
+# drawn: one formula for each good line, under its name
+run_on 0 'c1ccccc1O phenol\nC1CC\nN[C@@H](C)C(=O)O\n' --draw "$tmp/sheet.svg"
+complains "1 of 3 rows"
+[ -z "$out" ] || fail "JSON beside the drawing: $out"
+[ "$(grep -c 'class="structure"' "$tmp/sheet.svg")" = 2 ] || fail "not two formulas"
+for text in '>phenol<' 'aria-label="c1ccccc1O"' '<title>N[C@@H](C)C(=O)O</title>' 'prefers-color-scheme:dark' 'class="wedge"' '2 structural formulas'; do
+	grep -qF -- "$text" "$tmp/sheet.svg" || fail "the sheet lacks '$text'"
+done
+if command -v python3 >/dev/null; then
+	python3 -c 'import sys, xml.dom.minidom as x; x.parse(sys.argv[1])' "$tmp/sheet.svg" || fail "the sheet is no XML"
+fi
+run_on 1 'CC\n' --draw "$tmp/none/sheet.svg"
+one_line
+
 # bad lines: told and counted, only counted, or fatal
 run_on 0 'CC\nC1CC\nC[Xx]\nO\n'
 complains "row 2: cannot read molecule 'C1CC': column 2: ring 1 is opened but not closed"

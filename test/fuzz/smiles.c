@@ -1,11 +1,14 @@
-/* Fuzzer: any bytes as SMILES. What is accepted is a graph with features in their ranges; what is refused says where. */
+/* Fuzzer: any bytes as SMILES. What is accepted is a graph with features in their ranges and has a place in the plane; what is refused says
+ * where. */
 #include <assert.h>
+#include <math.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "data/graph.h"
+#include "data/layout.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -31,6 +34,16 @@ static void check_paths(const struct nr_graph *g, struct nr_arena *arena)
 		assert(in.spatial[i] == 1 || in.spatial[i] == 511 || in.path[(int64_t)i * in.longest * 3] > 0);
 }
 
+static void check_places(const struct nr_molecule *m, struct nr_arena *arena)
+{
+	struct nr_layout l;
+	struct nr_error err = { 0 };
+	if (m->atoms > 64) return;
+	assert(!nr_molecule_layout(&l, m, arena, &err));
+	for (int32_t i = 0; i < m->atoms; i++) assert(isfinite(l.at[i].x) && isfinite(l.at[i].y));
+	for (int32_t i = 0; i < m->bonds; i++) assert(!l.wedge[i] || l.narrow[i] == m->bond[i].from || l.narrow[i] == m->bond[i].to);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct nr_arena *arena = nr_arena_make();
@@ -47,6 +60,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		assert(m.atoms > 0 && !nr_graph_ogb(&g, &m, arena, &err));
 		check_features(&g);
 		check_paths(&g, arena);
+		check_places(&m, arena);
 		(void)nr_graph_zinc(&g, &m, arena, &err);
 	}
 	free(text);

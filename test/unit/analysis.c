@@ -131,8 +131,10 @@ static void attention_is_what_its_map_says(void **state)
 	const struct nr_attention_shape shape = { .H = H, .T = A, .d = D, .special = S, .h = h, .w = w, .cls = 1 };
 	double distance[H];
 	/* two calls, as batches come */
-	assert_int_equal(nr_attention_stats(&shape, 1, data(&r, 0), data(&r, 1), sum, NULL), 0);
-	assert_int_equal(nr_attention_stats(&shape, B - 1, data(&r, 0) + A * 3 * H * D, data(&r, 1), sum, NULL), 0);
+	assert_int_equal(nr_attention_stats(&shape, &(struct nr_attention_batch){ .B = 1, .qkv = data(&r, 0), .bias = data(&r,
+		1) }, sum, NULL), 0);
+	assert_int_equal(nr_attention_stats(&shape, &(struct nr_attention_batch){ .B = B - 1, .qkv = data(&r,
+		0) + A * 3 * H * D, .bias = data(&r, 1) }, sum, NULL), 0);
 	nr_attention_distance(B, H, S, h, w, p, 1, distance, NULL);
 	for (int64_t k = 0; k < B * H * A; k++) {
 		double row[A];
@@ -157,6 +159,50 @@ static void attention_is_what_its_map_says(void **state)
 		assert_true(sum[k].logit_max * sum[k].logit_max >= sum[k].logit_square / B);
 	}
 	release(&r);
+}
+
+/* A graph of three nodes and the virtual one: the same whether it stands alone or is padded; far pairs count in bonds, and those that
+ * have no path, or that the bias cuts off, in nothing. */
+static void attention_of_graphs_knows_padding_and_bonds(void **state)
+{
+	(void)state;
+	enum { H = 2, D = 2, SMALL = 4, LARGE = 6, W = 3 * H * D };
+	real small[SMALL * W], large[LARGE * W], small_bias[H * SMALL * SMALL], large_bias[H * LARGE * LARGE];
+	int32_t three[9] = { 1, 2, 3, 2, 1, 511, 3, 511, 1 }, five[25];
+	const int32_t nodes = 3;
+	for (int i = 0; i < LARGE * W; i++) large[i] = i < SMALL * W ? (small[i] = (real)sin(7.0 * i)) : 1000;
+	for (int i = 0; i < 25; i++) five[i] = i / 5 < 3 && i % 5 < 3 ? three[i / 5 * 3 + i % 5] : 0;
+	for (int h = 0; h < H; h++)
+		for (int i = 0; i < LARGE * LARGE; i++) {
+			const int r = i / LARGE, c = i % LARGE;
+			const bool inside = r < SMALL && c < SMALL, cut = r == 3 && c == 2;
+			const real v = cut ? (real)-1e30 : inside ? (real)cos(3.0 * (h + r) + c) : 1000;
+			large_bias[h * LARGE * LARGE + i] = v;
+			if (inside) small_bias[(h * SMALL + r) * SMALL + c] = v;
+		}
+	struct nr_head_sums one[H] = { 0 }, other[H] = { 0 };
+	const struct nr_attention_shape tight = { .H = H, .T = SMALL, .d = D, .special = 1, .cls = 1 }, padded = { .H = H, .T = LARGE,
+		.d = D, .special = 1, .cls = 1 };
+	assert_int_equal(nr_attention_stats(&tight, &(struct nr_attention_batch){ .B = 1, .qkv = small, .bias = small_bias, .biases = true,
+		.nodes = &nodes, .steps = three }, one, NULL), 0);
+	assert_int_equal(nr_attention_stats(&padded, &(struct nr_attention_batch){ .B = 1, .qkv = large, .bias = large_bias, .biases = true,
+		.nodes = &nodes, .steps = five }, other, NULL), 0);
+	for (int h = 0; h < H; h++) {
+		assert_memory_equal(&one[h], &other[h], sizeof one[h]);
+		assert_true(one[h].distance > 0 && one[h].distance < 2);
+		assert_true(one[h].logit_max < 100);
+		assert_float_equal(one[h].most_entropy, log(4), 1e-12);
+		/* node 2 sees itself and node 0, two bonds away */
+		double row[SMALL], near = 0, far = 0, sum = 0;
+		for (int q = 0; q < 3; q++) {
+			nr_attention_weights(&tight, small, small_bias, h, q + 1, row);
+			near = far = 0;
+			for (int k = 0; k < 3; k++)
+				if (three[q * 3 + k] < 511) near += row[k + 1], far += row[k + 1] * (three[q * 3 + k] - 1);
+			sum += far / near / 3;
+		}
+		assert_float_equal(one[h].distance, sum, 1e-6);
+	}
 }
 
 /* What [CLS] and the other tokens contribute adds up to the gradient that the norm's own backward finds. */
@@ -216,6 +262,7 @@ int main(void)
 		cmocka_unit_test(a_site_without_norm_is_refused),
 		cmocka_unit_test(a_late_class_token_and_registers_are_told_apart),
 		cmocka_unit_test(attention_is_what_its_map_says),
+		cmocka_unit_test(attention_of_graphs_knows_padding_and_bonds),
 		cmocka_unit_test(shares_add_up_to_the_gradient),
 		cmocka_unit_test(parts_are_read_by_name),
 	};

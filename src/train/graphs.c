@@ -1,5 +1,5 @@
 /* Graphs into a model's inputs: see graphs.h. */
-#include "tasks/graphs.h"
+#include "train/graphs.h"
 
 #include <math.h>
 #include <omp.h>
@@ -34,7 +34,7 @@ static void widen(struct extremes *x, const struct nr_graph *g, const struct nr_
 
 static int too_small(const struct nr_model_spec *model, const char *option, int64_t rows, int64_t need, struct nr_error *err)
 {
-	nr_fail(err, NR_EVALUE, "cannot train", model->text, "its table '%s' has %lld rows, and the graphs need %lld", option,
+	nr_fail(err, NR_EVALUE, "cannot give graphs to", model->text, "its table '%s' has %lld rows, and the graphs need %lld", option,
 		(long long)rows, (long long)need);
 	return nr_hint(err, "add %s=%lld to the options of the model", option, (long long)need);
 }
@@ -45,7 +45,7 @@ static int check_tables(const struct nr_graph_form *f, const struct nr_model_spe
 	const struct { const char *option; int64_t need; } tables[] = {
 		{ "atoms", x->node + 2 + (nodes - 1) * f->offsets.node }, { "bonds", x->edge + 2 + path + (edges - 1) * f->offsets.edge },
 		{ "in_degrees", x->degree + 1 }, { "out_degrees", x->degree + 1 }, { "distances", NR_PATH_UNREACHABLE + 2 } };
-	if (x->negative) return nr_fail(err, NR_EVALUE, "cannot train", model->text, "some features of the graphs are negative");
+	if (x->negative) return nr_fail(err, NR_EVALUE, "cannot give graphs to", model->text, "some features of the graphs are negative");
 	if (nodes > 1 && x->node >= f->offsets.node)
 		return too_small(model, "atoms", nr_model_int(model, "atoms"), (x->node + 2) * nodes, err);
 	if (edges > 1 && x->edge >= f->offsets.edge)
@@ -82,7 +82,7 @@ int nr_graph_form_make(struct nr_graph_form *f, const struct nr_molecules *set, 
 	f->offsets = (struct nr_graph_offsets){ .node = offset_of(nr_model_int(model, "atoms"), set->node_features),
 		.edge = offset_of(nr_model_int(model, "bonds"), set->edge_features), .hops = (int32_t)f->paths };
 	if (f->paths > NR_PATH_EDGES)
-		return nr_fail(err, NR_EVALUE, "cannot train", model->text, "paths=%lld, and at most %d edges of a path are kept",
+		return nr_fail(err, NR_EVALUE, "cannot give graphs to", model->text, "paths=%lld, and at most %d edges of a path are kept",
 			(long long)f->paths, NR_PATH_EDGES);
 	if (make_arenas(f, err)) return err->code;
 	for (int64_t i = 0; i < set->graphs; i++) {
@@ -103,6 +103,30 @@ void nr_graph_form_release(struct nr_graph_form *f)
 	free(f->arena);
 	free(f->start);
 	*f = (struct nr_graph_form){ 0 };
+}
+
+int nr_graph_expect(const struct nr_molecules *set, const struct nr_model_spec *model, struct nr_error *err)
+{
+	if (nr_model_expect(model, NR_READS_GRAPH, err)) return err->code;
+	if (nr_model_int(model, "node_features") == set->node_features && nr_model_int(model,
+		"edge_features") == set->edge_features) return NR_OK;
+	return nr_fail(err, NR_EVALUE, "cannot give graphs to", model->text,
+		"they have %d features of nodes and %d of edges, the model %lld and %lld",
+		set->node_features, set->edge_features, (long long)nr_model_int(model, "node_features"),
+		(long long)nr_model_int(model, "edge_features"));
+}
+
+bool nr_graph_yes_or_no(const struct nr_molecules *set, int64_t *known)
+{
+	bool classes = true;
+	*known = 0;
+	for (int64_t i = 0; i < set->graphs * set->tasks; i++) {
+		const float t = set->target[i];
+		if (isnan(t)) continue;
+		++*known;
+		classes &= t == 0 || t == 1;
+	}
+	return classes;
 }
 
 /* ---- lists and sizes ------------------------------------------------------------------------------------------------------------ */
@@ -143,6 +167,12 @@ struct nr_graph_sizes nr_graph_sizes(int64_t nodes)
 	return s;
 }
 
+int64_t nr_graph_batch(int64_t batch, int64_t nodes)
+{
+	const int64_t most_pairs = 1 << 21, most = most_pairs / (nodes * nodes);
+	return most < 1 ? 1 : most < batch ? most : batch;
+}
+
 int64_t nr_graph_size_of(const struct nr_graph_sizes *s, int64_t nodes)
 {
 	const int64_t i = (s->largest - nodes) / s->step;
@@ -151,7 +181,7 @@ int64_t nr_graph_size_of(const struct nr_graph_sizes *s, int64_t nodes)
 
 /* ---- inputs --------------------------------------------------------------------------------------------------------------------- */
 
-void nr_graph_inputs(struct nr_graph_inputs *g, struct nr_net *n, const struct nr_graph_form *f, int64_t B, int64_t N)
+void nr_graph_inputs(struct nr_graph_inputs *g, struct nr_net *n, const struct nr_graph_form *f, int64_t B, int64_t N, bool target)
 {
 	const int64_t edges = f->set->edge_features;
 	g->in = (struct nr_inputs){ .nodes = nr_input(n, "nodes", NR_I32, 3, B, N, (int64_t)f->set->node_features),
@@ -159,7 +189,7 @@ void nr_graph_inputs(struct nr_graph_inputs *g, struct nr_net *n, const struct n
 		.distance = nr_input(n, "distance", NR_I32, 3, B, N, N), .valid = nr_input(n, "valid", NR_I32, 1, B),
 		.edges = f->paths ? nr_input(n, "edges", NR_I32, 5, B, N, N, f->paths, edges)
 				  : nr_input(n, "edges", NR_I32, 4, B, N, N, edges) };
-	g->target = nr_input(n, "target", NR_REAL, 2, B, (int64_t)f->set->tasks);
+	g->target = target ? nr_input(n, "target", NR_REAL, 2, B, (int64_t)f->set->tasks) : NULL;
 }
 
 /* Rows of `width` values each into rows of `room`; the rest is 0. */
@@ -192,7 +222,7 @@ static struct rows rows_of(const struct nr_plan *plan, const struct nr_graph_inp
 {
 	return (struct rows){ nr_plan_data(plan, g->in.nodes), nr_plan_data(plan, g->in.in_degree), nr_plan_data(plan, g->in.out_degree),
 		nr_plan_data(plan, g->in.distance), nr_plan_data(plan, g->in.valid), nr_plan_data(plan, g->in.edges),
-		nr_plan_data(plan, g->target) };
+		g->target ? nr_plan_data(plan, g->target) : NULL };
 }
 
 static void put_graph(const struct nr_graph_form *f, const struct rows *to, int64_t b, int64_t N, const struct nr_graph_input *g)
@@ -207,8 +237,9 @@ static void put_graph(const struct nr_graph_form *f, const struct rows *to, int6
 	to->valid[b] = g->nodes;
 }
 
-void nr_graph_bind(const struct nr_graph_form *f, const struct nr_graph_list *l, struct nr_plan *plan, const struct nr_graph_inputs *g,
-	const int32_t *sample, int64_t count)
+/* sample NULL: those from `first` on. */
+static void bind(const struct nr_graph_form *f, const struct nr_graph_list *l, struct nr_plan *plan, const struct nr_graph_inputs *g,
+	const int32_t *sample, int64_t first, int64_t count)
 {
 	const int64_t B = g->in.nodes->d[0], N = g->in.nodes->d[1], tasks = f->set->tasks;
 	const struct rows to = rows_of(plan, g);
@@ -218,10 +249,23 @@ void nr_graph_bind(const struct nr_graph_form *f, const struct nr_graph_list *l,
 		struct nr_graph_input in = { 0 };
 		struct nr_error none = { 0 };
 		nr_arena_reset(f->arena[t], f->start[t]);
-		const int64_t graph = b < count ? l->graph[sample[b]] : 0;
+		const int64_t graph = b < count ? l->graph[sample ? sample[b] : first + b] : 0;
 		const bool there = b < count && !nr_molecules_input(f->set, graph, &f->offsets, &in, f->arena[t], &none);
 		if (!there) in = (struct nr_graph_input){ 0 };
 		put_graph(f, &to, b, N, &in);
-		for (int64_t k = 0; k < tasks; k++) to.target[b * tasks + k] = there ? (real)f->set->target[graph * tasks + k] : (real)NAN;
+		for (int64_t k = 0; to.target && k < tasks; k++) to.target[b * tasks + k] = there
+			? (real)f->set->target[graph * tasks + k] : (real)NAN;
 	}
+}
+
+void nr_graph_bind(const struct nr_graph_form *f, const struct nr_graph_list *l, struct nr_plan *plan, const struct nr_graph_inputs *g,
+	const int32_t *sample, int64_t count)
+{
+	bind(f, l, plan, g, sample, 0, count);
+}
+
+void nr_graph_bind_from(const struct nr_graph_form *f, const struct nr_graph_list *l, struct nr_plan *plan, const struct nr_graph_inputs *g,
+	int64_t first, int64_t count)
+{
+	bind(f, l, plan, g, NULL, first, count);
 }

@@ -1,6 +1,6 @@
 /* Batches of graphs: what a model of graphs reads, padded to one of a few sizes. */
-#ifndef NR_TASK_GRAPHS_H
-#define NR_TASK_GRAPHS_H
+#ifndef NR_TRAIN_GRAPHS_H
+#define NR_TRAIN_GRAPHS_H
 
 #include "base/mem.h"
 #include "data/graphs.h"
@@ -18,6 +18,10 @@ struct nr_graph_form {
 /* Takes the offsets from the model's tables, and checks that these have a row for all that the set has. */
 int nr_graph_form_make(struct nr_graph_form *, const struct nr_molecules *, const struct nr_model_spec *, struct nr_error *);
 void nr_graph_form_release(struct nr_graph_form *);
+/* An error if the model wants other numbers of features. */
+int nr_graph_expect(const struct nr_molecules *, const struct nr_model_spec *, struct nr_error *);
+/* Are all known targets 0 or 1? *known: how many there are. */
+bool nr_graph_yes_or_no(const struct nr_molecules *, int64_t *known);
 
 /* Samples of a split; those with more nodes than `most` are left out. most 0: none is. */
 struct nr_graph_list {
@@ -30,15 +34,23 @@ int nr_graph_list_make(struct nr_graph_list *, const struct nr_source *, enum nr
 	int64_t most, struct nr_error *);
 void nr_graph_list_release(struct nr_graph_list *);
 
+/* Graphs that a model is shown: all are padded to so many nodes. */
+struct nr_graph_view { const struct nr_graph_form *form; const struct nr_graph_list *list; int64_t nodes; };
+
 /* Sizes that graphs are padded to: size i has largest - i step nodes. */
 struct nr_graph_sizes { int64_t largest, step, count; };
 struct nr_graph_sizes nr_graph_sizes(int64_t nodes);
 int64_t nr_graph_size_of(const struct nr_graph_sizes *, int64_t nodes);         /* the smallest that holds so many */
 
-struct nr_graph_inputs { struct nr_inputs in; nr_t *target; };                  /* target (B,tasks), NaN: missing */
-void nr_graph_inputs(struct nr_graph_inputs *, struct nr_net *, const struct nr_graph_form *, int64_t batch, int64_t nodes);
+int64_t nr_graph_batch(int64_t batch, int64_t nodes);                           /* so many, or fewer if the graphs are large */
+
+struct nr_graph_inputs { struct nr_inputs in; nr_t *target; };                  /* target (B,tasks), NaN: missing; or NULL */
+void nr_graph_inputs(struct nr_graph_inputs *, struct nr_net *, const struct nr_graph_form *, int64_t batch, int64_t nodes, bool target);
 /* Samples of the list into a plan's inputs; rows from count on are empty graphs without a target. */
 void nr_graph_bind(const struct nr_graph_form *, const struct nr_graph_list *, struct nr_plan *, const struct nr_graph_inputs *,
 	const int32_t *sample, int64_t count);
+/* The same of the samples from `first` on, in the order of the list. */
+void nr_graph_bind_from(const struct nr_graph_form *, const struct nr_graph_list *, struct nr_plan *, const struct nr_graph_inputs *,
+	int64_t first, int64_t count);
 
 #endif

@@ -1,0 +1,262 @@
+/* Molecules: what each arm says of them, against what is known. See molecules.h. */
+#include "report/molecules.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/depict.h"
+#include "draw/html.h"
+#include "draw/scale.h"
+#include "draw/scatter.h"
+#include "report/curves.h"
+
+enum { SHOWN = 4, MOST_POINTS = 1500, MOST_ARMS = 6 };
+
+/* The predictions of the first run of an arm that has any: those of the test split, else of the other one. One task, the first. */
+struct said {
+	const struct nr_runfolder *run;
+	const char *split;
+	int64_t n;
+	int64_t *row;                           /* (n) of the file */
+	const double *target, *prediction, *graph;
+	const char *const *smiles;
+};
+
+static struct said said_of(const struct nr_arms *a, int arm, struct nr_arena *arena)
+{
+	struct said s = { 0 };
+	for (int i = 0; i < a->arm[arm].runs && !s.run; i++) {
+		const struct nr_runfolder *r = &a->run[a->arm[arm].run[i]];
+		const struct nr_columns *t = &r->predictions;
+		const struct nr_column *split = nr_column_find(t, "split"), *smiles = nr_column_find(t, "smiles"),
+			*task = nr_column_find(t, "task");
+		const struct nr_column *target = nr_column_find(t, "target"), *said = nr_column_find(t, "prediction"),
+			*graph = nr_column_find(t, "graph");
+		if (!t->rows || !split || !smiles || !target || !said || !graph || !task || !split->text || !smiles->text) continue;
+		s = (struct said){ .run = r, .split = "val", .row = nr_arena_alloc(arena, (size_t)t->rows * sizeof *s.row),
+			.target = target->value,
+			.prediction = said->value, .graph = graph->value, .smiles = smiles->text };
+		for (int64_t k = 0; k < t->rows; k++)
+			if (split->text[k] && !strcmp(split->text[k], "test")) s.split = "test";
+		for (int64_t k = 0; s.row && k < t->rows; k++)
+			if (split->text[k] && !strcmp(split->text[k], s.split) && task->value[k] == 1 && isfinite(target->value[k]) &&
+				isfinite(said->value[k]))
+				s.row[s.n++] = k;
+	}
+	return s;
+}
+
+static bool yes_or_no(const struct said *s)
+{
+	for (int64_t i = 0; i < s->n; i++)
+		if (s->target[s->row[i]] != 0 && s->target[s->row[i]] != 1) return false;
+	return true;
+}
+
+static double mean_error(const struct said *s)
+{
+	double sum = 0;
+	for (int64_t i = 0; i < s->n; i++) sum += fabs(s->prediction[s->row[i]] - s->target[s->row[i]]);
+	return sum / (double)s->n;
+}
+
+/* ---- all of them -------------------------------------------------------------------------------------------------------- */
+
+/* Pearson's; NAN without a spread. */
+static double correlation(const struct said *s)
+{
+	double x = 0, y = 0, xx = 0, yy = 0, xy = 0;
+	for (int64_t i = 0; i < s->n; i++) x += s->target[s->row[i]] / (double)s->n, y += s->prediction[s->row[i]] / (double)s->n;
+	for (int64_t i = 0; i < s->n; i++) {
+		const double u = s->target[s->row[i]] - x, v = s->prediction[s->row[i]] - y;
+		xx += u * u, yy += v * v, xy += u * v;
+	}
+	return xx > 0 && yy > 0 ? xy / sqrt(xx * yy) : (double)NAN;
+}
+
+static void add_scatter(struct nr_str *s, const char *name, int arm, const struct said *v, struct nr_arena *arena)
+{
+	const int64_t n = v->n < MOST_POINTS ? v->n : MOST_POINTS;
+	double *at = nr_arena_alloc(arena, (size_t)(2 * n + 1) * sizeof *at);
+	int32_t *group = nr_arena_alloc(arena, (size_t)(n + 1) * sizeof *group);
+	char error[64], by[64];
+	for (int64_t i = 0; at && group && i < n; i++) {                         /* evenly from the whole list */
+		const int64_t row = v->row[i * v->n / n];
+		at[2 * i] = v->target[row], at[2 * i + 1] = v->prediction[row], group[i] = arm;
+	}
+	const char *title = nr_arena_printf(arena, "Prediction against target: %s", name);
+	const char *caption = nr_arena_printf(arena,
+		"%lld molecules%s; mean absolute error %s, correlation %s. On the line a prediction is right.",
+		(long long)v->n, n < v->n ? nr_arena_printf(arena, ", %lld of them drawn", (long long)n) : "",
+		nr_short_text(mean_error(v), error, sizeof error), nr_short_text(correlation(v), by, sizeof by));
+	if (!at || !group || !title || !caption) {
+		s->failed = true;
+		return;
+	}
+	nr_html_figure_open(s, "map", title, caption);
+	nr_svg_scatter(s, &(struct nr_scatter){ .name = title, .x_label = "target", .y_label = "prediction", .n = n, .at = at,
+		.group = group,
+		.groups = arm + 1, .diagonal = true });
+	nr_html_figure_close(s);
+}
+
+struct pair { double score; bool yes; };
+
+static int falling(const void *a, const void *b)
+{
+	const double x = ((const struct pair *)a)->score, y = ((const struct pair *)b)->score;
+	return (x < y) - (x > y);
+}
+
+/* The share of "yes" that is found against the share of "no" that is taken for one; equal scores are one step. */
+static bool roc(struct nr_series *line, const struct said *v, struct nr_arena *arena)
+{
+	struct pair *pair = nr_arena_alloc(arena, (size_t)(v->n + 1) * sizeof *pair);
+	double *x = nr_arena_alloc(arena, (size_t)(v->n + 2) * sizeof *x), *y = nr_arena_alloc(arena, (size_t)(v->n + 2) * sizeof *y);
+	double yes = 0, no = 0, found = 0, wrong = 0;
+	if (!pair || !x || !y) return false;
+	for (int64_t i = 0; i < v->n; i++) {
+		pair[i] = (struct pair){ v->prediction[v->row[i]], v->target[v->row[i]] > 0 };
+		*(pair[i].yes ? &yes : &no) += 1;
+	}
+	qsort(pair, (size_t)v->n, sizeof *pair, falling);
+	line->x = x, line->y = y, line->n = yes > 0 && no > 0;
+	for (int64_t i = 0; i < v->n && yes > 0 && no > 0; i++) {
+		*(pair[i].yes ? &found : &wrong) += 1;
+		if (i + 1 < v->n && pair[i + 1].score >= pair[i].score) continue;
+		x[line->n] = wrong / no, y[line->n++] = found / yes;
+	}
+	return true;
+}
+
+static void add_roc(struct nr_str *s, const struct nr_arms *a, const struct said *v, struct nr_arena *arena)
+{
+	struct nr_series *line = nr_arena_alloc(arena, (size_t)(a->count + 1) * sizeof *line);
+	if (!line) s->failed = true;
+	for (int i = 0; i < a->count && !s->failed; i++) {
+		line[i] = (struct nr_series){ .label = a->arm[i].label, .arm = i, .weight = NR_BOLD };
+		if (v[i].n && !roc(&line[i], &v[i], arena)) s->failed = true;
+	}
+	nr_html_figure_open(s, "dots", "Found against falsely taken",
+		"The ROC curve: the share of positive molecules found when so large a share of the "
+		"negative ones is taken for positive. The diagonal from 0 to 1 would be chance.");
+	if (line) nr_svg_chart(s, &(struct nr_chart){ .name = "ROC curve", .x_label = "negatives taken for positive",
+		.y_label = "positives found",
+		.series = line, .count = a->count });
+	nr_html_figure_close(s);
+}
+
+/* ---- some of them ------------------------------------------------------------------------------------------------------- */
+
+/* What is looked for: target -1 any, else that answer; sign 1: the largest value of `by` first. */
+struct group { const char *title; double target, sign; bool by_error; };
+static const struct group of_values[] = { { "predicted best", -1, -1, true }, { "predicted worst", -1, 1, true }, { NULL, 0, 0, false } };
+static const struct group of_answers[] = { { "found: positive, and said so", 1, 1, false }, { "missed: positive, and denied",
+	1, -1, false },
+	{ "false alarms: negative, and taken for positive", 0, 1, false }, { NULL, 0, 0, false } };
+
+/* The rows that lead in a group, at most SHOWN; ties by their place in the file. */
+static int leaders(const struct said *v, const struct group *g, int64_t *out)
+{
+	double best[SHOWN];
+	int n = 0;
+	for (int64_t i = 0; i < v->n; i++) {
+		const int64_t row = v->row[i];
+		if (g->target >= 0 && v->target[row] != g->target) continue;
+		const double value = g->sign * (g->by_error ? fabs(v->prediction[row] - v->target[row]) : v->prediction[row]);
+		int at = n < SHOWN ? n : SHOWN;
+		while (at && best[at - 1] < value) at--;
+		if (at == SHOWN) continue;
+		if (n < SHOWN) n++;
+		for (int k = n - 1; k > at; k--) best[k] = best[k - 1], out[k] = out[k - 1];
+		best[at] = value, out[at] = row;
+	}
+	return n;
+}
+
+/* What another arm says of the same molecule; NAN: nothing. */
+static double also(const struct said *v, double graph)
+{
+	for (int64_t i = 0; i < v->n; i++)
+		if (v->graph[v->row[i]] == graph) return v->prediction[v->row[i]];
+	return NAN;
+}
+
+static void add_formula(struct nr_str *s, const char *smiles, struct nr_arena *arena)
+{
+	struct nr_error why = { 0 };
+	struct nr_size drawn;
+	if (smiles && *smiles && !nr_depict(s, smiles, strlen(smiles), NULL, (struct nr_size){ 240, 150 }, &drawn, arena, &why))
+		nr_html_element(s, "small", "plan", smiles);
+	else nr_html_text(s, smiles && *smiles ? smiles : "(no SMILES)");
+}
+
+static void add_number(struct nr_html_table *t, const char *class_, double v)
+{
+	char text[64];
+	nr_html_cell(t, class_, isfinite(v) ? nr_short_text(v, text, sizeof text) : "–");
+}
+
+static void add_table(struct nr_str *s, const struct nr_arms *a, const struct said *v, int arm, const struct group *group,
+	struct nr_arena *arena)
+{
+	struct nr_html_table t = { .s = s };
+	const bool others = a->count > 1 && a->count <= MOST_ARMS;
+	nr_html_table_open(&t, "molecules");
+	nr_html_head(&t, NULL, "molecule");
+	nr_html_head(&t, "number", "target");
+	nr_html_head(&t, "number", others ? nr_arena_printf(arena, "%s says", a->arm[arm].letter) : "prediction");
+	nr_html_head(&t, "number", "off by");
+	for (int i = 0; i < a->count && others; i++)
+		if (i != arm) nr_html_head(&t, "number", nr_arena_printf(arena, "%s says", a->arm[i].letter));
+	for (const struct group *g = group; g->title; g++) {
+		int64_t row[SHOWN];
+		const int n = leaders(&v[arm], g, row);
+		for (int k = 0; k < n; k++) {
+			const double target = v[arm].target[row[k]], said = v[arm].prediction[row[k]];
+			nr_html_row(&t);
+			nr_html_cell_open(&t, "molecule");
+			if (!k) nr_html_element(s, "b", NULL, g->title);
+			add_formula(s, v[arm].smiles[row[k]], arena);
+			add_number(&t, "number", target);
+			add_number(&t, "number said", said);
+			add_number(&t, "number", fabs(said - target));
+			for (int i = 0; i < a->count && others; i++)
+				if (i != arm) add_number(&t, "number", also(&v[i], v[arm].graph[row[k]]));
+		}
+	}
+	nr_html_table_close(&t);
+}
+
+/* ---- the section -------------------------------------------------------------------------------------------------------- */
+
+void nr_section_molecules(struct nr_str *s, const struct nr_arms *a, struct nr_arena *arena)
+{
+	struct said *v = nr_arena_alloc(arena, (size_t)(a->count + 1) * sizeof *v);
+	const struct said *first = NULL;
+	if (!v) s->failed = true;
+	for (int i = 0; i < a->count && v; i++) {
+		v[i] = said_of(a, i, arena);
+		if (v[i].n && !first) first = &v[i];
+	}
+	if (!first) return;
+	const bool answers = yes_or_no(first);
+	nr_str_add(s, "<section id=\"molecules\"><h2>Molecules</h2>\n<p>");
+	nr_html_printf(s, "What the best weights of each arm's first run say of the %s split, against what is known. %s", first->split,
+		answers ? "Predictions are probabilities." : "Numbers are in the target's own units.");
+	nr_str_add(s, "</p>\n");
+	nr_legend(s, a);
+	nr_str_add(s, answers ? "<div class=\"charts\">\n" : "<div class=\"maps\">\n");
+	if (answers) add_roc(s, a, v, arena);
+	for (int i = 0; i < a->count && !answers; i++)
+		if (v[i].n) add_scatter(s, a->arm[i].name, i, &v[i], arena);
+	nr_str_add(s, "</div>\n");
+	for (int i = 0; i < a->count; i++) {
+		if (!v[i].n) continue;
+		nr_html_element(s, "h3", NULL, a->count > 1 ? nr_arena_printf(arena, "%s: %s", a->arm[i].letter,
+			a->arm[i].name) : a->arm[i].name);
+		add_table(s, a, v, i, answers ? of_answers : of_values, arena);
+	}
+	nr_str_add(s, "</section>\n");
+}
