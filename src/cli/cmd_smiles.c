@@ -225,7 +225,7 @@ static int run(struct cli *c, const void *conf, const struct nr_list *args)
 	if (!in) return nr_fail(c->err, NR_EIO, "cannot open", name, "%s", strerror(errno));
 	int e = all_lines(&r, in, name, c->err);
 	if (!input) fclose(in);
-	if (!e && r.draws) e = save_sheet(&r, o->draw, c->err);
+	if (!e && r.draws && (r.good || !r.wrong)) e = save_sheet(&r, o->draw, c->err);
 	nr_sheet_release(&r.sheet);
 	nr_str_release(&r.out);
 	fflush(stdout);

@@ -6,7 +6,7 @@
 #include "data/elements.h"
 #include "data/molecule.h"
 
-enum { MOST_BACK = 100, MOST_DUMMIES = 16 };
+enum { MOST_BACK = 100, MOST_DUMMIES = 16, MOST_WORK = 50000000 };     /* work: atoms looked at, for one system of rings */
 
 struct search {
 	struct nr_molecule *m;
@@ -194,7 +194,7 @@ static bool search_without(struct search *k)
 		if (!k->m->atom[k->atom[i]].number && k->wants[k->atom[i]]) k->choice[n++] = k->atom[i];
 	if (!n || n > MOST_DUMMIES) return false;
 	memcpy(k->dummy, k->choice, (size_t)n * sizeof *k->dummy);
-	for (uint32_t off = 1; off < 1u << n; off++) {
+	for (uint32_t off = 1; off < 1u << n && (int64_t)off * k->atoms < MOST_WORK; off++) {
 		for (int32_t i = 0; i < n; i++) k->wants[k->dummy[i]] = !(off >> i & 1);
 		for (int32_t i = 0; i < k->atoms; i++) k->settled[k->atom[i]] = false;
 		if (search(k)) return true;

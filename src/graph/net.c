@@ -34,17 +34,18 @@ struct nr_net *nr_at(struct nr_net *n, const char *file, int line)
 
 static const char *base_name(const char *file)
 {
-	const char *slash = file ? strrchr(file, '/') : NULL;
-	return slash ? slash + 1 : file ? file : "?";
+	const char *slash = strrchr(file, '/');
+	return slash ? slash + 1 : file;
 }
 
 __attribute__((format(printf, 5, 0))) static nr_t *fail(struct nr_net *n, enum nr_err code, const char *op,
 	const char *subject, const char *fmt, va_list ap)
 {
-	char text[512], what[96];
+	char text[512], what[96], place[96] = "";       /* unknown before the first nr_at */
 	vsnprintf(text, sizeof text, fmt, ap);
+	if (n->file) snprintf(place, sizeof place, " [%s:%d]", base_name(n->file), n->line);
 	snprintf(what, sizeof what, "cannot build %s", op);
-	nr_fail(&n->error, code, what, subject && *subject ? subject : "(top)", "%s [%s:%d]", text, base_name(n->file), n->line);
+	nr_fail(&n->error, code, what, subject && *subject ? subject : "(top)", "%s%s", text, place);
 	return NULL;
 }
 

@@ -124,14 +124,13 @@ static nr_t *add_view(struct narrowing *w, const struct nr_node *user, const str
 static nr_t *first_tokens(struct narrowing *w, const struct nr_node *user, int j, nr_t *t, int64_t tokens)
 {
 	nr_t *x = beginning(w, t, tokens);
-	int pack = 0;
 	if (x && x->d[1] > tokens) {
 		struct nr_span_attr *a = nr_plan_list(w->p, 1, sizeof *a);
 		if (!a) return NULL;
 		*a = (struct nr_span_attr){ 0, tokens };
 		x = add_view(w, user, &nr_op_span, a, x);
-		pack = !nr_op_accepts_gaps(user->op, j);
 	}
+	int pack = x && nr_has_gaps(x) && !nr_op_accepts_gaps(user->op, j);
 	for (int q = 0; q < j; q++) pack |= user->in[q] == x; /* each input has its own gradient */
 	return x && pack ? add_view(w, user, &nr_op_pack, NULL, x) : x;
 }

@@ -65,7 +65,7 @@ void nr_plan_print(const struct nr_plan *p, FILE *out, int instructions)
 	fprintf(out, "parameters: %lld (%.1f MiB), buffers: %lld\n", (long long)s->param_count,
 		mib(s->param_count * (int64_t)sizeof(real)), (long long)s->buffer_count);
 	fprintf(out, "flops: %.3f G forward, %.3f G backward", s->forward_flops * 1e-9, s->backward_flops * 1e-9);
-	if (s->narrowed) fprintf(out, "; narrowing saves %.3f G of forward", s->left_out_flops * 1e-9);
+	if (s->left_out_flops > 0) fprintf(out, "; narrowing saves %.3f G of forward", s->left_out_flops * 1e-9);
 	fprintf(out, "\n");
 	fprintf(out, "memory: %.1f MiB planned (%.1f MiB without reuse), %.1f MiB scratch\n", mib(s->arena_bytes), mib(s->no_reuse_bytes),
 		mib(s->scratch_bytes));

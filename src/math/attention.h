@@ -2,6 +2,7 @@
  *
  *   S = scale q k^T + bias + mask;  P = softmax(S) over the keys that count;  out = dropout(P) v
  *   gS = P * (dropout(gout v^T) - rowsum(gout * out));  gv = dropout(P)^T gout
+ *   (the row sum is also the mean of dropout(gout v^T) under P, which vector kernels take if they have the whole row at once)
  *   gq = scale gS k;  gk = scale gS^T q
  *
  * Vaswani et al. arXiv:1706.03762 eq. 1; online softmax and the backward from the row log-sum-exp: Dao

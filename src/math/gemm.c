@@ -44,18 +44,24 @@ static int64_t round_up(int64_t a, int64_t b) { return ceil_div(a, b) * b; }
 /* Cuts n into `parts` of equal size, a multiple of unit; returns the size. */
 static int64_t cut(int64_t n, int64_t parts, int64_t unit) { return nr_max64(round_up(ceil_div(n, parts), unit), unit); }
 
+/* Tasks are of equal size, so their number is a multiple of 4 where that can be: balanced on 2 and 4 threads. */
 static struct grid make_grid(const struct nr_gemm *gemm, int mr, int nr)
 {
 	const int64_t m = gemm->m, n = gemm->n, k = gemm->k, count = nr_max64(gemm->count, 1);
 	struct grid g = { 0 };
 	int64_t nm, nn = 1, nk = 1;
 	if (!gemm->ta && count == 1) {
-		nm = m <= 2 * ROWS / 3 ? 1 : nr_max64((m + 2 * ROWS) / (4 * ROWS) * 4, 2);   /* 4 i: balanced on 2, 4 threads */
+		nm = m <= 2 * ROWS / 3 ? 1 : nr_max64((m + 2 * ROWS) / (4 * ROWS) * 4, 2);
 		if (nm < TASKS) nn = nr_min64(ceil_div(TASKS, nm), ceil_div(n, 64));
 		g.shared = gemm->tb || nm > 1;
 	} else {
 		nm = ceil_div(m, ROWS_PRIVATE);
-		if (count * nm < TASKS) nn = nr_min64(ceil_div(TASKS, count * nm), nr_max64(n / 128, 1));
+		if (count == 1 && nm >= TASKS) nm = round_up(nm, 4);
+		if (count * nm < TASKS) {
+			const int64_t most = nr_max64(n / 128, 1);
+			nn = nr_min64(ceil_div(TASKS, count * nm), most);
+			while (count * nm * nn % 4 && nn < most) nn++;
+		}
 		if (count * nm * nn < TASKS_K) nk = nr_min64(ceil_div(TASKS, count * nm * nn), nr_max64(k / K_PIECE, 1));
 	}
 	g.mt = cut(m, nm, mr);

@@ -217,7 +217,7 @@ char *nr_trainer_describe(const struct nr_trainer *t)
 	nr_str_printf(&s, "task              %s\n", t->task->title);
 	if (t->task->describe) t->task->describe(&t->run, &s);
 	nr_str_printf(&s, "model             %s: %lld parameters, %.3g GFLOP forward a sample\n", t->c.model, (long long)p.param_count,
-		p.forward_flops * 1e-9 / (double)t->c.batch);
+		(p.forward_flops + p.left_out_flops) * 1e-9 / (double)t->c.batch);      /* of the model, not of the plan */
 	int64_t count, with = 0;
 	const struct nr_site *site = nr_sites(t->shape[0].net, &count);
 	for (int64_t i = 0; i < count; i++) with += site[i].norm != NULL;

@@ -330,8 +330,8 @@ static void fit_site(struct work *w, struct nr_surgery *s, int64_t i)
 			length += part[k]->yy;
 		}
 	}
-	s->site[i].copied = length > 0 ? sqrt(fmax(0, before) / length) : NAN;
-	s->site[i].fitted = length > 0 ? sqrt(fmax(0, after) / length) : NAN;
+	s->site[i].copied = length > 0 ? sqrt((before < 0 ? 0 : before) / length) : NAN;
+	s->site[i].fitted = length > 0 ? sqrt((after < 0 ? 0 : after) / length) : NAN;
 }
 
 static int fit_all(struct work *w, struct nr_surgery *s, struct nr_error *err)

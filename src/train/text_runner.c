@@ -54,7 +54,7 @@ static int make_plan(struct nr_text_runner *e, struct shape *s, struct nr_error 
 static struct shape *add_shape(struct nr_text_runner *e, int64_t batch, int64_t length, struct nr_error *err)
 {
 	if (e->shapes == SHAPES) {
-		nr_fail(err, NR_ELIMIT, "cannot embed", NULL, "texts of more than %d different lengths", SHAPES);
+		nr_fail(err, NR_ELIMIT, "cannot embed", NULL, "batches of more than %d different shapes", SHAPES);
 		return NULL;
 	}
 	struct shape *s = &e->shape[e->shapes];
@@ -73,8 +73,8 @@ static struct shape *add_shape(struct nr_text_runner *e, int64_t batch, int64_t 
 static struct shape *shape_for(struct nr_text_runner *e, int64_t longest, int64_t texts, struct nr_error *err)
 {
 	const int64_t positions = e->how.max_length, length = rounded(longest) < positions ? rounded(longest) : positions;
-	const int64_t full = e->how.tokens > length ? e->how.tokens / length : 1;
 	if (!e->shapes && !add_shape(e, (e->how.tokens + length - 1) / length, length, err)) return NULL;
+	const int64_t full = length == e->shape[0].length ? e->shape[0].batch : e->how.tokens > length ? e->how.tokens / length : 1;
 	int64_t batch = 1;
 	while (batch < texts && batch < full) batch *= 2;
 	if (batch > full) batch = full;

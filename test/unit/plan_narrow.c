@@ -30,6 +30,8 @@ static const struct trial trials[] = {
 	{ VIT "depth=2", "ln blocks[-1].mlp.in=bn", 1 },               /* all but the norm, its MLP and the sum are needed whole */
 	{ VIT DROP "depth=2", "sep(bn,bn)", 1 }, { VIT DROP "depth=2", "sep(bn,ln)", 1 }, { VIT "depth=1", "sep(bn,bn) placement=post", 1 },
 	{ VIT "depth=2,registers=3", "sep(bn,dtn)", 1 }, { VIT "depth=2,registers=3", "sep(ln,bn) placement=prepost", 1 },
+	/* what begins a join is itself a span, with gaps that a product cannot bear */
+	{ VIT "depth=2", "ln attn.heads=bn attn.inner=sep(none,ln)", 1 }, { VIT DROP "depth=2", "ln attn.res=bn mlp.in=sep(none,ln)", 1 },
 	{ VIT "depth=2", "switch", 0 }, { VIT "depth=2,act=relu", "sep(power,instance) placement=post", 1 },
 	{ VIT "depth=2,registers=4", "sep(power,bn)", 1 }, { VIT "depth=2,registers=2", "sep(switch,group:groups=2)", 1 },
 	{ BERT DROP "depth=2", "", 1 }, { BERT DROP "depth=2", "sep(bn,bn)", 1 }, { BERT DROP "depth=1", "sep(bn,ln) placement=pre", 1 },

@@ -1,6 +1,6 @@
 /* The inner parts of the matrix product: an mr x nr block of C is held in registers while k runs (12 accumulators of 8
  * floats on AVX2: 6 x 16; 24 of 16 on AVX-512: 12 x 32). Goto & van de Geijn 2008; Van Zee & van de Geijn 2015 (BLIS).
- * B is read from packed panels; A as it lies in memory, transposed or not: one broadcast per row and k. */
+ * B is read from packed panels; A as it lies in memory, transposed or not, or packed: one broadcast per row and k. */
 #include <string.h>
 
 #include "math/fast/vec.h"
