@@ -37,6 +37,7 @@ struct nr_node {                            /* one op application, owned by the 
 
 struct nr_exec {                            /* what differs from step to step */
 	int train;                          /* batch statistics and dropout on */
+	int no_dropout;                     /* batch statistics alone: what an evaluation would have seen */
 	int accumulate;                     /* add to the parameter gradients instead of overwriting them */
 	int64_t step;
 	uint64_t seed;

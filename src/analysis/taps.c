@@ -187,7 +187,7 @@ void nr_taps_run_graphs(struct nr_taps *t, int64_t first, int64_t count, bool tr
 	nr_graph_bind_from(g->form, g->list, t->plan, &t->inputs, first, count);
 	memcpy(t->nodes, nr_plan_data(t->plan, t->inputs.in.valid), (size_t)t->batch * sizeof *t->nodes);
 	memcpy(t->steps, nr_plan_data(t->plan, t->inputs.in.distance), (size_t)nr_len(t->inputs.in.distance) * sizeof *t->steps);
-	nr_plan_run(t->plan, &(struct nr_exec){ .train = train }, NR_RUN_FORWARD);
+	nr_plan_run(t->plan, &(struct nr_exec){ .train = train, .no_dropout = 1 }, NR_RUN_FORWARD);
 }
 
 void nr_taps_close(struct nr_taps *t)

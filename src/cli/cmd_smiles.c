@@ -8,6 +8,7 @@
 #include "base/save.h"
 #include "cli.h"
 #include "data/graph.h"
+#include "data/molecule.h"
 #include "draw/sheet.h"
 
 struct smiles { char *features, *bad, *draw; };
@@ -120,14 +121,16 @@ static int draw(struct run *r, const char *line, size_t size, struct nr_error *e
 {
 	enum { LETTERS = 25 };
 	char title[4 * LETTERS + 4];
-	size_t smiles = 0, from = 0;
-	while (smiles < size && line[smiles] != ' ' && line[smiles] != '\t') smiles++;
-	for (from = smiles; from < size && (line[from] == ' ' || line[from] == '\t');) from++;
-	if (from == size) from = 0, size = smiles;
-	const bool cut = size - from > LETTERS;
-	const size_t shown = cut ? nr_utf8_span(line + from, LETTERS - 1) : size - from;
-	snprintf(title, sizeof title, "%.*s%s", (int)shown, line + from, cut ? "\xe2\x80\xa6" : "");
-	return nr_depict_on_sheet(&r->sheet, r->good, line, smiles, title, r->arena, err);
+	const struct nr_smiles_span smiles = nr_smiles_span(line, size);
+	const char *name = smiles.text + smiles.size, *end = line + size;
+	while (name < end && strchr(" \t\r\n", *name)) name++;
+	while (end > name && strchr(" \t\r\n", end[-1])) end--;
+	if (name == end) name = smiles.text, end = name + smiles.size;
+	const size_t letters = (size_t)(end - name);
+	const bool cut = letters > LETTERS;
+	const size_t shown = cut ? nr_utf8_span(name, LETTERS - 1) : letters;
+	snprintf(title, sizeof title, "%.*s%s", (int)shown, name, cut ? "\xe2\x80\xa6" : "");
+	return nr_depict_on_sheet(&r->sheet, r->good, smiles.text, smiles.size, title, r->arena, err);
 }
 
 static int save_sheet(struct run *r, const char *path, struct nr_error *err)

@@ -53,15 +53,19 @@ static int perceive(struct nr_molecule *m, struct nr_error *err)
 	return nr_stereo(m, err);
 }
 
+struct nr_smiles_span nr_smiles_span(const char *text, size_t size)
+{
+	struct nr_smiles_span s = { text, 0 };
+	while (size && text && blank(*s.text)) s.text++, size--;
+	while (text && s.size < size && !blank(s.text[s.size])) s.size++;
+	return s;
+}
+
 int nr_molecule_read(struct nr_molecule *m, struct nr_arena *arena, const char *text, size_t size, struct nr_error *err)
 {
-	while (size && blank(*text)) {
-		text++;
-		size--;
-	}
-	size_t length = 0;
-	while (length < size && !blank(text[length])) length++;
-	*m = (struct nr_molecule){ .arena = arena, .text = text,
+	const struct nr_smiles_span span = nr_smiles_span(text, size);
+	const size_t length = span.size;
+	*m = (struct nr_molecule){ .arena = arena, .text = span.text,
 		.length = (int32_t)(length < NR_SMILES_LENGTH ? length : NR_SMILES_LENGTH) };
 	if (!length) return nr_fail(err, NR_EFORMAT, "cannot read molecule", NULL, "column 1: no atoms");
 	if (length > NR_SMILES_LENGTH)

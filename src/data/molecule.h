@@ -56,7 +56,11 @@ struct nr_molecule {
 /* Longer texts and larger molecules are errors: graph models hold pairs of atoms. */
 enum { NR_SMILES_LENGTH = 32768, NR_SMILES_ATOMS = 4096 };
 
-/* Reads the text up to the first blank. What RDKit refuses is an error, with the column. The arena is the caller's; nothing of
+/* What a line begins with: blanks, the SMILES (this span), a blank and a name. text may be NULL. */
+struct nr_smiles_span { const char *text; size_t size; };
+struct nr_smiles_span nr_smiles_span(const char *text, size_t size);
+
+/* Reads the span of the text. What RDKit refuses is an error, with the column. The arena is the caller's; nothing of
  * the molecule outlives it. */
 int nr_molecule_read(struct nr_molecule *, struct nr_arena *, const char *text, size_t size, struct nr_error *);
 

@@ -8,6 +8,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "data/molecule.h"
+
 static size_t width(int32_t nodes) { return nodes < 255 ? 1 : 2; }
 
 static int64_t record_size(int32_t nodes, int32_t edges, int32_t node_features, int32_t edge_features)
@@ -109,7 +111,7 @@ bool nr_molecules_sound(const struct nr_molecules *s, int64_t i)
 	int32_t head[2];
 	if (size < 8) return false;
 	memcpy(head, s->packed + s->at[i], 8);
-	if (head[0] < 0 || head[0] > NR_GRAPH_NODES || head[1] < 0 || head[1] > size ||
+	if (head[0] < 1 || head[0] > NR_GRAPH_NODES || head[1] < 0 || head[1] > size ||
 		record_size(head[0], head[1], s->node_features, s->edge_features) != size) return false;
 	const struct record r = record_of(s, i);
 	for (int32_t e = 0; e < r.edges; e++)
@@ -220,21 +222,13 @@ static int judge(struct nr_molecules_source *s, const struct nr_molecules_config
 	return NR_OK;
 }
 
-/* Of the SMILES without the name that may follow it. */
-static size_t text_size(const struct nr_molecules_row *row)
-{
-	size_t n = 0;
-	while (row->smiles && n < row->size && row->smiles[n] != ' ' && row->smiles[n] != '\t') n++;
-	return n;
-}
-
 static int gather(struct nr_molecules *m, const struct nr_molecules_source *s, struct nr_error *err)
 {
 	int64_t bytes = 0, letters = 0, good = 0;
 	for (int64_t i = 0; i < s->rows; i++) {
 		good += s->row[i].packed != NULL;
 		bytes += s->row[i].packed ? s->row[i].bytes : 0;
-		letters += s->row[i].packed ? (int64_t)text_size(&s->row[i]) : 0;
+		if (s->row[i].packed) letters += (int64_t)nr_smiles_span(s->row[i].smiles, s->row[i].size).size;
 	}
 	*m = (struct nr_molecules){ .graphs = good, .rows = s->rows, .bad = s->rows - good, .tasks = s->tasks,
 		.node_features = s->node_features, .edge_features = s->edge_features };
@@ -255,9 +249,9 @@ static int gather(struct nr_molecules *m, const struct nr_molecules_source *s, s
 		for (int32_t t = 0; t < s->tasks; t++) m->target[k * s->tasks + t] = r->target[t];
 		memcpy(m->packed + m->at[k], r->packed, (size_t)r->bytes);
 		m->at[k + 1] = m->at[k] + r->bytes;
-		const size_t size = text_size(r);
-		if (size) memcpy(m->text + m->text_at[k], r->smiles, size);
-		m->text_at[k + 1] = m->text_at[k] + (int64_t)size;
+		const struct nr_smiles_span smiles = nr_smiles_span(r->smiles, r->size);
+		if (smiles.size) memcpy(m->text + m->text_at[k], smiles.text, smiles.size);
+		m->text_at[k + 1] = m->text_at[k] + (int64_t)smiles.size;
 		const int32_t nodes = nr_molecules_nodes(m, k++);
 		if (nodes > m->largest) m->largest = nodes;
 	}

@@ -16,7 +16,7 @@ struct header {
 	int64_t graphs, rows, bad, bytes, letters;
 };
 
-static const struct header blank = { .magic = "NRGRAPHS", .version = 2 };
+static const struct header blank = { .magic = "NRGRAPHS", .version = 3 };
 
 enum { PIECES = 6 };
 struct piece { const void *data; size_t size; };

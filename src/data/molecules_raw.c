@@ -86,6 +86,8 @@ static int one_graph(struct nr_molecules_source *s, struct raw *r, int64_t i, st
 	const int64_t nodes = (int64_t)r->nodes.value[i], bonds = (int64_t)r->edges.value[i];
 	*g = (struct nr_graph){ .nodes = (int32_t)nodes, .edges = (int32_t)(2 * bonds), .node_features = s->node_features,
 		.edge_features = s->edge_features };
+	if (nodes < 1)
+		return nr_fail(err, NR_EFORMAT, "cannot read", r->nodes.path, "line %lld: a graph without nodes", (long long)(i + 1));
 	if (nr_graph_alloc(g, s->arena, err)) return err->code;
 	for (int64_t k = 0; k < nodes * g->node_features; k++)
 		g->node[k] = (int32_t)r->node_feature.value[r->node_at * g->node_features + k];

@@ -68,7 +68,7 @@ static void bind_extras(const struct nr_call *k, struct nr_attention *a, int ope
 	if (c->has_bias) a->bias = k->x[operands].p;
 	if (c->has_valid) a->klen = nr_ints(&k->x[operands + c->has_bias]);
 	a->scratch = k->scratch;
-	if (!k->ex->train || c->dropout <= 0) return;
+	if (!k->ex->train || k->ex->no_dropout || c->dropout <= 0) return;
 	a->dropout = (real)c->dropout;
 	a->rng = nr_rng_make(k->ex->seed, NR_STREAM_DROPOUT + c->stream, (uint32_t)k->ex->step);
 }

@@ -14,7 +14,10 @@ static int shape(struct nr_node *k)
 	return nr_expect(k, a->p > 0 && a->p < 1, "probability %g is not in [0,1)", a->p);
 }
 
-static double p_of(const struct nr_call *k) { return k->ex->train ? ((const struct drop *)k->node->attr)->p : 0; }
+static double p_of(const struct nr_call *k)
+{
+	return k->ex->train && !k->ex->no_dropout ? ((const struct drop *)k->node->attr)->p : 0;
+}
 static struct nr_rng rng_of(const struct nr_call *k, uint32_t kind)
 {
 	return nr_rng_make(k->ex->seed, kind + ((const struct drop *)k->node->attr)->stream, (uint32_t)k->ex->step);

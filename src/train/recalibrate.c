@@ -23,7 +23,7 @@ static void set_buffers(const struct nr_store *s, const real *from, real value)
 
 static void one_batch(const struct nr_store *store, struct nr_plan *plan, const struct probe *p)
 {
-	const struct nr_exec ex = { .train = 1 };
+	const struct nr_exec ex = { .train = 1, .no_dropout = 1 };
 	int64_t total;
 	real *base = nr_store_values(store, &total);
 	set_buffers(store, NULL, 0);

@@ -32,28 +32,17 @@ static nr_t *at_site(void *context, struct nr_net *n, const char *site, const ch
 	return after;
 }
 
-/* Statistics are measured in training mode: without dropout, they are those of the evaluation. */
-static int without_dropout(struct nr_model_spec *m, const struct nr_weights *w, struct nr_error *err)
-{
-	static const char *const drops[] = { "dropout", "attention_dropout", "drop_path" };
-	if (nr_model_parse(m, w->model.text, w->arena, err)) return err->code;
-	for (int i = 0; i < 3; i++)
-		if (nr_option_find(m->of->options, drops[i]) && nr_model_set(m, drops[i], "0", w->arena, err)) return err->code;
-	return NR_OK;
-}
-
 static int open_body(struct body *b, const struct nr_weights *w, const char *norms, int64_t batch, int64_t length, struct nr_error *err)
 {
-	struct nr_model_spec m;
-	if (without_dropout(&m, w, err)) return err->code;
+	const struct nr_model_spec *m = &w->model;
 	if (!(b->net = nr_net_make(b->store)) || !(b->tap = calloc((size_t)b->what->sites + 1, sizeof *b->tap))) return out_of_memory(err);
-	if (nr_norms_use(b->net, norms, &m.of->norms, err)) return err->code;
+	if (nr_norms_use(b->net, norms, &m->of->norms, err)) return err->code;
 	nr_norms_watch(b->net, (struct nr_norm_watch){ at_site, b });
-	if (m.of->reads == NR_READS_TEXT) {
+	if (m->of->reads == NR_READS_TEXT) {
 		b->in = (struct nr_inputs){ .ids = nr_input(b->net, "ids", NR_I32, 2, batch, length),
 			.valid = nr_input(b->net, "valid", NR_I32, 1, batch) };
-	} else b->in = nr_model_inputs(b->net, &m, batch);
-	b->tokens = nr_tap(b->net, "tokens", nr_model_tokens(b->net, &m, &b->in));
+	} else b->in = nr_model_inputs(b->net, m, batch);
+	b->tokens = nr_tap(b->net, "tokens", nr_model_tokens(b->net, m, &b->in));
 	return nr_plan_make(&b->plan, b->net, b->tokens, 0, err);
 }
 

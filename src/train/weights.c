@@ -239,7 +239,7 @@ int nr_runner_open_encoder(struct nr_runner *r, const struct nr_weights *w, int6
 
 void nr_runner_run(struct nr_runner *r, const float *image, enum nr_stats stats)
 {
-	const struct nr_exec ex = { .train = stats == NR_STATS_BATCH };
+	const struct nr_exec ex = { .train = stats == NR_STATS_BATCH, .no_dropout = 1 };
 	nr_from_floats(nr_plan_data(r->plan, r->image), image, nr_len(r->image));
 	nr_plan_run(r->plan, &ex, NR_RUN_FORWARD);
 }
