@@ -1,6 +1,7 @@
 /* Putting a molecule together in the plane: see layout.h. It grows from its largest ring system, or from the end of its longest chain. */
 #include "data/layout.h"
 
+#include <assert.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -91,6 +92,7 @@ static int wanted_side(const struct growing *g, int32_t before, int32_t atom, in
 static void put(struct growing *g, int32_t atom, struct nr_place p)
 {
 	g->at[atom] = p;
+	assert(!g->placed[atom]);                       /* once each: the queue has room for no more */
 	g->placed[atom] = true;
 	g->queue[g->tail++] = atom;
 }
@@ -135,6 +137,7 @@ static void put_system(struct growing *g, int32_t before, int32_t atom, struct n
 
 static void put_child(struct growing *g, int32_t atom, int32_t child, double angle, int32_t zig)
 {
+	if (g->placed[child]) return;                   /* with the system of a child before: dative bonds close no ring */
 	const struct nr_place p = nr_place_sum(g->at[atom], (struct nr_place){ cos(angle), sin(angle) });
 	g->zig[child] = zig;
 	if (g->system[child] >= 0) put_system(g, atom, child, p, angle + M_PI);

@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -127,6 +128,27 @@ static void bridges_cages_and_odd_things_have_places(void **state)
 	lay_out(chain);
 }
 
+/* Dative bonds close no ring: a metal may have several neighbours in one system, which is placed once. That every atom is placed once
+ * shows in the distances: with a system twice in the queue others were left out, or lay outside of it. */
+static void metals_may_hold_a_system_by_several_atoms(void **state)
+{
+	(void)state;
+	static const char *const all[] = { "c1cc2ccc3cccn4->[Ru]5(<-n6cccc7ccc8cccn->5c8c76)<-n(c1)c2c34",
+		"Cl[Pt]12<-n3ccccc3-c3cccc(-c4ccccn->14)n->23", "C1CCN2CCN(C1)->[Pt]<-2" };
+	for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+		const struct drawn d = lay_out(all[i]);
+		if (d.f.nearest < .25) fail_msg("%s: %g apart", all[i], d.f.nearest);
+	}
+	char ring[1024] = "C1";
+	size_t n = 2;
+	for (int i = 0; i < 60; i++) n += (size_t)snprintf(ring + n, sizeof ring - n, i < 14 ? "N%%%d" : "C", 20 + i);
+	n += (size_t)snprintf(ring + n, sizeof ring - n, "C1[Pt]");
+	for (int i = 0; i < 14; i++) n += (size_t)snprintf(ring + n, sizeof ring - n, "<-%%%d", 20 + i);
+	const struct drawn d = lay_out(ring);
+	assert_int_equal(d.m.atoms, 63);
+	assert_true(d.f.nearest > .25);
+}
+
 /* Parts of a salt stand beside each other. */
 static void components_do_not_meet(void **state)
 {
@@ -237,6 +259,7 @@ int main(void)
 		cmocka_unit_test(substituents_point_away_from_their_ring),
 		cmocka_unit_test(ordinary_molecules_have_room),
 		cmocka_unit_test(bridges_cages_and_odd_things_have_places),
+		cmocka_unit_test(metals_may_hold_a_system_by_several_atoms),
 		cmocka_unit_test(components_do_not_meet),
 		cmocka_unit_test(double_bonds_keep_their_sides),
 		cmocka_unit_test(mirror_images_have_opposite_wedges),
