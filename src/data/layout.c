@@ -1,6 +1,7 @@
 /* Putting a molecule together in the plane: see layout.h. It grows from its largest ring system, or from the end of its longest chain. */
 #include "data/layout.h"
 
+#include <assert.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,6 +10,7 @@ struct growing {
 	const struct nr_molecule *m;
 	struct nr_place *at, *ring;             /* ring: places within the atom's system */
 	int32_t *system, *queue, *stack, *zig;  /* zig: which way the chain turned at the atom before, 1 or -1 */
+	int32_t *weight;                        /* (rings) atoms of a system */
 	int32_t *size;                          /* (2 bonds) atoms beyond a bond: towards `to`, towards `from`; 0: not counted yet */
 	bool *placed, *met;
 	int32_t head, tail;
@@ -91,6 +93,7 @@ static int wanted_side(const struct growing *g, int32_t before, int32_t atom, in
 static void put(struct growing *g, int32_t atom, struct nr_place p)
 {
 	g->at[atom] = p;
+	assert(!g->placed[atom]);                       /* once each: the queue has room for no more */
 	g->placed[atom] = true;
 	g->queue[g->tail++] = atom;
 }
@@ -135,6 +138,7 @@ static void put_system(struct growing *g, int32_t before, int32_t atom, struct n
 
 static void put_child(struct growing *g, int32_t atom, int32_t child, double angle, int32_t zig)
 {
+	if (g->placed[child]) return;                   /* with the system of a child before: dative bonds close no ring */
 	const struct nr_place p = nr_place_sum(g->at[atom], (struct nr_place){ cos(angle), sin(angle) });
 	g->zig[child] = zig;
 	if (g->system[child] >= 0) put_system(g, atom, child, p, angle + M_PI);
@@ -210,11 +214,10 @@ static int32_t root_of(struct growing *g, int32_t start)
 			}
 		}
 		best = g->stack[tail - 1];
-		for (int32_t i = 0; i < tail && !round; i++) {
-			int32_t size = 0;
-			for (int32_t k = 0; k < tail &&
-				g->system[g->stack[i]] >= 0; k++) size += g->system[g->stack[k]] == g->system[g->stack[i]];
-			if (size > most) most = size, start = g->stack[i];
+		for (int32_t i = 0; i < tail && !round; i++) {          /* the first atom of the largest system */
+			const int32_t system = g->system[g->stack[i]];
+			if (system < 0 || g->weight[system] <= most) continue;
+			most = g->weight[system], start = g->stack[i];
 		}
 	}
 	return most ? start : best;
@@ -291,11 +294,16 @@ int nr_molecule_layout(struct nr_layout *l, const struct nr_molecule *m, struct 
 		.system = nr_arena_alloc(arena, n * sizeof *g.system), .queue = nr_arena_alloc(arena, n * sizeof *g.queue),
 		.stack = nr_arena_alloc(arena, n * sizeof *g.stack), .zig = nr_arena_alloc(arena, n * sizeof *g.zig),
 		.size = nr_arena_alloc(arena, 2 * bonds * sizeof *g.size), .placed = nr_arena_alloc(arena, n * sizeof *g.placed),
-		.met = nr_arena_alloc(arena, n * sizeof *g.met) };
+		.met = nr_arena_alloc(arena, n * sizeof *g.met),
+		.weight = nr_arena_alloc(arena, ((size_t)m->rings + 1) * sizeof *g.weight) };
 	*l = (struct nr_layout){ .at = g.at, .wedge = nr_arena_alloc(arena, bonds * sizeof *l->wedge),
 		.narrow = nr_arena_alloc(arena, bonds * sizeof *l->narrow) };
-	if (!g.at || !g.ring || !g.system || !g.queue || !g.stack || !g.zig || !g.size || !g.placed || !g.met || !l->wedge || !l->narrow)
+	if (!g.at || !g.ring || !g.system || !g.queue || !g.stack || !g.zig || !g.size || !g.placed || !g.met || !g.weight || !l->wedge ||
+		!l->narrow)
 		return nr_fail(err, NR_EMEMORY, "cannot draw molecule", NULL, "out of memory");
-	if (nr_layout_rings(m, g.system, g.ring, arena, err) || grow_all(&g, arena, err)) return err->code;
+	if (nr_layout_rings(m, g.system, g.ring, arena, err)) return err->code;
+	for (int32_t i = 0; i < m->atoms; i++)
+		if (g.system[i] >= 0) g.weight[g.system[i]]++;
+	if (grow_all(&g, arena, err)) return err->code;
 	return nr_layout_wedges(l, m, arena, err);
 }

@@ -220,6 +220,12 @@ static bool crowded(const struct clearing *c)
 	return false;
 }
 
+static bool among(const int32_t *which, int32_t count, int32_t atom)
+{
+	while (count && which[count - 1] != atom) count--;
+	return count;
+}
+
 void nr_layout_relax(const struct nr_molecule *m, struct nr_place *at, const int32_t *which, int32_t count, int steps)
 {
 	const double apart = .8;
@@ -239,14 +245,17 @@ void nr_layout_relax(const struct nr_molecule *m, struct nr_place *at, const int
 				at[a] = nr_place_sum(at[a], d);
 				at[b] = nr_place_sum(at[b], nr_place_times(d, -1));
 			}
-		for (int32_t i = 0; i < m->bonds; i++) {        /* long ones are not among the near pairs */
-			const int32_t a = m->bond[i].from, b = m->bond[i].to;
-			struct nr_place d = nr_place_from(at[a], at[b]);
-			const double length = nr_place_length(d);
-			if ((which && !m->bond[i].in_ring) || length < 2) continue;
-			d = nr_place_times(nr_place_unit(d), .25 * (length - 1));
-			at[a] = nr_place_sum(at[a], d);
-			at[b] = nr_place_sum(at[b], nr_place_times(d, -1));
+		for (int32_t i = 0; i < count; i++) {           /* long bonds are not among the near pairs */
+			const int32_t a = which ? which[i] : i;
+			for (int32_t k = 0; k < m->atom[a].degree; k++) {
+				const struct nr_bond *bond = nr_bond_of(m, &m->atom[a], k);
+				struct nr_place d = nr_place_from(at[a], at[bond->to]);
+				const double length = nr_place_length(d);
+				if (bond->from != a || length < 2 || (which && !(bond->in_ring && among(which, count, bond->to)))) continue;
+				d = nr_place_times(nr_place_unit(d), .25 * (length - 1));
+				at[a] = nr_place_sum(at[a], d);
+				at[bond->to] = nr_place_sum(at[bond->to], nr_place_times(d, -1));
+			}
 		}
 	}
 }

@@ -437,9 +437,12 @@ static int32_t hidden_bridges(const struct rings *s, int32_t system, const int32
 /* A cage whose bridges cross is drawn from inside of one of its rings, if that looks better. */
 static void open_cage(struct rings *s, int32_t system, const int32_t *atom, int32_t count)
 {
+	enum { MOST_ATOMS = 40, MOST_RINGS = 12 };      /* the work grows with the rings and the square of the bonds */
+	const int32_t independent = independent_rings(s, system, count);
+	if (count > MOST_ATOMS || independent < 3 || independent > MOST_RINGS || !is_cage(s, system)) return;
 	double best = 3 * hidden_bridges(s, system, atom, count) + badness(s, s->at, system, atom, count);
 	struct nr_place *at = nr_arena_alloc(s->arena, (size_t)s->m->atoms * sizeof *at);
-	if (!at || count > 40 || independent_rings(s, system, count) < 3 || !is_cage(s, system)) return;
+	if (!at) return;
 	for (int32_t i = 0; i < s->m->rings; i++) {
 		struct cycle c = { .size = s->m->ring[i].size, .atom = nr_arena_alloc(s->arena,
 			(size_t)s->m->ring[i].size * sizeof *c.atom) };

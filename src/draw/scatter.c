@@ -30,10 +30,14 @@ static bool place_of(const struct nr_scatter *c, struct place *p)
 			low[k] = fmin(low[k], c->at[2 * i + k]);
 			high[k] = fmax(high[k], c->at[2 * i + k]);
 		}
-	const double span = fmax(high[0] - low[0], high[1] - low[1]);
+	if (low[0] > high[0]) return false;
+	struct nr_ruler wide[2];
+	for (int k = 0; k < 2; k++) nr_ruler_fit(&wide[k], low[k], high[k], false);
+	const bool one = wide[0].lo < low[0] && wide[1].lo < low[1];            /* all in one place: as wide as an axis would be */
+	const double span = one ? fmax(wide[0].hi - wide[0].lo, wide[1].hi - wide[1].lo) : fmax(high[0] - low[0], high[1] - low[1]);
 	*p = (struct place){ (low[0] + high[0]) / 2, (low[1] + high[1]) / 2, (p->side - 14) / fmax(span, 1e-30), p->side, p->top };
 	if (c->reach > 0) *p = (struct place){ 0, 0, p->side / (2 * c->reach), p->side, p->top };
-	return low[0] <= high[0];
+	return true;
 }
 
 static void add_group(struct nr_str *s, const struct nr_scatter *c, const struct place *p, int32_t g)
@@ -77,6 +81,7 @@ static void add_ticks(struct nr_str *s, const struct nr_scatter *c, const struct
 	const double room = c->x_label ? 8.0 * (double)nr_utf8_width(c->x_label) + 12 : 0;
 	for (int k = 0; k < 2; k++) {
 		double tick[NR_MAX_TICKS], step;
+		if (!(axis[k]->hi > axis[k]->lo)) continue;     /* a span too small for numbers of this size to differ */
 		const int n = nr_ruler_ticks(axis[k], 5, tick, &step);
 		for (int i = 0; i < n; i++) {
 			const double at = nr_ruler_at(axis[k], tick[i]);

@@ -15,43 +15,44 @@ enum { SHOWN = 4, MOST_POINTS = 1500, MOST_ARMS = 6 };
 
 /* The predictions of the first run of an arm that has any: those of the test split, else of the other one. One task, the first. */
 struct said {
-	const struct nr_runfolder *run;
 	const char *split;
+	bool answers;                           /* all targets are 0 or 1 */
 	int64_t n;
 	int64_t *row;                           /* (n) of the file */
 	const double *target, *prediction, *graph;
 	const char *const *smiles;
 };
 
+static bool is_split(const struct nr_column *split, int64_t row, const char *name)
+{
+	return split->text[row] && !strcmp(split->text[row], name);
+}
+
 static struct said said_of(const struct nr_arms *a, int arm, struct nr_arena *arena)
 {
 	struct said s = { 0 };
-	for (int i = 0; i < a->arm[arm].runs && !s.run; i++) {
-		const struct nr_runfolder *r = &a->run[a->arm[arm].run[i]];
-		const struct nr_columns *t = &r->predictions;
+	for (int i = 0; i < a->arm[arm].runs && !s.n; i++) {
+		const struct nr_columns *t = &a->run[a->arm[arm].run[i]].predictions;
 		const struct nr_column *split = nr_column_find(t, "split"), *smiles = nr_column_find(t, "smiles"),
 			*task = nr_column_find(t, "task");
 		const struct nr_column *target = nr_column_find(t, "target"), *said = nr_column_find(t, "prediction"),
 			*graph = nr_column_find(t, "graph");
 		if (!t->rows || !split || !smiles || !target || !said || !graph || !task || !split->text || !smiles->text) continue;
-		s = (struct said){ .run = r, .split = "val", .row = nr_arena_alloc(arena, (size_t)t->rows * sizeof *s.row),
-			.target = target->value,
+		s = (struct said){ .split = "test", .answers = true,
+			.row = nr_arena_alloc(arena, (size_t)t->rows * sizeof *s.row), .target = target->value,
 			.prediction = said->value, .graph = graph->value, .smiles = smiles->text };
-		for (int64_t k = 0; k < t->rows; k++)
-			if (split->text[k] && !strcmp(split->text[k], "test")) s.split = "test";
-		for (int64_t k = 0; s.row && k < t->rows; k++)
-			if (split->text[k] && !strcmp(split->text[k], s.split) && task->value[k] == 1 && isfinite(target->value[k]) &&
-				isfinite(said->value[k]))
+		for (int of = 0; of < 2 && s.row && !s.n; of++) {
+			s.split = of ? "val" : "test";
+			for (int64_t k = 0; k < t->rows; k++) {
+				if (!is_split(split, k, s.split) || task->value[k] != 1 || !graph->given[k] || !target->given[k] ||
+					!said->given[k] || !isfinite(target->value[k]) || !isfinite(said->value[k]))
+					continue;
+				s.answers &= target->value[k] == 0 || target->value[k] == 1;
 				s.row[s.n++] = k;
+			}
+		}
 	}
 	return s;
-}
-
-static bool yes_or_no(const struct said *s)
-{
-	for (int64_t i = 0; i < s->n; i++)
-		if (s->target[s->row[i]] != 0 && s->target[s->row[i]] != 1) return false;
-	return true;
 }
 
 static double mean_error(const struct said *s)
@@ -87,8 +88,8 @@ static void add_scatter(struct nr_str *s, const char *name, int arm, const struc
 	}
 	const char *title = nr_arena_printf(arena, "Prediction against target: %s", name);
 	const char *caption = nr_arena_printf(arena,
-		"%lld molecules%s; mean absolute error %s, correlation %s. On the line a prediction is right.",
-		(long long)v->n, n < v->n ? nr_arena_printf(arena, ", %lld of them drawn", (long long)n) : "",
+		"%lld molecule%s%s; mean absolute error of the best weights %s, correlation %s. On the line a prediction is right.",
+		(long long)v->n, v->n == 1 ? "" : "s", n < v->n ? nr_arena_printf(arena, ", %lld of them drawn", (long long)n) : "",
 		nr_short_text(mean_error(v), error, sizeof error), nr_short_text(correlation(v), by, sizeof by));
 	if (!at || !group || !title || !caption) {
 		s->failed = true;
@@ -136,7 +137,7 @@ static void add_roc(struct nr_str *s, const struct nr_arms *a, const struct said
 	if (!line) s->failed = true;
 	for (int i = 0; i < a->count && !s->failed; i++) {
 		line[i] = (struct nr_series){ .label = a->arm[i].label, .arm = i, .weight = NR_BOLD };
-		if (v[i].n && !roc(&line[i], &v[i], arena)) s->failed = true;
+		if (v[i].n && v[i].answers && !roc(&line[i], &v[i], arena)) s->failed = true;
 	}
 	nr_html_figure_open(s, "dots", "Found against falsely taken",
 		"The ROC curve: the share of positive molecules found when so large a share of the "
@@ -175,11 +176,16 @@ static int leaders(const struct said *v, const struct group *g, int64_t *out)
 	return n;
 }
 
-/* What another arm says of the same molecule; NAN: nothing. */
-static double also(const struct said *v, double graph)
+static bool same_text(const char *a, const char *b) { return a && b ? !strcmp(a, b) : a == b; }
+
+/* What another arm says of the same molecule; NAN: nothing. Its number alone may be that of another one in another set. */
+static double also(const struct said *v, const struct said *of, int64_t row)
 {
-	for (int64_t i = 0; i < v->n; i++)
-		if (v->graph[v->row[i]] == graph) return v->prediction[v->row[i]];
+	for (int64_t i = 0; i < v->n && !strcmp(v->split, of->split); i++) {
+		const int64_t k = v->row[i];
+		if (v->graph[k] == of->graph[row] && v->target[k] == of->target[row] && same_text(v->smiles[k], of->smiles[row]))
+			return v->prediction[k];
+	}
 	return NAN;
 }
 
@@ -223,7 +229,7 @@ static void add_table(struct nr_str *s, const struct nr_arms *a, const struct sa
 			add_number(&t, "number said", said);
 			add_number(&t, "number", fabs(said - target));
 			for (int i = 0; i < a->count && others; i++)
-				if (i != arm) add_number(&t, "number", also(&v[i], v[arm].graph[row[k]]));
+				if (i != arm) add_number(&t, "number", also(&v[i], &v[arm], row[k]));
 		}
 	}
 	nr_html_table_close(&t);
@@ -231,32 +237,71 @@ static void add_table(struct nr_str *s, const struct nr_arms *a, const struct sa
 
 /* ---- the section -------------------------------------------------------------------------------------------------------- */
 
+/* What all arms have in common, or not. */
+struct common {
+	int arms, answers;                      /* that say something; of them, with targets of yes or no */
+	const char *split;                      /* NULL: they differ */
+	bool probable;                          /* what is said to yes or no lies between 0 and 1 */
+};
+
+static struct common common_of(const struct said *v, int arms)
+{
+	struct common c = { .probable = true };
+	for (int i = 0; i < arms; i++) {
+		if (!v[i].n) continue;
+		c.split = !c.arms || (c.split && !strcmp(c.split, v[i].split)) ? v[i].split : NULL;
+		c.arms++;
+		c.answers += v[i].answers;
+		for (int64_t k = 0; k < v[i].n && v[i].answers; k++) {
+			const double said = v[i].prediction[v[i].row[k]];
+			c.probable &= said >= 0 && said <= 1;
+		}
+	}
+	return c;
+}
+
+static void add_words(struct nr_str *s, const struct common *c)
+{
+	const char *are = c->probable ? "probabilities" : "scores";
+	nr_str_add(s, "What the best weights of each arm&#39;s first run say of ");
+	if (c->split) nr_html_printf(s, "the %s split", c->split);
+	else nr_str_add(s, "its test split, or of val without one");
+	nr_str_add(s, ", against what is known. ");
+	if (c->answers == c->arms) nr_html_printf(s, "Predictions are %s.", are);
+	else if (!c->answers) nr_html_text(s, "Numbers are in the target's own units.");
+	else nr_html_printf(s, "Where targets are yes or no, predictions are %s; other numbers are in the target's own units.", are);
+}
+
+static void add_arm(struct nr_str *s, const struct nr_arms *a, const struct said *v, int arm, bool tell_split, struct nr_arena *arena)
+{
+	const char *name = a->arm[arm].name;
+	if (a->count > 1) name = nr_arena_printf(arena, "%s: %s", a->arm[arm].letter, name);
+	if (name && tell_split) name = nr_arena_printf(arena, "%s, %s split", name, v[arm].split);
+	nr_html_element(s, "h3", NULL, name);
+	add_table(s, a, v, arm, v[arm].answers ? of_answers : of_values, arena);
+}
+
 void nr_section_molecules(struct nr_str *s, const struct nr_arms *a, struct nr_arena *arena)
 {
 	struct said *v = nr_arena_alloc(arena, (size_t)(a->count + 1) * sizeof *v);
-	const struct said *first = NULL;
 	if (!v) s->failed = true;
-	for (int i = 0; i < a->count && v; i++) {
-		v[i] = said_of(a, i, arena);
-		if (v[i].n && !first) first = &v[i];
-	}
-	if (!first) return;
-	const bool answers = yes_or_no(first);
+	for (int i = 0; i < a->count && v; i++) v[i] = said_of(a, i, arena);
+	const struct common c = v ? common_of(v, a->count) : (struct common){ 0 };
+	if (!c.arms) return;
 	nr_str_add(s, "<section id=\"molecules\"><h2>Molecules</h2>\n<p>");
-	nr_html_printf(s, "What the best weights of each arm's first run say of the %s split, against what is known. %s", first->split,
-		answers ? "Predictions are probabilities." : "Numbers are in the target's own units.");
+	add_words(s, &c);
 	nr_str_add(s, "</p>\n");
 	nr_legend(s, a);
-	nr_str_add(s, answers ? "<div class=\"charts\">\n" : "<div class=\"maps\">\n");
-	if (answers) add_roc(s, a, v, arena);
-	for (int i = 0; i < a->count && !answers; i++)
-		if (v[i].n) add_scatter(s, a->arm[i].name, i, &v[i], arena);
-	nr_str_add(s, "</div>\n");
-	for (int i = 0; i < a->count; i++) {
-		if (!v[i].n) continue;
-		nr_html_element(s, "h3", NULL, a->count > 1 ? nr_arena_printf(arena, "%s: %s", a->arm[i].letter,
-			a->arm[i].name) : a->arm[i].name);
-		add_table(s, a, v, i, answers ? of_answers : of_values, arena);
+	if (c.answers) {
+		nr_str_add(s, "<div class=\"charts\">\n");
+		add_roc(s, a, v, arena);
+		nr_str_add(s, "</div>\n");
 	}
+	if (c.answers < c.arms) nr_str_add(s, "<div class=\"maps\">\n");
+	for (int i = 0; i < a->count; i++)
+		if (v[i].n && !v[i].answers) add_scatter(s, a->arm[i].name, i, &v[i], arena);
+	if (c.answers < c.arms) nr_str_add(s, "</div>\n");
+	for (int i = 0; i < a->count; i++)
+		if (v[i].n) add_arm(s, a, v, i, !c.split, arena);
 	nr_str_add(s, "</section>\n");
 }

@@ -182,16 +182,17 @@ static void add_missing(struct nr_str *s, const struct nr_arms *a)
 		nr_str_printf(&both, "%s%s", nr_str_text(&a->run[i].notes), nr_str_text(&a->run[i].absent));
 		if (both.failed) s->failed = true;
 		const char *notes = nr_str_text(&both);
-		if (!*notes) continue;
-		any = true;
-		nr_str_add(s, "<li>");
-		nr_html_element(s, "span", "plan", a->run[i].name);
-		nr_str_add(s, ": ");
+		if (*notes) {
+			any = true;
+			nr_str_add(s, "<li>");
+			nr_html_element(s, "span", "plan", a->run[i].name);
+			nr_str_add(s, ": ");
+		}
 		for (size_t n; *notes; notes += n + (notes[n] == '\n')) {
 			n = strcspn(notes, "\n");
 			nr_html_printf(s, "%.*s%s", (int)n, notes, notes[n] && notes[n + 1] ? "; " : "");
 		}
-		nr_str_add(s, "</li>");
+		if (both.len) nr_str_add(s, "</li>");
 		nr_str_release(&both);
 	}
 	if (!any)

@@ -301,12 +301,13 @@ static int predictions(struct nr_task_run *r, struct nr_str *csv, struct nr_erro
 	enum { MOST = 100000 };                         /* rows: for pages, which show some of them */
 	const struct graph *s = r->own;
 	const struct nr_molecules *m = s->form.set;
-	int64_t rows = 0;
+	const int64_t most = s->held[TEST].list.samples ? MOST / SETS : MOST;   /* of each set: a large one leaves room for the other */
 	(void)err;
 	nr_str_add(csv, "split,graph,task,smiles,target,prediction\n");
 	for (int k = 0; k < SETS; k++) {
 		const struct held *h = &s->held[k];
-		for (int64_t i = 0; i < h->list.samples * m->tasks && rows < MOST; i++) {
+		int64_t rows = 0;
+		for (int64_t i = 0; i < h->list.samples * m->tasks && rows < most; i++) {
 			const double score = h->score[i], shown = s->loss == NR_KNOWN_BCE ? 1 / (1 + exp(-score)) : score;
 			size_t size;
 			const char *smiles = nr_molecules_smiles(m, h->list.graph[i / m->tasks], &size);

@@ -98,6 +98,13 @@ awk -F, -v want="$(sed 's/.*"best_mae":\([0-9.e-]*\).*/\1/' "$tmp/values.json")"
 awk -F, 'NR > 1 && ($5 == "" || $6 < 0 || $6 > 1) { bad = 1 } END { exit bad }' "$tmp/classes/predictions.csv" || fail "no probabilities of known targets"
 cmp -s "$tmp/whole/run/predictions.csv" "$tmp/parts/run/predictions.csv" || fail "predictions differ from those of the undisturbed run"
 
+# a split with many targets leaves room for the other one
+awk 'BEGIN { printf "smiles"; for (t = 0; t < 1000; t++) printf ",t%d", t; print ",split"
+	for (i = 0; i < 68; i++) { printf i % 2 ? "CCO" : "CCN"; for (t = 0; t < 1000; t++) printf ",%d.5", (i + t) % 7
+		print i < 4 ? ",train" : i < 64 ? ",valid" : ",test" } }' >"$tmp/wide.csv"
+run 0 graph --data "molecules:path=$tmp/wide.csv,cache=none" --model graphormer:dim=8,depth=1,heads=2,hidden=8 --batch 4 --steps 1 --out "$tmp/wide"
+[ "$(cut -d, -f1 "$tmp/wide/predictions.csv" | sort | uniq -c | xargs)" = "1 split 4000 test 50000 val" ] || fail "val leaves no room for test"
+
 # analysis: [VNode] against nodes; padding is in no number
 run 0 analyze "$tmp/values/best.safetensors" --out "$tmp/values/analyze"
 says "[VNode]"; says "|dnode|"; says "gradients of the absolute error"; says "distance in bonds"; says "one node of each graph"

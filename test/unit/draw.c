@@ -135,6 +135,14 @@ static void points_lie_where_they_are(void **state)
 	nr_svg_scatter(&s, &(struct nr_scatter){ .name = "n", .n = 1, .at = at });      /* one point: no extent */
 	is_clean(&s);
 	nr_str_release(&s);
+	static const double alike[][4] = { { 2, 2, 2, 2 }, { 0, 5, 0, 5 }, { 0, 0, 0, 0 }, { 1e17, 0, 1e17, 1 },
+		{ 1e90, -1e90, 1e90, -1e90 } };
+	for (size_t i = 0; i < sizeof alike / sizeof *alike; i++) {                     /* with ticks, too */
+		nr_svg_scatter(&s, &(struct nr_scatter){ .name = "n", .n = 2, .at = alike[i], .diagonal = true });
+		is_clean(&s);
+		assert_true(count_of(s.text, "class=\"tick\"") > 0);
+		nr_str_release(&s);
+	}
 	nr_svg_scatter(&s, &(struct nr_scatter){ .name = "n", .n = 1, .at = at + 6 });
 	assert_non_null(strstr(s.text, "no finite value"));
 	nr_str_release(&s);

@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -127,6 +128,51 @@ static void bridges_cages_and_odd_things_have_places(void **state)
 	lay_out(chain);
 }
 
+/* The shortest of the bonds of an atom to the atoms from `first` up to `end`. */
+static double shortest_to(const struct drawn *d, int atom, int first, int end)
+{
+	double least = INFINITY;
+	for (int i = first; i < end; i++) least = fmin(least, apart(d, atom, i));
+	return least;
+}
+
+/* Dative bonds close no ring, so a metal may have several neighbours in one system. It is placed once: what is moved as often as it was
+ * placed would not stay a bond away from the metal. */
+static void metals_may_hold_a_system_by_several_atoms(void **state)
+{
+	(void)state;
+	const struct drawn ru = lay_out("c1cc2ccc3cccn4->[Ru]5(<-n6cccc7ccc8cccn->5c8c76)<-n(c1)c2c34");
+	assert_float_equal(shortest_to(&ru, 10, 0, 10), 1, .01);        /* it is crowded: pushed apart in the end */
+	assert_float_equal(shortest_to(&ru, 10, 11, 25), 1, .01);
+	assert_true(ru.f.nearest > .25);
+	assert_true(lay_out("Cl[Pt]12<-n3ccccc3-c3cccc(-c4ccccn->14)n->23").f.nearest > .25);
+	/* a ring that is held by half of its atoms, and a larger one to begin with */
+	enum { HELD = 14, LARGER = 40 };
+	char text[1024] = "C1";
+	size_t n = 2;
+	for (int i = 0; i < LARGER - 2; i++) text[n++] = 'C';
+	n += (size_t)snprintf(text + n, sizeof text - n, "C1[Pt]");
+	for (int i = 0; i < HELD; i++) n += (size_t)snprintf(text + n, sizeof text - n, "<-%%%d", 20 + i);
+	n += (size_t)snprintf(text + n, sizeof text - n, ".C3");
+	for (int i = 0; i < HELD; i++) n += (size_t)snprintf(text + n, sizeof text - n, "[NH]->%%%dC", 20 + i);
+	snprintf(text + n, sizeof text - n, "3");
+	const struct drawn pt = lay_out(text);
+	assert_int_equal(pt.m.atoms, LARGER + 1 + 2 * HELD + 1);
+	assert_true(pt.f.nearest > .25);
+}
+
+static void what_is_not_to_be_relaxed_stays(void **state)
+{
+	(void)state;
+	struct drawn d = lay_out("C1CC1CC1CC1");
+	const int32_t first[] = { 0, 1, 2 };
+	for (int32_t i = 0; i < d.m.atoms; i++) d.l.at[i] = nr_place_times(d.l.at[i], 4);
+	const struct nr_place before[] = { d.l.at[4], d.l.at[5], d.l.at[6] };
+	nr_layout_relax(&d.m, d.l.at, first, 3, 50);
+	assert_float_equal(apart(&d, 0, 1), 1, .01);
+	assert_memory_equal(before, d.l.at + 4, sizeof before);
+}
+
 /* Parts of a salt stand beside each other. */
 static void components_do_not_meet(void **state)
 {
@@ -237,6 +283,8 @@ int main(void)
 		cmocka_unit_test(substituents_point_away_from_their_ring),
 		cmocka_unit_test(ordinary_molecules_have_room),
 		cmocka_unit_test(bridges_cages_and_odd_things_have_places),
+		cmocka_unit_test(metals_may_hold_a_system_by_several_atoms),
+		cmocka_unit_test(what_is_not_to_be_relaxed_stays),
 		cmocka_unit_test(components_do_not_meet),
 		cmocka_unit_test(double_bonds_keep_their_sides),
 		cmocka_unit_test(mirror_images_have_opposite_wedges),
