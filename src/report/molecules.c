@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "analysis/depict.h"
+#include "analysis/spearman.h"
 #include "draw/html.h"
 #include "draw/scale.h"
 #include "draw/scatter.h"
@@ -64,16 +65,11 @@ static double mean_error(const struct said *s)
 
 /* ---- all of them -------------------------------------------------------------------------------------------------------- */
 
-/* Pearson's; NAN without a spread. */
-static double correlation(const struct said *s)
+static double correlation(const struct said *s, struct nr_arena *arena)
 {
-	double x = 0, y = 0, xx = 0, yy = 0, xy = 0;
-	for (int64_t i = 0; i < s->n; i++) x += s->target[s->row[i]] / (double)s->n, y += s->prediction[s->row[i]] / (double)s->n;
-	for (int64_t i = 0; i < s->n; i++) {
-		const double u = s->target[s->row[i]] - x, v = s->prediction[s->row[i]] - y;
-		xx += u * u, yy += v * v, xy += u * v;
-	}
-	return xx > 0 && yy > 0 ? xy / sqrt(xx * yy) : (double)NAN;
+	double *x = nr_arena_alloc(arena, (size_t)(2 * s->n + 1) * sizeof *x);
+	for (int64_t i = 0; x && i < s->n; i++) x[i] = s->target[s->row[i]], x[s->n + i] = s->prediction[s->row[i]];
+	return x ? nr_pearson(s->n, x, x + s->n) : (double)NAN;
 }
 
 static void add_scatter(struct nr_str *s, const char *name, int arm, const struct said *v, struct nr_arena *arena)
@@ -90,7 +86,7 @@ static void add_scatter(struct nr_str *s, const char *name, int arm, const struc
 	const char *caption = nr_arena_printf(arena,
 		"%lld molecule%s%s; mean absolute error of the best weights %s, correlation %s. On the line a prediction is right.",
 		(long long)v->n, v->n == 1 ? "" : "s", n < v->n ? nr_arena_printf(arena, ", %lld of them drawn", (long long)n) : "",
-		nr_short_text(mean_error(v), error, sizeof error), nr_short_text(correlation(v), by, sizeof by));
+		nr_short_text(mean_error(v), error, sizeof error), nr_short_text(correlation(v, arena), by, sizeof by));
 	if (!at || !group || !title || !caption) {
 		s->failed = true;
 		return;
