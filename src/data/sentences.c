@@ -4,28 +4,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/equal.h"
 #include "data/senteval.h"
 #include "data/sts.h"
 
-enum { FILES = NR_SENTEVAL_TASKS + 2, TABLE = 1 << 10 };   /* TABLE: least size of the set of texts seen */
+enum { FILES = NR_SENTEVAL_TASKS + 2 };
 
-struct set { int64_t *slot, room; };                /* slot: 1 + place in the list, 0: free; room a power of two */
+static const char what[] = "cannot list sentences";
+
 struct all { struct nr_tsv file[FILES]; };
-
-static uint64_t hash(const char *text)              /* FNV-1a */
-{
-	uint64_t h = 0xcbf29ce484222325;
-	for (; *text; text++) h = (h ^ (uint8_t)*text) * 0x100000001b3;
-	return h;
-}
-
-/* Where the text is, or the free place for it. */
-static int64_t *find(const struct set *s, const char *const *list, const char *text)
-{
-	int64_t at = (int64_t)(hash(text) & (uint64_t)(s->room - 1));
-	while (s->slot[at] && strcmp(list[s->slot[at] - 1], text)) at = (at + 1) & (s->room - 1);
-	return &s->slot[at];
-}
 
 static int open_files(struct all *a, const char *root, struct nr_error *err)
 {
@@ -48,29 +35,33 @@ void nr_sentences_release(struct nr_sentences *s)
 	*s = (struct nr_sentences){ 0 };
 }
 
+/* Keeps the first of equal texts, and none that is empty. */
+static int keep_different(struct nr_sentences *s, const char *root, struct nr_error *err)
+{
+	const size_t n = (size_t)s->count;
+	struct nr_piece *piece = malloc(n * sizeof *piece + 1);
+	int32_t *first = malloc(n * sizeof *first + 1);
+	for (size_t i = 0; piece && i < n; i++) piece[i] = (struct nr_piece){ s->text[i], strlen(s->text[i]) };
+	const bool failed = !piece || !first || nr_equal_pieces(piece, s->count, first) < 0;
+	s->count = 0;
+	for (size_t i = 0; !failed && i < n; i++)
+		if (first[i] == (int32_t)i && piece[i].bytes) s->text[s->count++] = s->text[i];
+	free(piece);
+	free(first);
+	return failed ? nr_fail(err, NR_EMEMORY, what, root, "out of memory") : NR_OK;
+}
+
 int nr_sentences_open(struct nr_sentences *s, const char *root, struct nr_error *err)
 {
 	struct all *a = calloc(1, sizeof *a);
 	*s = (struct nr_sentences){ .memory = a };
-	int code = a ? open_files(a, root, err) : nr_fail(err, NR_EMEMORY, "cannot list sentences", root, "out of memory");
+	int code = a ? open_files(a, root, err) : nr_fail(err, NR_EMEMORY, what, root, "out of memory");
 	int64_t rows = 0;
 	for (int i = 0; !code && i < FILES; i++) rows += a->file[i].count * (a->file[i].text[1] ? 2 : 1);
-	struct set set = { .room = TABLE };
-	while (set.room < 2 * rows) set.room *= 2;
-	if (!code) {
-		s->text = malloc((size_t)rows * sizeof *s->text + 1);
-		set.slot = calloc((size_t)set.room, sizeof *set.slot);
-		if (!s->text || !set.slot) code = nr_fail(err, NR_EMEMORY, "cannot list sentences", root, "out of memory");
-	}
+	if (!code && !(s->text = malloc((size_t)rows * sizeof *s->text + 1))) code = nr_fail(err, NR_EMEMORY, what, root, "out of memory");
 	for (int i = 0; !code && i < FILES; i++)
 		for (int64_t r = 0; r < a->file[i].count; r++)
-			for (int side = 0; side < NR_TSV_TEXTS && a->file[i].text[side]; side++) {
-				const char *text = a->file[i].text[side][r];
-				int64_t *slot = find(&set, s->text, text);
-				if (*slot || !*text) continue;
-				s->text[s->count++] = text;
-				*slot = s->count;
-			}
-	free(set.slot);
-	return code;
+			for (int side = 0; side < NR_TSV_TEXTS && a->file[i].text[side]; side++)
+				s->text[s->count++] = a->file[i].text[side][r];
+	return code ? code : keep_different(s, root, err);
 }

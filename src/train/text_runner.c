@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/mem.h"
+#include "base/equal.h"
 #include "base/sort.h"
 #include "data/tokenizer.h"
 #include "norma/nn.h"
@@ -23,7 +23,9 @@ struct nr_text_runner {
 	/* the texts of a run */
 	int32_t *ids;
 	int64_t *start, room;                           /* (n + 1); of ids */
-	int32_t *order;                                 /* by falling length */
+	int32_t *first;                                 /* (n): which text before it has the same ids, or itself */
+	int32_t *order;                                 /* (different): the first ones by falling length */
+	int64_t different;
 };
 
 static int out_of_memory(struct nr_error *err) { return nr_fail(err, NR_EMEMORY, "cannot embed", NULL, "out of memory"); }
@@ -118,11 +120,13 @@ void nr_text_runner_close(struct nr_text_runner *e)
 	nr_encoder_free(e->encoder);
 	free(e->ids);
 	free(e->start);
+	free(e->first);
 	free(e->order);
 	free(e);
 }
 
 int64_t nr_text_runner_width(const struct nr_text_runner *e) { return e->width; }
+int64_t nr_text_runner_different(const struct nr_text_runner *e) { return e->different; }
 
 /* ---- a run -------------------------------------------------------------------------------------------------------------------- */
 
@@ -147,17 +151,29 @@ static int encode(struct nr_text_runner *e, const char *const *text, int64_t n, 
 
 static int32_t length_of(const struct nr_text_runner *e, int64_t i) { return (int32_t)(e->start[i + 1] - e->start[i]); }
 
+/* Texts of the same ids are embedded once: three of ten sentences of STS have been there before. */
+static int find_equal(struct nr_text_runner *e, int64_t n, struct nr_error *err)
+{
+	struct nr_piece *piece = malloc((size_t)n * sizeof *piece + 1);
+	if (!piece) return out_of_memory(err);
+	for (int64_t i = 0; i < n; i++)
+		piece[i] = (struct nr_piece){ e->ids + e->start[i], (size_t)length_of(e, i) * sizeof *e->ids };
+	e->different = nr_equal_pieces(piece, n, e->first);
+	free(piece);
+	return e->different < 0 ? out_of_memory(err) : NR_OK;
+}
+
 /* By falling length; equal lengths stay in order, so that results do not depend on the sort. */
 static int sort(struct nr_text_runner *e, int64_t n, struct nr_error *err)
 {
 	const int32_t most = (int32_t)e->how.max_length;
-	int32_t *spare = malloc(((size_t)n + nr_sort_spare(n, most)) * sizeof *spare), *missing = spare;
+	int32_t *spare = malloc(((size_t)n + nr_sort_spare(e->different, most)) * sizeof *spare), *missing = spare;
 	if (!spare) return out_of_memory(err);
-	for (int64_t i = 0; i < n; i++) {
-		e->order[i] = (int32_t)i;
+	for (int64_t i = 0, at = 0; i < n; i++) {
+		if (e->first[i] == i) e->order[at++] = (int32_t)i;
 		missing[i] = most - length_of(e, i);
 	}
-	nr_sort_by_key(e->order, n, missing, most, spare + n);
+	nr_sort_by_key(e->order, e->different, missing, most, spare + n);
 	free(spare);
 	return NR_OK;
 }
@@ -184,18 +200,22 @@ int nr_text_runner_run(struct nr_text_runner *e, const char *const *text, int64_
 {
 	if (n > INT32_MAX) return nr_fail(err, NR_ELIMIT, "cannot embed", NULL, "%lld texts are too many at once", (long long)n);
 	free(e->start);
+	free(e->first);
 	free(e->order);
 	e->start = calloc((size_t)n + 1, sizeof *e->start);
+	e->first = malloc(((size_t)n + 1) * sizeof *e->first);
 	e->order = malloc(((size_t)n + 1) * sizeof *e->order);
-	if (!e->start || !e->order) return out_of_memory(err);
-	if (encode(e, text, n, err) || sort(e, n, err)) return err->code;
-	for (int64_t at = 0; at < n;) {
-		struct shape *s = shape_for(e, length_of(e, e->order[at]), n - at, err);
+	if (!e->start || !e->first || !e->order) return out_of_memory(err);
+	if (encode(e, text, n, err) || find_equal(e, n, err) || sort(e, n, err)) return err->code;
+	for (int64_t at = 0; at < e->different;) {
+		struct shape *s = shape_for(e, length_of(e, e->order[at]), e->different - at, err);
 		if (!s) return err->code;
-		const int64_t take = n - at < s->batch ? n - at : s->batch;
+		const int64_t take = e->different - at < s->batch ? e->different - at : s->batch;
 		run_batch(e, s, e->order + at, take, out);
 		at += take;
-		if (watch && watch(context, at, n)) return 1;
+		if (watch && watch(context, at * n / e->different, n)) return 1;
 	}
+	for (int64_t i = 0; i < n; i++)
+		if (e->first[i] != i) memcpy(out + i * e->width, out + e->first[i] * e->width, (size_t)e->width * sizeof *out);
 	return NR_OK;
 }

@@ -21,6 +21,8 @@ int nr_text_runner_open(struct nr_text_runner **, const struct nr_weights *, con
 int nr_text_fits(const struct nr_model_spec *, const struct nr_tokenizer *, struct nr_error *);
 void nr_text_runner_close(struct nr_text_runner *);                           /* NULL is fine */
 int64_t nr_text_runner_width(const struct nr_text_runner *);
+/* How many texts of the last run were embedded: those with the same ids are embedded once, and get the same bits. */
+int64_t nr_text_runner_different(const struct nr_text_runner *);
 /* out (n,width). watch may be NULL; when it returns non-zero the rest is left out and 1 is returned. */
 int nr_text_runner_run(struct nr_text_runner *, const char *const *text, int64_t n, real *out,
 	int (*watch)(void *context, int64_t done, int64_t of), void *context, struct nr_error *);

@@ -84,6 +84,7 @@ run 0 embed "$tmp/triplets" <"$tmp/ask"; cp "$tmp/out" "$tmp/tsv"; silent
 [ "$(awk -F'\t' 'NF == 16' "$tmp/tsv" | wc -l)" = 50 ] || fail "not 50 rows of 16"
 run 0 embed "$tmp/triplets" --threads 2 --out "$tmp/tsv2" <"$tmp/ask"; same "$tmp/tsv" "$tmp/tsv2"
 run 0 embed "$tmp/triplets" --threads 1 <<<"$(tac "$tmp/ask")"; tac "$tmp/out" >"$tmp/tsv2"; same "$tmp/tsv" "$tmp/tsv2"
+cat "$tmp/ask" "$tmp/ask" >"$tmp/twice"; run 0 embed "$tmp/triplets" <"$tmp/twice"; cat "$tmp/tsv" "$tmp/tsv" >"$tmp/tsv2"; same "$tmp/out" "$tmp/tsv2"
 run 0 embed "$tmp/triplets" --format npy --out "$tmp/e.npy" <"$tmp/ask"
 run 0 embed "$tmp/triplets" --format safetensors --out "$tmp/e.safetensors" --json <"$tmp/ask"; json texts width
 same <(tail -c 3200 "$tmp/e.npy") <(tail -c 3200 "$tmp/e.safetensors")
