@@ -9,9 +9,9 @@
 #include "base/json.h"
 #include "base/save.h"
 #include "cli.h"
-#include "data/tokenizer.h"
 #include "models/graphormer.h"
 #include "models/hf_config.h"
+#include "norma/tokenizer.h"
 #include "surgery.h"
 #include "weights_meta.h"
 

@@ -6,8 +6,8 @@
 
 #include "base/save.h"
 #include "data/corpus.h"
-#include "data/tokenizer.h"
 #include "data/unpack.h"
+#include "norma/tokenizer.h"
 
 static char root[] = "/tmp/norma-corpus-XXXXXX";
 

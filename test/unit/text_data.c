@@ -7,9 +7,9 @@
 #include "unit/values.h"
 
 #include "base/save.h"
-#include "data/tokenizer.h"
 #include "data/unpack.h"
 #include "norma/data.h"
+#include "norma/tokenizer.h"
 
 static char root[] = "/tmp/norma-text-XXXXXX";
 
