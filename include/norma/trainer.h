@@ -141,8 +141,8 @@ struct nr_text_runner_how {
 };
 /* An error if the tokenizer has more tokens than the model. */
 NR_API int nr_text_fits(const struct nr_model_spec *, const struct nr_tokenizer *, struct nr_error *);
-/* Sets pooling and layer: pooler is one of nr_text_poolings (cls: with the layer), or NULL: as the weights were trained, if they say
- * it, else the mean of the tokens. */
+/* Sets pooling and layer: pooler is one of nr_text_poolings (cls: with the layer), or NULL: as the weights were trained, if they or a
+ * modules.json of sentence-transformers beside them say it, else the mean of the tokens. */
 NR_API int nr_text_runner_pool_by(struct nr_text_runner_how *, const struct nr_weights *, const char *pooler, struct nr_error *);
 /* how NULL: as the weights were trained. Weights and tokenizer are the caller's and outlive it; values of the store may change between
  * runs. */

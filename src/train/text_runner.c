@@ -101,6 +101,11 @@ int nr_text_runner_pool_by(struct nr_text_runner_how *how, const struct nr_weigh
 	const size_t n = strcspn(name, "+");
 	int kind = 0;
 	while (nr_text_poolings[kind] && (strlen(nr_text_poolings[kind]) != n || strncmp(nr_text_poolings[kind], name, n))) kind++;
+	if (!nr_text_poolings[kind] && !pooler) {
+		nr_fail(err, NR_EVALUE, "cannot embed with", w->model.text, "its sentences are pooled by '%s', which norma does not have",
+			name);
+		return nr_hint(err, "to have other embeddings, name a pooler: cls_before_pooler, avg, avg_top2 or avg_first_last");
+	}
 	if (!nr_text_poolings[kind]) {
 		const char *near = nr_nearest(name, nr_text_poolings);
 		nr_fail(err, NR_EVALUE, "unknown pooler", name, NULL);
