@@ -140,23 +140,30 @@ bool nr_graph_yes_or_no(const struct nr_molecules *set, int64_t *known)
 
 /* ---- lists and sizes ------------------------------------------------------------------------------------------------------------ */
 
+int nr_graph_list_open(struct nr_graph_list *l, int64_t most, struct nr_error *err)
+{
+	*l = (struct nr_graph_list){ .graph = malloc((size_t)most * sizeof *l->graph + 1),
+		.nodes = malloc((size_t)most * sizeof *l->nodes + 1) };
+	return l->graph && l->nodes ? NR_OK : out_of_memory(err);
+}
+
+void nr_graph_list_add(struct nr_graph_list *l, const struct nr_molecules *set, int64_t graph)
+{
+	const int32_t nodes = nr_molecules_nodes(set, graph);
+	l->graph[l->samples] = graph;
+	l->nodes[l->samples++] = nodes;
+	l->largest = nodes > l->largest ? nodes : l->largest;
+}
+
 int nr_graph_list_make(struct nr_graph_list *l, const struct nr_source *s, enum nr_split split, const int32_t *index, int64_t count,
 	int64_t most, struct nr_error *err)
 {
 	const struct nr_molecules *m = nr_source_molecules(s);
-	*l = (struct nr_graph_list){ .graph = malloc((size_t)count * sizeof *l->graph + 1),
-		.nodes = malloc((size_t)count * sizeof *l->nodes + 1) };
-	if (!l->graph || !l->nodes) return out_of_memory(err);
+	if (nr_graph_list_open(l, count, err)) return err->code;
 	for (int64_t i = 0; i < count; i++) {
 		const int64_t graph = nr_source_graph(s, split, index ? index[i] : i);
-		const int32_t nodes = nr_molecules_nodes(m, graph);
-		if (most && nodes > most) {
-			l->left_out++;
-			continue;
-		}
-		l->graph[l->samples] = graph;
-		l->nodes[l->samples++] = nodes;
-		l->largest = nodes > l->largest ? nodes : l->largest;
+		if (most && nr_molecules_nodes(m, graph) > most) l->left_out++;
+		else nr_graph_list_add(l, m, graph);
 	}
 	return NR_OK;
 }

@@ -34,6 +34,8 @@ struct nr_graph_list {
 	int32_t *nodes;                     /* (samples) */
 	int32_t largest;
 };
+int nr_graph_list_open(struct nr_graph_list *, int64_t most, struct nr_error *);        /* empty, with room for so many */
+void nr_graph_list_add(struct nr_graph_list *, const struct nr_molecules *, int64_t graph);
 int nr_graph_list_make(struct nr_graph_list *, const struct nr_source *, enum nr_split, const int32_t *index, int64_t count,
 	int64_t most, struct nr_error *);
 void nr_graph_list_release(struct nr_graph_list *);
