@@ -245,7 +245,15 @@ static int evaluate(struct nr_task_run *r, const struct nr_evaluation *e, double
 	return run_set(s, &s->held[TEST], &ignored, &value[TEST_ERROR], &value[TEST_AREA], err);
 }
 
-/* A row for each known target, in the order of the split; probabilities if they are yes or no. */
+static int64_t known_of(const struct held *h, int64_t n)
+{
+	int64_t known = 0;
+	for (int64_t i = 0; i < n; i++) known += !isnan(h->target[i]);
+	return known;
+}
+
+/* A row for each known target, in the order of the split; probabilities if they are yes or no. Each says how many tasks there are and how
+ * many such rows the split has: a file that was cut is seen to be. */
 static int predictions(struct nr_task_run *r, struct nr_str *csv, struct nr_error *err)
 {
 	enum { MOST = 100000 };                         /* rows: for pages, which show some of them */
@@ -253,17 +261,19 @@ static int predictions(struct nr_task_run *r, struct nr_str *csv, struct nr_erro
 	const struct nr_molecules *m = s->form.set;
 	const int64_t most = s->held[TEST].list.samples ? MOST / SETS : MOST;   /* of each set: a large one leaves room for the other */
 	(void)err;
-	nr_str_add(csv, "split,graph,task,smiles,target,prediction\n");
+	nr_str_add(csv, "split,graph,task,smiles,target,prediction,tasks,known\n");
 	for (int k = 0; k < SETS; k++) {
 		const struct held *h = &s->held[k];
+		const int64_t n = h->list.samples * m->tasks, known = known_of(h, n);
 		int64_t rows = 0;
-		for (int64_t i = 0; i < h->list.samples * m->tasks && rows < most; i++) {
+		for (int64_t i = 0; i < n && rows < most; i++) {
 			size_t size;
 			const char *smiles = nr_molecules_smiles(m, h->list.graph[i / m->tasks], &size);
 			if (isnan(h->target[i])) continue;
 			nr_str_printf(csv, "%s,%lld,%lld,", h->name, (long long)h->list.graph[i / m->tasks], (long long)(i % m->tasks + 1));
 			nr_str_add_n(csv, smiles, size);
-			nr_str_printf(csv, ",%.7g,%.7g\n", h->target[i], nr_graph_shown(s->objective, h->score[i]));
+			nr_str_printf(csv, ",%.7g,%.7g,%d,%lld\n", h->target[i], nr_graph_shown(s->objective, h->score[i]), m->tasks,
+				(long long)known);
 			rows++;
 		}
 	}

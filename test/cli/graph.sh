@@ -92,7 +92,7 @@ awk -v a="$(sed 's/.*"eval_auc":\([0-9.e-]*\).*/\1/' <<<"$out")" 'BEGIN { exit !
 # what the best weights say, for the report
 rows=$(wc -l <"$tmp/values/predictions.csv")
 [ "$rows" = 33 ] || fail "predictions of $((rows - 1)) molecules, not of 16 + 16"
-head -1 "$tmp/values/predictions.csv" | grep -qx 'split,graph,task,smiles,target,prediction' || fail "not the columns of predictions"
+head -1 "$tmp/values/predictions.csv" | grep -qx 'split,graph,task,smiles,target,prediction,tasks,known' || fail "not the columns of predictions"
 awk -F, -v want="$(sed 's/.*"best_mae":\([0-9.e-]*\).*/\1/' "$tmp/values.json")" '$1 == "val" { n++; d = $5 - $6; s += d < 0 ? -d : d }
 	END { s /= n; exit !(s - want < 1e-4 && want - s < 1e-4) }' "$tmp/values/predictions.csv" || fail "predictions are not those of the best weights"
 awk -F, 'NR > 1 && ($5 == "" || $6 < 0 || $6 > 1) { bad = 1 } END { exit bad }' "$tmp/classes/predictions.csv" || fail "no probabilities of known targets"
@@ -104,6 +104,12 @@ awk 'BEGIN { printf "smiles"; for (t = 0; t < 1000; t++) printf ",t%d", t; print
 		print i < 4 ? ",train" : i < 64 ? ",valid" : ",test" } }' >"$tmp/wide.csv"
 run 0 graph --data "molecules:path=$tmp/wide.csv,cache=none" --model graphormer:dim=8,depth=1,heads=2,hidden=8 --batch 4 --steps 1 --out "$tmp/wide"
 [ "$(cut -d, -f1 "$tmp/wide/predictions.csv" | sort | uniq -c | xargs)" = "1 split 4000 test 50000 val" ] || fail "val leaves no room for test"
+grep '^val' "$tmp/wide/predictions.csv" | tail -1 | grep -q ',1000,60000$' || fail "the file does not say what it lacks"
+sed '/^test/d' "$tmp/wide/predictions.csv" >"$tmp/val.csv" && mv "$tmp/val.csv" "$tmp/wide/predictions.csv"
+run 0 report "$tmp/wide" -o "$tmp/page.html"
+for text in 'Shown is task 1 of 1000.' 'the first 50000 of the 60000 known targets of the val split'; do
+	grep -qF -- "$text" "$tmp/page.html" || fail "the page lacks '$text'"
+done
 
 # analysis: [VNode] against nodes; padding is in no number
 run 0 analyze "$tmp/values/best.safetensors" --out "$tmp/values/analyze"
@@ -147,7 +153,7 @@ run 0 report "$tmp/classes" -o "$tmp/page.html"
 for text in 'false alarms' 'ROC curve' 'Predictions are probabilities'; do
 	grep -qF -- "$text" "$tmp/page.html" || fail "the page lacks '$text'"
 done
-echo "test,1,1,C1CC,1,x" >>"$tmp/classes/predictions.csv"
+echo "test,1,1,C1CC,1,x,3,1" >>"$tmp/classes/predictions.csv"
 printf 'a\0b\n' >"$tmp/values/predictions.csv"
 run 0 report "$tmp/values" "$tmp/classes" -o "$tmp/page.html"
 grep -q "predictions.csv.*zero bytes" "$tmp/page.html" || fail "damaged predictions are left out in silence"
