@@ -92,7 +92,8 @@ static const char *clean(struct nr_smiles_span s, struct nr_str *out)
 
 static int json_line(const struct job *j, int64_t i, const double *shown, struct nr_str *text, struct nr_error *err)
 {
-	const struct nr_smiles_span line = j->line[i], smiles = nr_smiles_span(line.text, line.size), name = nr_smiles_name(line.text, line.size);
+	const struct nr_smiles_span line = j->line[i], smiles = nr_smiles_span(line.text, line.size);
+	const struct nr_smiles_span name = nr_smiles_name(line.text, line.size);
 	json_t *list = json_array(), *all = json_pack("{s:I, s:s}", j->input ? "line" : "argument", (json_int_t)j->number[i], "smiles",
 		clean(smiles, text));
 	if (name.size) json_object_set_new(all, "name", json_string(clean(name, text)));
@@ -126,7 +127,8 @@ static void tell_bad(struct job *j, int64_t i, const struct nr_error *why)
 	j->failed++;
 	j->last = *why;
 	if (j->alone) return;
-	nr_log_line(NR_LOG_ERROR, "%s %lld: %s", j->input ? "line" : "argument", (long long)j->number[i], nr_error_text(why, text, sizeof text));
+	nr_log_line(NR_LOG_ERROR, "%s %lld: %s", j->input ? "line" : "argument", (long long)j->number[i],
+		nr_error_text(why, text, sizeof text));
 }
 
 static void on_bad_row(void *job, int64_t row, const struct nr_error *why) { tell_bad(job, row - 1, why); }

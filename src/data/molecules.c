@@ -344,7 +344,8 @@ int nr_molecules_make(struct nr_molecules **m, const struct nr_molecules_config 
 	int e = open_source(&s, m, c, err);
 	if (!e && !(s.row = nr_arena_alloc(s.arena, (size_t)count * sizeof *s.row + 1)))
 		e = nr_fail(err, NR_EMEMORY, "cannot read molecules", NULL, "out of memory");
-	for (int64_t i = 0; !e && i < count; i++) s.row[s.rows++] = (struct nr_molecules_row){ .smiles = line[i].text, .size = line[i].size };
+	for (int64_t i = 0; !e && i < count; i++)
+		s.row[s.rows++] = (struct nr_molecules_row){ .smiles = line[i].text, .size = line[i].size };
 	if (!e) e = prepare_all(&s, c->features, err);
 	if (!e) e = judge(&s, c, err);
 	if (!e) e = gather(*m, &s, err);

@@ -311,7 +311,8 @@ static void add_words(struct nr_str *s, const struct common *c, struct nr_arena 
 }
 
 /* What an arm does not have in common with the others stands at its own molecules. */
-static void add_arm(struct nr_str *s, const struct nr_arms *a, const struct said *v, int arm, const struct common *c, struct nr_arena *arena)
+static void add_arm(struct nr_str *s, const struct nr_arms *a, const struct said *v, int arm, const struct common *c,
+	struct nr_arena *arena)
 {
 	const char *name = a->arm[arm].name, *task = task_words(v[arm].tasks, arena);
 	if (a->count > 1) name = nr_arena_printf(arena, "%s: %s", a->arm[arm].letter, name);

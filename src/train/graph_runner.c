@@ -13,6 +13,8 @@ double nr_graph_shown(enum nr_graph_objective objective, double score)
 	return objective == NR_GRAPH_BCE ? 1 / (1 + exp(-score)) : score;
 }
 
+static int out_of_memory(struct nr_error *err) { return nr_fail(err, NR_EMEMORY, "cannot run the model", NULL, "out of memory"); }
+
 int nr_graph_runner_open(struct nr_graph_runner *r, const struct nr_weights *w, const char *norms, const struct nr_graph_form *form,
 	int64_t batch, int64_t largest, struct nr_error *err)
 {
@@ -20,7 +22,7 @@ int nr_graph_runner_open(struct nr_graph_runner *r, const struct nr_weights *w, 
 	for (int64_t i = 0; i < r->sizes.count; i++) {
 		struct nr_graph_shape *p = &r->shape[i];
 		const int64_t nodes = r->sizes.largest - i * r->sizes.step;
-		if (!(p->net = nr_net_make(w->store))) return nr_fail(err, NR_EMEMORY, "cannot run the model", w->model.text, "out of memory");
+		if (!(p->net = nr_net_make(w->store))) return out_of_memory(err);
 		if (nr_norms_use(p->net, norms, &w->model.of->norms, err)) return err->code;
 		nr_graph_inputs(&p->inputs, p->net, form, nr_graph_batch(batch, nodes), nodes, false);
 		p->output = nr_model_logits(p->net, &w->model, &p->inputs.in);
@@ -50,7 +52,7 @@ static int64_t run_some(struct nr_graph_runner *r, const struct nr_graph_list *l
 int nr_graph_runner_run(struct nr_graph_runner *r, const struct nr_graph_list *l, double *score, struct nr_error *err)
 {
 	int32_t *order = malloc(((size_t)l->samples + nr_sort_spare(l->samples, l->largest)) * sizeof *order);
-	if (!order) return nr_fail(err, NR_EMEMORY, "cannot run the model", NULL, "out of memory");
+	if (!order) return out_of_memory(err);
 	for (int64_t i = 0; i < l->samples; i++) order[i] = (int32_t)i;
 	nr_sort_by_key(order, l->samples, l->nodes, l->largest, order + l->samples);
 	for (int64_t at = 0; at < l->samples;) at += run_some(r, l, order, at, score);

@@ -18,8 +18,8 @@ struct nr_graph_runner {
 		shape[NR_TASK_SHAPES];
 };
 /* For graphs of at most `largest` nodes; norms: plan of the whole graph. The form must outlive it. */
-int nr_graph_runner_open(struct nr_graph_runner *, const struct nr_weights *, const char *norms, const struct nr_graph_form *, int64_t batch,
-	int64_t largest, struct nr_error *);
+int nr_graph_runner_open(struct nr_graph_runner *, const struct nr_weights *, const char *norms, const struct nr_graph_form *,
+	int64_t batch, int64_t largest, struct nr_error *);
 /* score (samples, outputs), in the order of the list. */
 int nr_graph_runner_run(struct nr_graph_runner *, const struct nr_graph_list *, double *score, struct nr_error *);
 void nr_graph_runner_close(struct nr_graph_runner *);   /* also after a failure */

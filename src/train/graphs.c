@@ -86,7 +86,8 @@ int nr_graph_form_open(struct nr_graph_form *f, const struct nr_molecules *set, 
 	return make_arenas(f, err);
 }
 
-int nr_graph_form_check(const struct nr_graph_form *f, const struct nr_model_spec *model, int64_t first, int64_t count, struct nr_error *err)
+int nr_graph_form_check(const struct nr_graph_form *f, const struct nr_model_spec *model, int64_t first, int64_t count,
+	struct nr_error *err)
 {
 	struct extremes x = { 0 };
 	for (int64_t i = first; i < first + count; i++) {

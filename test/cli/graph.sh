@@ -4,6 +4,8 @@
 set -euo pipefail
 # shellcheck source=test/cli/check.inc
 . "$(dirname "$0")/check.inc"
+# shellcheck source=test/cli/molecules.inc
+. test/cli/molecules.inc
 NORMA=$(realpath "$NORMA")
 export NORMA_DATA="$tmp/data"
 mkdir -p "$tmp/data"
@@ -16,13 +18,13 @@ mkdir -p "$tmp/data"
 		for tail in O c1ccccc1 ; do
 			split=train
 			((i % 6 == 4)) && split=valid
-			((i % 6 == 5)) && split=test
+			((i % 6 == 5)) && split='test'
 			echo "$chain$tail,$((i % 11)).$((i % 10)),$split"
 		done
 	done
 } >"$tmp/values.csv"
 values="molecules:path=$tmp/values.csv,features=zinc"
-small=(--model graphormer-nano:depth=2,attention_dropout=0.1,activation_dropout=0.1 --batch 8 --lr 3e-3)
+small=(--model "graphormer-nano:depth=2,attention_dropout=0.1,activation_dropout=0.1" --batch 8 --lr 3e-3)
 
 # what a set is
 run 0 data info "$values"; says "64 train, 16 val, 16 test"; says "2 to 17 nodes"; says "1 of a node, 1 of an edge"
@@ -71,17 +73,7 @@ done
 cmp -s "$tmp/whole/run/model.safetensors" "$tmp/parts/run/model.safetensors" || fail "the weights differ from those of the undisturbed run"
 
 # classes: several tasks with missing labels; one has a single class
-{
-	echo smiles,oxygen,ring,never,split
-	for ((i = 0; i < 40; i++)); do
-		chain=$(printf 'C%.0s' $(seq $((i % 9 + 1))))
-		split=train
-		((i % 4 == 3)) && split=valid
-		((i % 3 == 0)) && echo "${chain}O,1,,0,$split" && continue
-		((i % 3 == 1)) && echo "${chain}c1ccccc1,0,1,,$split" && continue
-		echo "${chain}N,,0,0,$split"
-	done
-} >"$tmp/classes.csv"
+made_up_classes >"$tmp/classes.csv"
 classes="molecules:path=$tmp/classes.csv"
 run 0 graph --data "$classes" "${small[@]}" --model graphormer:dim=24,depth=1,heads=2,hidden=24 --epochs 15 --warmup 1 \
 	--out "$tmp/classes" --json

@@ -4,6 +4,8 @@
 set -euo pipefail
 # shellcheck source=test/cli/check.inc
 . "$(dirname "$0")/check.inc"
+# shellcheck source=test/cli/molecules.inc
+. test/cli/molecules.inc
 export NORMA_GEMM=own                   # whose bits do not depend on how many graphs a batch has
 
 # values of molecules of many sizes
@@ -19,18 +21,7 @@ export NORMA_GEMM=own                   # whose bits do not depend on how many g
 } >"$tmp/values.csv"
 run 0 graph --data "molecules:path=$tmp/values.csv,features=zinc,cache=none" --model graphormer-nano:depth=2 --norm "sep(bn,ln)" --batch 8 --lr 3e-3 \
 	--epochs 3 --warmup 0 --eval-batch 7 --out "$tmp/values"
-# yes or no, three tasks; many labels are missing
-{
-	echo smiles,oxygen,ring,never,split
-	for ((i = 0; i < 40; i++)); do
-		chain=$(printf 'C%.0s' $(seq $((i % 9 + 1))))
-		split=train
-		((i % 4 == 3)) && split=valid
-		((i % 3 == 0)) && echo "${chain}O,1,,0,$split" && continue
-		((i % 3 == 1)) && echo "${chain}c1ccccc1,0,1,,$split" && continue
-		echo "${chain}N,,0,0,$split"
-	done
-} >"$tmp/classes.csv"
+made_up_classes >"$tmp/classes.csv"
 run 0 graph --data "molecules:path=$tmp/classes.csv,cache=none" --model graphormer:dim=24,depth=1,heads=2,hidden=24 --batch 8 --epochs 3 --warmup 0 \
 	--out "$tmp/classes"
 

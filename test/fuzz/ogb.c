@@ -1,5 +1,5 @@
-/* Fuzzer: any bytes as the files of a raw folder of the Open Graph Benchmark, one after the other with '|' between them; a first byte that is
- * odd packs them. What opens is sound and can be read back. */
+/* Fuzzer: any bytes as the files of a raw folder of the Open Graph Benchmark, one after the other with '|' between them; a first byte
+ * that is odd packs them. What opens is sound and can be read back. */
 #include <assert.h>
 #include <stddef.h>
 #include <stdint.h>

@@ -163,7 +163,8 @@ static void raw_folder_has_both_directions(void **state)
 		{ 0, "3\n1.5\n", "line 2: 1.5 is no whole number from 1" }, { 0, "3\n0\n", "line 2: 0 is no whole number from 1" },
 		{ 0, "3,1\n", "lines must have one cell" }, { 1, "2\n\n", "line 2: an empty cell is no whole number" },
 		{ 1, "2\n-1\n", "line 2: -1 is no whole number" }, { 2, "0,1\n1,0.5\n", "line 2: 0.5 is no whole number" },
-		{ 2, "0,1\n,0\n", "line 2: an empty cell" }, { 3, "5,0\n6,1\n70000,0\n8,0\n", "line 3: 70000 is no whole number from 0 to 32767" },
+		{ 2, "0,1\n,0\n", "line 2: an empty cell" },
+		{ 3, "5,0\n6,1\n70000,0\n8,0\n", "line 3: 70000 is no whole number from 0 to 32767" },
 		{ 3, "5,0\n6,1\n7,1e300\n8,0\n", "line 3: 1e+300 is no" }, { 4, "1\n-2\n", "line 2: -2 is no whole number" },
 		{ 4, "1\nnan\n", "line 2: an empty cell is no" }, { 6, "2\n", "line 1: 2 is no whole number from 0 to 1" } };
 	write_text(path, files[2].text);

@@ -114,7 +114,8 @@ static void the_task_shown_is_named(void **state)
 	assert_null(strstr(section(COUNTED "test,0,1,CC,1.5,1,1,1\n"), "Shown is"));
 	assert_non_null(strstr(section(HEAD "test,0,1,CC,1.5,1\ntest,0,3,CC,2,1\n"), "Shown is task 1 of 3."));
 	assert_non_null(strstr(section(COUNTED "test,0,1,CC,1.5,1,12,1\n"), "Shown is task 1 of 12."));
-	static const char *const csv[] = { COUNTED "test,0,1,CC,1.5,1,12,1\n", COUNTED "test,0,1,CC,1.5,1,2,1\n", HEAD "test,0,1,CC,1.5,1\n" };
+	static const char *const csv[] = { COUNTED "test,0,1,CC,1.5,1,12,1\n", COUNTED "test,0,1,CC,1.5,1,2,1\n",
+		HEAD "test,0,1,CC,1.5,1\n" };
 	const char *html = section_of(csv, 3);
 	assert_non_null(strstr(html, "Shown is the first task of each."));
 	assert_non_null(strstr(html, "A: ln, task 1 of 12<"));
