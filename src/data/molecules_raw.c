@@ -80,7 +80,7 @@ static int whole(const struct table *t, int64_t least, int64_t most, struct nr_e
 		char text[48] = "an empty cell";
 		if (!isnan(v)) snprintf(text, sizeof text, "%.9g", v);
 		return nr_fail(err, NR_EFORMAT, "cannot read", t->path, "line %lld: %s is no whole number from %lld to %lld",
-			(long long)(i / t->columns + 1), text, (long long)least, (long long)most);
+			(long long)(i / t->columns) + 1, text, (long long)least, (long long)most);
 	}
 	return NR_OK;
 }
