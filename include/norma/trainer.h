@@ -87,8 +87,9 @@ struct nr_weights {                         /* a model with its values: from one
 	const char *norms;                  /* norm plan */
 	const char *data;                   /* what it was trained on; NULL: not known */
 	const char *pooler;                 /* of sentences, for texts: "avg", "cls+layer" (SimCSE's after it); NULL: not known */
+	const char *objective;              /* of graphs: "mae", "mse" or "bce"; NULL: not known */
 	const char *naming;                 /* of the file */
-	char **class_name;                  /* NULL: not known */
+	char **class_name;                  /* names of the outputs, then NULL; NULL: not known */
 	double mean[3], std[3];             /* of its input; std 0: not known */
 	bool normalize;                     /* by mean and std; else to [-1,1] */
 	int64_t step, kept;                 /* kept: entries that the file did not have */

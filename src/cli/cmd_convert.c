@@ -210,7 +210,7 @@ static const char *with(struct cli *c, const char *text, const char *key, int64_
 
 /* What the file says of its training goes along. */
 static const char *const kept_keys[] = { "norma.config", "norma.step", "norma.task", "norma.mae", "norma.mae.norms" };
-enum { KEPT_KEYS = 5 };
+enum { KEPT_KEYS = sizeof kept_keys / sizeof *kept_keys };
 
 /* The model's text, the file's own if none was given, with what the flags change. */
 static const char *model_text(struct cli *c, const struct convert *o, const char *path, const char **kept)

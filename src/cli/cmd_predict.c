@@ -1,4 +1,4 @@
-/* norma predict CKPT PICTURE...: names and probabilities for JPEG and PNG files. */
+/* norma predict CKPT PICTURE... | CKPT SMILES...: what a model says of JPEG and PNG files (here), or of molecules (predict_graphs.c). */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,24 +9,29 @@
 #include "base/yaml.h"
 #include "cli.h"
 #include "norma/safetensors.h"
+#include "predict_graphs.h"
 #include "train/evaluate.h"
 
 enum pixels { AUTO, IMAGENET, HALF };
-struct predict { char *model, *norm, *names; int64_t top; int32_t pixels; double crop_share; bool json; };
+struct predict { char *model, *norm, *names; int64_t top; int32_t pixels; double crop_share; int32_t outputs; bool json; };
 
 static const char *const pixel_names[] = { "auto", "imagenet", "half", NULL };
+static const char *const output_names[] = { "auto", "value", "probability", NULL };
 static const struct nr_option options[] = {
-	NR_OPT_INT(struct predict, top, 5, 1, 1000000, "how many classes to print"),
+	NR_OPT_INT(struct predict, top, 5, 1, 1000000, "how many classes of a picture to print"),
 	CLI_TEXT(struct predict, model, "", "MODEL", "model, for files that do not say it themselves"),
 	CLI_TEXT(struct predict, norm, "", "PLAN", "norm plan, likewise"),
-	CLI_TEXT(struct predict, names, "", "FILE", "names of the classes, one on each line; default: those of the checkpoint"),
+	CLI_TEXT(struct predict, names, "", "FILE", "names of the classes or tasks, one on each line; default: those of the checkpoint"),
 	NR_OPT_ENUM(struct predict, pixels, "auto", pixel_names,
-		"scale of the input: imagenet's mean and std, half for [-1,1]; auto: as in training, or half"),
+		"scale of a picture: imagenet's mean and std, half for [-1,1]; auto: as in training, or half"),
 	NR_OPT_FLOAT(struct predict, crop_share, 0, 0, 1, "the picture's part that the centre crop takes; 0: as in training"),
-	NR_OPT_BOOL(struct predict, json, "0", "one line of JSON for each picture"),
+	NR_OPT_ENUM(struct predict, outputs, "auto", output_names,
+		"what a model of graphs says: values, or probabilities of yes; auto: as it was trained"),
+	NR_OPT_BOOL(struct predict, json, "0", "one line of JSON for each picture or molecule"),
 	NR_OPT_END
 };
 
+struct names { char **name; int64_t count; };           /* of classes or tasks */
 struct job {
 	const struct predict *o;
 	struct nr_weights *w;
@@ -35,8 +40,7 @@ struct job {
 	struct nr_augment_scratch *scratch;
 	struct nr_picture picture;
 	float *image;
-	char **name;                        /* (names) */
-	int64_t names;
+	struct names of;
 };
 
 /* ---- how pictures become input: as the training's evaluation did ----------------------------------------------------------- */
@@ -76,23 +80,24 @@ static void set_up_pixels(struct job *j, double crop_share)
 
 /* ---- names ------------------------------------------------------------------------------------------------------------------ */
 
-static int read_names(struct cli *c, struct job *j)
+static int read_names(struct cli *c, const char *file, const struct nr_weights *w, struct names *n)
 {
+	const int64_t classes = nr_model_int(&w->model, "classes");
 	size_t size;
-	if (!*j->o->names) {
-		j->name = j->w->class_name;
-		while (j->name && j->name[j->names]) j->names++;
+	if (!*file) {
+		n->name = w->class_name;
+		while (n->name && n->name[n->count]) n->count++;
 		return NR_OK;
 	}
-	char *text = nr_yaml_load(j->o->names, &size, c->arena, c->err);
+	char *text = nr_yaml_load(file, &size, c->arena, c->err);
 	if (!text) return c->err->code;
-	j->name = nr_arena_alloc(c->arena, (size_t)j->run.classes * sizeof *j->name);
-	if (!j->name) return nr_fail(c->err, NR_EMEMORY, "cannot read", j->o->names, "out of memory");
-	for (char *line = text; *line && j->names < j->run.classes;) {
+	n->name = nr_arena_alloc(c->arena, (size_t)classes * sizeof *n->name);
+	if (!n->name) return nr_fail(c->err, NR_EMEMORY, "cannot read", file, "out of memory");
+	for (char *line = text; *line && n->count < classes;) {
 		char *end = line + strcspn(line, "\r\n");
 		char *next = end + strspn(end, "\r\n");
 		*end = 0;
-		j->name[j->names++] = line;
+		n->name[n->count++] = line;
 		line = next;
 	}
 	return NR_OK;
@@ -100,8 +105,8 @@ static int read_names(struct cli *c, struct job *j)
 
 static const char *name_of(const struct job *j, int64_t k, char *buf, size_t size)
 {
-	if (k >= j->names) snprintf(buf, size, "class %lld", (long long)k);
-	else snprintf(buf, size, "%.*s", (int)size - 1, j->name[k]);
+	if (k >= j->of.count) snprintf(buf, size, "class %lld", (long long)k);
+	else snprintf(buf, size, "%.*s", (int)size - 1, j->of.name[k]);
 	for (char *s = buf; *s; s++)
 		if ((unsigned char)*s < 0x20 || *s == 0x7F) *s = ' ';
 	return buf;
@@ -188,19 +193,14 @@ static int predict_all(struct cli *c, struct job *j, const struct nr_list *args)
 	return c->err->code;
 }
 
-static int run(struct cli *c, const void *conf, const struct nr_list *args)
+static int predict_pictures(struct cli *c, const struct predict *o, struct nr_weights *w, const struct names *names, const char *path,
+	const struct nr_list *args)
 {
-	struct job j = { .o = conf };
-	if (args->count < 2) {
-		cli_usage(c, args->count ? "predict needs pictures after the weights" : "predict needs weights and pictures");
-		return nr_hint(c->err, "norma predict runs/x/model.safetensors cat.jpg");
-	}
-	const double share = read_settings(c, args->item[0], &j.augment);
-	const char *model = *j.o->model ? j.o->model : NULL, *norm = *j.o->norm ? j.o->norm : NULL;
-	int code = nr_weights_open(&j.w, args->item[0], model, norm, NULL, false, c->err);
-	if (!code) code = nr_runner_open(&j.run, j.w, 1, c->err);
+	struct job j = { .o = o, .w = w, .of = *names };
+	const double share = read_settings(c, path, &j.augment);
+	int code = nr_runner_open(&j.run, w, 1, c->err);
 	if (!code && j.run.channels != 1 && j.run.channels != 3)
-		code = nr_fail(c->err, NR_EVALUE, "cannot show pictures to", j.w->model.text, "it wants %lld channels",
+		code = nr_fail(c->err, NR_EVALUE, "cannot show pictures to", w->model.text, "it wants %lld channels",
 			(long long)j.run.channels);
 	if (!code) {
 		set_up_pixels(&j, share);
@@ -208,23 +208,73 @@ static int run(struct cli *c, const void *conf, const struct nr_list *args)
 		code = j.image ? nr_augment_scratch_make(&j.scratch, c->err)
 			       : nr_fail(c->err, NR_EMEMORY, "cannot predict", NULL, "out of memory");
 	}
-	if (!code) code = read_names(c, &j);
 	if (!code) code = predict_all(c, &j, args);
 	free(j.image);
 	nr_picture_release(&j.picture);
 	nr_augment_scratch_free(j.scratch);
 	nr_runner_close(&j.run);
-	nr_weights_close(j.w);
+	return code;
+}
+
+/* ---- the command ------------------------------------------------------------------------------------------------------------- */
+
+/* A flag that says nothing to this model is an error if it was given. */
+static int refuse(struct cli *c, const struct predict *o, const char *const *names, const char *reads)
+{
+	char text[64];
+	for (; *names; names++) {
+		const struct nr_option *row = nr_option_find(options, *names);
+		if (strcmp(nr_option_text(row, o, text, sizeof text), row->text) != 0)
+			return cli_usage(c, "%s=%s does not go with a model that reads %s", *names, text, reads);
+	}
+	return NR_OK;
+}
+
+static int predict(struct cli *c, const struct predict *o, struct nr_weights *w, const char *path, const struct nr_list *args)
+{
+	static const char *const of_pictures[] = { "top", "pixels", "crop_share", NULL }, *const of_graphs[] = { "outputs", NULL };
+	const bool graphs = w->model.of->reads == NR_READS_GRAPH;
+	struct names n = { 0 };
+	if (refuse(c, o, graphs ? of_pictures : of_graphs, graphs ? "graphs" : "pictures") || read_names(c, o->names, w, &n))
+		return c->err->code;
+	if (graphs) {
+		const struct predict_graphs how = { (enum predict_outputs)o->outputs, n.name, n.count, o->json };
+		return cli_predict_graphs(c, &how, w, args->item + 1, args->count - 1);
+	}
+	if (args->count > 1) return predict_pictures(c, o, w, &n, path, args);
+	cli_usage(c, "predict needs pictures after the weights");
+	return nr_hint(c->err, "norma predict runs/x/model.safetensors cat.jpg");
+}
+
+static int run(struct cli *c, const void *conf, const struct nr_list *args)
+{
+	const struct predict *o = conf;
+	struct nr_weights *w = NULL;
+	if (!args->count) {
+		cli_usage(c, "predict needs weights, and pictures or molecules");
+		return nr_hint(c->err, "norma predict runs/x/model.safetensors cat.jpg");
+	}
+	cli_bound_spin(c);
+	const char *path = nr_weights_path(args->item[0], c->arena);
+	if (!path) return nr_fail(c->err, NR_EMEMORY, "cannot load", args->item[0], "out of memory");
+	int code = nr_weights_open(&w, path, *o->model ? o->model : NULL, *o->norm ? o->norm : NULL, NULL, false, c->err);
+	if (!code) code = predict(c, o, w, path, args);
+	nr_weights_close(w);
 	return code;
 }
 
 const struct cli_command cli_predict = {
 	.name = "predict",
-	.title = "names and probabilities for picture files",
-	.usage = "WEIGHTS PICTURE...",
+	.title = "what a model says of picture files or of molecules",
+	.usage = "WEIGHTS PICTURE... | WEIGHTS [SMILES...]",
 	.about = "Decodes each picture (JPEG or PNG), resizes and crops it as the evaluation of the training did, and prints\n"
 		 "the most probable classes. Names, mean and std come from the checkpoint; public ones have none: they want\n"
-		 "the flags --model, --names and, if trained that way, --pixels imagenet.",
+		 "the flags --model, --names and, if trained that way, --pixels imagenet.\n\n"
+		 "A model of graphs reads molecules: SMILES as arguments or, if there is none, one on each line of standard\n"
+		 "input; text after a blank is a name. It prints a value for each task in the units of its targets, or the\n"
+		 "probability of yes: what `norma graph` writes to predictions.csv. Molecules that cannot be read are told\n"
+		 "with their line, and the command fails after the others.\n\n"
+		 "A folder of a run stands for its model.safetensors; best.safetensors has the weights of predictions.csv.",
 	.conf_size = sizeof(struct predict),
 	.options = options,
 	.run = run,

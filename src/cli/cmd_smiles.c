@@ -122,14 +122,11 @@ static int draw(struct run *r, const char *line, size_t size, struct nr_error *e
 	enum { LETTERS = 25 };
 	char title[4 * LETTERS + 4];
 	const struct nr_smiles_span smiles = nr_smiles_span(line, size);
-	const char *name = smiles.text + smiles.size, *end = line + size;
-	while (name < end && strchr(" \t\r\n", *name)) name++;
-	while (end > name && strchr(" \t\r\n", end[-1])) end--;
-	if (name == end) name = smiles.text, end = name + smiles.size;
-	const size_t letters = (size_t)(end - name);
-	const bool cut = letters > LETTERS;
-	const size_t shown = cut ? nr_utf8_span(name, LETTERS - 1) : letters;
-	snprintf(title, sizeof title, "%.*s%s", (int)shown, name, cut ? "\xe2\x80\xa6" : "");
+	struct nr_smiles_span name = nr_smiles_name(line, size);
+	if (!name.size) name = smiles;
+	const bool cut = name.size > LETTERS;
+	const size_t shown = cut ? nr_utf8_span(name.text, LETTERS - 1) : name.size;
+	snprintf(title, sizeof title, "%.*s%s", (int)shown, name.text, cut ? "\xe2\x80\xa6" : "");
 	return nr_depict_on_sheet(&r->sheet, r->good, smiles.text, smiles.size, title, r->arena, err);
 }
 

@@ -61,6 +61,15 @@ struct nr_smiles_span nr_smiles_span(const char *text, size_t size)
 	return s;
 }
 
+struct nr_smiles_span nr_smiles_name(const char *text, size_t size)
+{
+	const struct nr_smiles_span s = nr_smiles_span(text, size);
+	struct nr_smiles_span name = { s.text + s.size, (size_t)(text + size - s.text) - s.size };
+	while (name.size && blank(*name.text)) name.text++, name.size--;
+	while (name.size && blank(name.text[name.size - 1])) name.size--;
+	return name;
+}
+
 int nr_molecule_read(struct nr_molecule *m, struct nr_arena *arena, const char *text, size_t size, struct nr_error *err)
 {
 	const struct nr_smiles_span span = nr_smiles_span(text, size);

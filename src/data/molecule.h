@@ -59,6 +59,7 @@ enum { NR_SMILES_LENGTH = 32768, NR_SMILES_ATOMS = 4096 };
 /* What a line begins with: blanks, the SMILES (this span), a blank and a name. text may be NULL. */
 struct nr_smiles_span { const char *text; size_t size; };
 struct nr_smiles_span nr_smiles_span(const char *text, size_t size);
+struct nr_smiles_span nr_smiles_name(const char *text, size_t size);    /* that name, without blanks around it; size 0: none */
 
 /* Reads the span of the text. What RDKit refuses is an error, with the column. The arena is the caller's; nothing of
  * the molecule outlives it. */

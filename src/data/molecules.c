@@ -266,7 +266,26 @@ static void drop(struct nr_molecules *m)
 	free(m->packed);
 	free(m->text_at);
 	free(m->text);
+	free(m->task_name);
 	*m = (struct nr_molecules){ 0 };
+}
+
+/* One block holds the list and the texts. */
+static int name_tasks(struct nr_molecules *m, const struct nr_molecules_source *s, struct nr_error *err)
+{
+	size_t letters = 0;
+	if (!s->task_name || m->tasks != s->tasks) return NR_OK;
+	for (int32_t t = 0; t < s->tasks; t++) letters += s->task_name[t].size + 1;
+	m->task_name = malloc(((size_t)s->tasks + 1) * sizeof *m->task_name + letters);
+	if (!m->task_name) return nr_fail(err, NR_EMEMORY, "cannot read molecules", NULL, "out of memory");
+	char *text = (char *)(m->task_name + s->tasks + 1);
+	for (int32_t t = 0; t < s->tasks; text += s->task_name[t++].size + 1) {
+		m->task_name[t] = text;
+		memcpy(text, s->task_name[t].text, s->task_name[t].size);
+		text[s->task_name[t].size] = 0;
+	}
+	m->task_name[s->tasks] = NULL;
+	return NR_OK;
 }
 
 static int build(struct nr_molecules *m, struct nr_molecules_source *s, const struct nr_molecules_config *c, struct nr_error *err)
@@ -282,26 +301,55 @@ static int build(struct nr_molecules *m, struct nr_molecules_source *s, const st
 	return c->cache ? nr_molecules_save(m, c->cache, s->sum, c->features, err) : NR_OK;
 }
 
-int nr_molecules_open(struct nr_molecules **out, const struct nr_molecules_config *c, struct nr_error *err)
+static int open_source(struct nr_molecules_source *s, struct nr_molecules **m, const struct nr_molecules_config *c, struct nr_error *err)
 {
-	struct nr_molecules_source s = { .arena = nr_arena_make(), .node_features = c->features == NR_FEATURES_OGB ? 9 : 1,
-		.edge_features = c->features == NR_FEATURES_OGB ? 3 : 1 };
-	struct nr_molecules *m = calloc(1, sizeof *m);
+	const bool ogb = c->features == NR_FEATURES_OGB;
+	*s = (struct nr_molecules_source){ .arena = nr_arena_make(), .node_features = ogb ? 9 : 1, .edge_features = ogb ? 3 : 1 };
+	*m = calloc(1, sizeof **m);
+	return s->arena && *m ? NR_OK : nr_fail(err, NR_EMEMORY, "cannot read molecules", NULL, "out of memory");
+}
+
+/* The source goes; the set stays if nothing failed. */
+static int close_source(struct nr_molecules_source *s, struct nr_molecules **m, int e)
+{
+	for (int64_t i = 0; i < s->rows; i++) {
+		free(s->row[i].packed);
+		free(s->row[i].bad);
+	}
+	nr_arena_free(s->arena);
+	if (!e) return NR_OK;
+	nr_molecules_close(*m);
+	*m = NULL;
+	return e;
+}
+
+int nr_molecules_open(struct nr_molecules **m, const struct nr_molecules_config *c, struct nr_error *err)
+{
+	struct nr_molecules_source s;
 	struct stat st;
 	struct nr_error own = { 0 };
 	if (!err) err = &own;
-	int e = s.arena && m ? NR_OK : nr_fail(err, NR_EMEMORY, "cannot read molecules", NULL, "out of memory");
+	int e = open_source(&s, m, c, err);
 	const bool folder = !stat(c->path, &st) && S_ISDIR(st.st_mode);
 	if (!e) e = folder ? nr_molecules_read_raw(&s, c->path, err) : nr_molecules_read_csv(&s, c->path, err);
-	if (!e) e = build(m, &s, c, err);
-	for (int64_t i = 0; i < s.rows; i++) {
-		free(s.row[i].packed);
-		free(s.row[i].bad);
-	}
-	nr_arena_free(s.arena);
-	if (e) nr_molecules_close(m);
-	*out = e ? NULL : m;
-	return e;
+	if (!e) e = build(*m, &s, c, err);
+	if (!e) e = name_tasks(*m, &s, err);
+	return close_source(&s, m, e);
+}
+
+int nr_molecules_make(struct nr_molecules **m, const struct nr_molecules_config *c, const struct nr_smiles_span *line, int64_t count,
+	struct nr_error *err)
+{
+	struct nr_molecules_source s;
+	int e = open_source(&s, m, c, err);
+	if (!e && !(s.row = nr_arena_alloc(s.arena, (size_t)count * sizeof *s.row + 1)))
+		e = nr_fail(err, NR_EMEMORY, "cannot read molecules", NULL, "out of memory");
+	for (int64_t i = 0; !e && i < count; i++)
+		s.row[s.rows++] = (struct nr_molecules_row){ .smiles = line[i].text, .size = line[i].size };
+	if (!e) e = prepare_all(&s, c->features, err);
+	if (!e) e = judge(&s, c, err);
+	if (!e) e = gather(*m, &s, err);
+	return close_source(&s, m, e);
 }
 
 void nr_molecules_close(struct nr_molecules *m)

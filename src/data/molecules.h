@@ -31,10 +31,15 @@ struct nr_molecules {
 	uint8_t *packed;                /* one record for each graph (molecules.c) */
 	int64_t *text_at;               /* (graphs + 1) places in text */
 	char *text;                     /* the SMILES, one after the other; all are empty if the source has none */
+	char **task_name;               /* (tasks) and NULL: the columns' names; NULL: the source has none */
 	bool cached;                    /* came from the cache */
 };
 
 int nr_molecules_open(struct nr_molecules **, const struct nr_molecules_config *, struct nr_error *);
+/* A set of these lines, which begin with SMILES; without targets. Of the configuration path and cache do not count, and it is no error
+ * if no line is a molecule. */
+int nr_molecules_make(struct nr_molecules **, const struct nr_molecules_config *, const struct nr_smiles_span *line, int64_t count,
+	struct nr_error *);
 void nr_molecules_close(struct nr_molecules *);         /* NULL is fine */
 int32_t nr_molecules_nodes(const struct nr_molecules *, int64_t i);
 const char *nr_molecules_smiles(const struct nr_molecules *, int64_t i, size_t *size);  /* not terminated; size 0: there is none */
@@ -62,6 +67,7 @@ struct nr_molecules_source {
 	struct nr_molecules_row *row;
 	int64_t rows;
 	int32_t tasks, node_features, edge_features;
+	struct nr_smiles_span *task_name;       /* (tasks); NULL: it has none */
 	uint32_t sum;                   /* CRC-32C of all that was read */
 };
 

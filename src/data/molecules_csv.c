@@ -181,5 +181,11 @@ int nr_molecules_read_csv(struct nr_molecules_source *s, const char *path, struc
 	nr_bytes_release(&b);
 	if (header(&c, err)) return err->code;
 	s->tasks = c.targets;
+	s->task_name = nr_arena_alloc(s->arena, (size_t)c.targets * sizeof *s->task_name + 1);
+	if (!s->task_name) return nr_fail(err, NR_EMEMORY, "cannot read", path, "out of memory");
+	for (int32_t t = 0; t < c.targets; t++) {
+		const struct cell *name = &c.cell[c.target[t]];
+		s->task_name[t] = (struct nr_smiles_span){ name->text, name->size };
+	}
 	return rows(&c, s, err);
 }

@@ -71,12 +71,28 @@ static int expect(const struct table *t, int64_t rows, struct nr_error *err)
 		(long long)t->rows, (long long)rows);
 }
 
-static int64_t total(const struct table *t)
+/* Counts, ends of bonds and features are whole numbers; what is none would become some number on the way. */
+static int whole(const struct table *t, int64_t least, int64_t most, struct nr_error *err)
 {
-	int64_t n = 0;
-	for (int64_t i = 0; i < t->rows; i++)
-		n += t->value[i] >= 0 && t->value[i] <= NR_GRAPH_NODES * 16 ? (int64_t)t->value[i] : INT_MAX / 2;
-	return n;
+	for (int64_t i = 0; i < t->rows * t->columns; i++) {
+		const double v = t->value[i];
+		if (v >= (double)least && v <= (double)most && v == floor(v)) continue;
+		char text[48] = "an empty cell";
+		if (!isnan(v)) snprintf(text, sizeof text, "%.9g", v);
+		return nr_fail(err, NR_EFORMAT, "cannot read", t->path, "line %lld: %s is no whole number from %lld to %lld",
+			(long long)(i / t->columns) + 1, text, (long long)least, (long long)most);
+	}
+	return NR_OK;
+}
+
+/* A count for each graph. */
+static int counts(const struct table *t, int64_t least, int64_t *sum, struct nr_error *err)
+{
+	*sum = 0;
+	if (t->columns != 1) return nr_fail(err, NR_EFORMAT, "cannot read", t->path, "lines must have one cell");
+	if (whole(t, least, 16 * NR_GRAPH_NODES, err)) return err->code;
+	for (int64_t i = 0; i < t->rows; i++) *sum += (int64_t)t->value[i];
+	return NR_OK;
 }
 
 static int one_graph(struct nr_molecules_source *s, struct raw *r, int64_t i, struct nr_error *err)
@@ -86,14 +102,12 @@ static int one_graph(struct nr_molecules_source *s, struct raw *r, int64_t i, st
 	const int64_t nodes = (int64_t)r->nodes.value[i], bonds = (int64_t)r->edges.value[i];
 	*g = (struct nr_graph){ .nodes = (int32_t)nodes, .edges = (int32_t)(2 * bonds), .node_features = s->node_features,
 		.edge_features = s->edge_features };
-	if (nodes < 1)
-		return nr_fail(err, NR_EFORMAT, "cannot read", r->nodes.path, "line %lld: a graph without nodes", (long long)(i + 1));
 	if (nr_graph_alloc(g, s->arena, err)) return err->code;
 	for (int64_t k = 0; k < nodes * g->node_features; k++)
 		g->node[k] = (int32_t)r->node_feature.value[r->node_at * g->node_features + k];
 	for (int64_t b = 0; b < bonds; b++) {
 		const double *ends = r->edge.value + (r->edge_at + b) * 2;
-		if (!(ends[0] >= 0 && ends[0] < (double)nodes && ends[1] >= 0 && ends[1] < (double)nodes))
+		if (ends[0] >= (double)nodes || ends[1] >= (double)nodes)
 			return nr_fail(err, NR_EFORMAT, "cannot read", r->edge.path, "line %lld: graph %lld has %lld nodes only",
 				(long long)(r->edge_at + b + 1), (long long)i, (long long)nodes);
 		g->from[2 * b] = g->to[2 * b + 1] = (int32_t)ends[0];
@@ -125,13 +139,8 @@ static int read_splits(struct nr_molecules_source *s, const char *folder, struct
 	for (uint8_t k = 0; k < NR_MOL_SPLITS; k++) {
 		struct table t;
 		if (read_table(&t, s, path, names[k], err)) return err->code;
-		for (int64_t i = 0; i < t.rows; i++) {
-			const double g = t.value[i * t.columns];
-			if (!(g >= 0 && g < (double)s->rows))
-				return nr_fail(err, NR_EFORMAT, "cannot read", t.path, "line %lld: there are %lld graphs",
-					(long long)(i + 1), (long long)s->rows);
-			s->row[(int64_t)g].split = k;
-		}
+		if (whole(&t, 0, s->rows - 1, err)) return err->code;
+		for (int64_t i = 0; i < t.rows; i++) s->row[(int64_t)t.value[i * t.columns]].split = k;
 	}
 	return NR_OK;
 }
@@ -146,9 +155,14 @@ int nr_molecules_read_raw(struct nr_molecules_source *s, const char *folder, str
 		read_table(&r->edge, s, in, "edge.csv", err) || read_table(&r->node_feature, s, in, "node-feat.csv", err) ||
 		read_table(&r->edge_feature, s, in, "edge-feat.csv", err) ||
 		read_table(&r->label, s, in, "graph-label.csv", err)) return err->code;
-	const int64_t graphs = r->nodes.rows, bonds = total(&r->edges);
-	if (expect(&r->edges, graphs, err) || expect(&r->label, graphs, err) || expect(&r->node_feature, total(&r->nodes), err) ||
-		expect(&r->edge, bonds, err) || expect(&r->edge_feature, bonds, err)) return err->code;
+	const int64_t graphs = r->nodes.rows;
+	int64_t nodes, bonds;
+	if (counts(&r->nodes, 1, &nodes, err) || counts(&r->edges, 0, &bonds, err) || expect(&r->edges, graphs, err) ||
+		expect(&r->label, graphs, err) || expect(&r->node_feature, nodes, err) || expect(&r->edge, bonds, err) ||
+		expect(&r->edge_feature, bonds, err)) return err->code;
+	/* a record of a graph holds 16 bits of a feature */
+	if (whole(&r->edge, 0, INT_MAX, err) || whole(&r->node_feature, 0, INT16_MAX, err) || whole(&r->edge_feature, 0, INT16_MAX, err))
+		return err->code;
 	if (r->edge.columns != 2 && bonds) return nr_fail(err, NR_EFORMAT, "cannot read", r->edge.path, "lines must have two cells");
 	s->tasks = (int32_t)r->label.columns;
 	s->node_features = (int32_t)r->node_feature.columns;

@@ -20,6 +20,8 @@ struct said {
 	bool answers;                           /* all targets are 0 or 1 */
 	int64_t n;
 	int64_t *row;                           /* (n) of the file */
+	int64_t tasks;                          /* how many there are */
+	int64_t rows, known;                    /* of all tasks: rows of the split, and how many it would have if the file were not cut */
 	const double *target, *prediction, *graph;
 	const char *const *smiles;
 };
@@ -27,6 +29,22 @@ struct said {
 static bool is_split(const struct nr_column *split, int64_t row, const char *name)
 {
 	return split->text[row] && !strcmp(split->text[row], name);
+}
+
+/* How many tasks, and how many rows there are and should be. A file that does not say so has what it has. */
+static void count_rows(struct said *s, const struct nr_columns *t, const struct nr_column *split, const struct nr_column *task)
+{
+	const struct nr_column *tasks = nr_column_find(t, "tasks"), *known = nr_column_find(t, "known");
+	double most = 1, whole = 0;
+	for (int64_t k = 0; k < t->rows; k++) {
+		if (!is_split(split, k, s->split)) continue;
+		s->rows++;
+		if (task->value[k] > most) most = task->value[k];
+		if (tasks && tasks->given[k] && tasks->value[k] > most) most = tasks->value[k];
+		if (known && known->given[k] && known->value[k] > whole) whole = known->value[k];
+	}
+	s->tasks = most < 1e9 ? (int64_t)most : 1;
+	s->known = whole > (double)s->rows && whole < 1e15 ? (int64_t)whole : s->rows;
 }
 
 static struct said said_of(const struct nr_arms *a, int arm, struct nr_arena *arena)
@@ -52,6 +70,7 @@ static struct said said_of(const struct nr_arms *a, int arm, struct nr_arena *ar
 				s.row[s.n++] = k;
 			}
 		}
+		count_rows(&s, t, split, task);
 	}
 	return s;
 }
@@ -238,14 +257,34 @@ struct common {
 	int arms, answers;                      /* that say something; of them, with targets of yes or no */
 	const char *split;                      /* NULL: they differ */
 	bool probable;                          /* what is said to yes or no lies between 0 and 1 */
+	int64_t tasks, rows, known;             /* tasks 0, known 0: they differ */
 };
+
+/* Which of how many tasks is shown; "" if there is one only. */
+static const char *task_words(int64_t tasks, struct nr_arena *arena)
+{
+	const char *text = tasks > 1 ? nr_arena_printf(arena, "task 1 of %lld", (long long)tasks) : "";
+	return text ? text : "";
+}
+
+/* What is left out, if anything. */
+static void add_cut(struct nr_str *s, const char *split, int64_t rows, int64_t known)
+{
+	if (rows >= known) return;
+	nr_html_printf(s, " The file of predictions was cut: it has the first %lld of the %lld known targets of the %s split, all tasks "
+		"together, and the numbers and molecules here are of these only.", (long long)rows, (long long)known, split);
+}
 
 static struct common common_of(const struct said *v, int arms)
 {
 	struct common c = { .probable = true };
 	for (int i = 0; i < arms; i++) {
 		if (!v[i].n) continue;
-		c.split = !c.arms || (c.split && !strcmp(c.split, v[i].split)) ? v[i].split : NULL;
+		const bool first = !c.arms;
+		c.split = first || (c.split && !strcmp(c.split, v[i].split)) ? v[i].split : NULL;
+		c.tasks = first || c.tasks == v[i].tasks ? v[i].tasks : 0;
+		c.known = first || (c.split && c.known == v[i].known && c.rows == v[i].rows) ? v[i].known : 0;
+		c.rows = v[i].rows;
 		c.arms++;
 		c.answers += v[i].answers;
 		for (int64_t k = 0; k < v[i].n && v[i].answers; k++) {
@@ -256,7 +295,7 @@ static struct common common_of(const struct said *v, int arms)
 	return c;
 }
 
-static void add_words(struct nr_str *s, const struct common *c)
+static void add_words(struct nr_str *s, const struct common *c, struct nr_arena *arena)
 {
 	const char *are = c->probable ? "probabilities" : "scores";
 	nr_str_add(s, "What the best weights of each arm&#39;s first run say of ");
@@ -266,14 +305,25 @@ static void add_words(struct nr_str *s, const struct common *c)
 	if (c->answers == c->arms) nr_html_printf(s, "Predictions are %s.", are);
 	else if (!c->answers) nr_html_text(s, "Numbers are in the target's own units.");
 	else nr_html_printf(s, "Where targets are yes or no, predictions are %s; other numbers are in the target's own units.", are);
+	if (c->tasks > 1) nr_html_printf(s, " Shown is %s.", task_words(c->tasks, arena));
+	else if (!c->tasks) nr_str_add(s, " Shown is the first task of each.");
+	if (c->known) add_cut(s, c->split, c->rows, c->known);
 }
 
-static void add_arm(struct nr_str *s, const struct nr_arms *a, const struct said *v, int arm, bool tell_split, struct nr_arena *arena)
+/* What an arm does not have in common with the others stands at its own molecules. */
+static void add_arm(struct nr_str *s, const struct nr_arms *a, const struct said *v, int arm, const struct common *c,
+	struct nr_arena *arena)
 {
-	const char *name = a->arm[arm].name;
+	const char *name = a->arm[arm].name, *task = task_words(v[arm].tasks, arena);
 	if (a->count > 1) name = nr_arena_printf(arena, "%s: %s", a->arm[arm].letter, name);
-	if (name && tell_split) name = nr_arena_printf(arena, "%s, %s split", name, v[arm].split);
+	if (name && !c->split) name = nr_arena_printf(arena, "%s, %s split", name, v[arm].split);
+	if (name && !c->tasks && *task) name = nr_arena_printf(arena, "%s, %s", name, task);
 	nr_html_element(s, "h3", NULL, name);
+	if (!c->known && v[arm].rows < v[arm].known) {
+		nr_str_add(s, "<p>");
+		add_cut(s, v[arm].split, v[arm].rows, v[arm].known);
+		nr_str_add(s, "</p>\n");
+	}
 	add_table(s, a, v, arm, v[arm].answers ? of_answers : of_values, arena);
 }
 
@@ -285,7 +335,7 @@ void nr_section_molecules(struct nr_str *s, const struct nr_arms *a, struct nr_a
 	const struct common c = v ? common_of(v, a->count) : (struct common){ 0 };
 	if (!c.arms) return;
 	nr_str_add(s, "<section id=\"molecules\"><h2>Molecules</h2>\n<p>");
-	add_words(s, &c);
+	add_words(s, &c, arena);
 	nr_str_add(s, "</p>\n");
 	nr_legend(s, a);
 	if (c.answers) {
@@ -298,6 +348,6 @@ void nr_section_molecules(struct nr_str *s, const struct nr_arms *a, struct nr_a
 		if (v[i].n && !v[i].answers) add_scatter(s, a->arm[i].name, i, &v[i], arena);
 	if (c.answers < c.arms) nr_str_add(s, "</div>\n");
 	for (int i = 0; i < a->count; i++)
-		if (v[i].n) add_arm(s, a, v, i, !c.split, arena);
+		if (v[i].n) add_arm(s, a, v, i, &c, arena);
 	nr_str_add(s, "</section>\n");
 }

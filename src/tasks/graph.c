@@ -11,18 +11,14 @@
 
 #include "analysis/auc.h"
 #include "base/rng.h"
-#include "base/sort.h"
 #include "data/corpus.h"
 #include "graph/streams.h"
 #include "norma/nn.h"
 #include "tasks/tasks.h"
-#include "train/graphs.h"
-
-enum { AUTO, MAE, MSE, BCE };
-static const char *const objectives[] = { "auto", "mae", "mse", "bce", NULL };
+#include "train/graph_runner.h"
 
 const struct nr_option nr_graph_options[] = {
-	NR_OPT_ENUM(struct nr_graph_task, objective, "auto", objectives,
+	NR_OPT_ENUM(struct nr_graph_task, objective, "auto", nr_graph_objectives,
 		"absolute or squared error, yes or no; auto: bce if all targets are 0 or 1, else mae"),
 	NR_OPT_INT(struct nr_graph_task, max_nodes, 128, 1, 1024,
 		"graphs with more nodes are not trained on; they do count in evaluations"),
@@ -38,23 +34,19 @@ enum { LOSS, MEAN_ERROR, AREA, TEST_ERROR, TEST_AREA };
 enum { HELD, TEST, SETS };                              /* what is evaluated */
 enum { DRAW_NOISE = 3 };                                /* stream beside those of masks */
 
-struct shape {
-	struct nr_graph_inputs inputs;
-	nr_t *output;
-	struct nr_net *net;                             /* of evaluation */
-	struct nr_plan *plan;
-};
-struct held { const char *name; struct nr_graph_list list; int32_t *order; double *score, *target; };
+struct held { const char *name; struct nr_graph_list list; double *score, *target; };
 struct graph {
 	struct nr_graph_form form;
 	struct nr_graph_list list;
 	struct nr_order order;
-	struct nr_graph_sizes sizes, held_sizes;
+	struct nr_graph_sizes sizes;
 	enum nr_known loss;
+	enum nr_graph_objective objective;              /* settled */
 	int64_t targets;                                /* known ones, of all samples */
 	const int32_t *sample;                          /* of the batch at hand */
-	struct shape shape[NR_TASK_SHAPES], held_shape[NR_TASK_SHAPES];
+	struct nr_graph_inputs inputs[NR_TASK_SHAPES];
 	struct held held[SETS];                         /* made at the first evaluation */
+	struct nr_graph_runner runner;                  /* likewise */
 	int64_t batch;                                  /* of it */
 };
 
@@ -67,12 +59,15 @@ static int find_objective(struct graph *s, const struct nr_task_run *r, const st
 		nr_fail(err, NR_EVALUE, "cannot train on", r->c->data, "it has no targets");
 		return nr_hint(err, "columns beside `smiles` and `split` are targets");
 	}
-	const int32_t asked = r->c->graph.objective;
-	if (asked == BCE && !classes) {
+	const enum nr_graph_objective asked = (enum nr_graph_objective)r->c->graph.objective;
+	if (asked == NR_GRAPH_BCE && !classes) {
 		nr_fail(err, NR_EVALUE, "objective=bce does not go with", r->c->data, "some targets are neither 0 nor 1");
 		return nr_hint(err, "--objective mae or mse");
 	}
-	s->loss = asked == MAE ? NR_KNOWN_MAE : asked == MSE ? NR_KNOWN_MSE : classes ? NR_KNOWN_BCE : NR_KNOWN_MAE;
+	s->objective = asked != NR_GRAPH_AUTO ? asked : classes ? NR_GRAPH_BCE : NR_GRAPH_MAE;
+	s->loss = s->objective == NR_GRAPH_BCE ? NR_KNOWN_BCE : s->objective == NR_GRAPH_MSE ? NR_KNOWN_MSE : NR_KNOWN_MAE;
+	r->w->objective = nr_graph_objectives[s->objective];
+	r->w->class_name = m->task_name;
 	return NR_OK;
 }
 
@@ -118,23 +113,18 @@ static int settle(struct nr_task_run *r, struct nr_error *err)
 
 static int64_t shapes(struct nr_task_run *r) { return ((struct graph *)r->own)->sizes.count; }
 
-static nr_t *record_shape(const struct nr_task_run *r, struct nr_net *n, struct shape *p, int64_t batch, int64_t nodes, bool noise)
-{
-	const struct graph *s = r->own;
-	nr_graph_inputs(&p->inputs, n, &s->form, batch, nodes, true);
-	if (noise) {
-		p->inputs.in.noise = nr_input(n, "noise", NR_REAL, 3, batch, nodes, nr_model_int(&r->w->model, "dim"));
-		if (p->inputs.in.noise) p->inputs.in.noise->flags |= NR_GRAD;
-	}
-	p->output = nr_tap(n, "output", nr_model_logits(n, &r->w->model, &p->inputs.in));
-	return nr_known_loss(n, p->output, p->inputs.target, s->loss);
-}
-
 static nr_t *record(struct nr_task_run *r)
 {
 	struct graph *s = r->own;
+	struct nr_graph_inputs *p = &s->inputs[r->shape];
 	const int64_t nodes = s->sizes.largest - r->shape * s->sizes.step;
-	nr_t *loss = record_shape(r, r->net, &s->shape[r->shape], r->c->batch, nodes, r->c->graph.flag > 0);
+	nr_graph_inputs(p, r->net, &s->form, r->c->batch, nodes, true);
+	if (r->c->graph.flag > 0) {
+		p->in.noise = nr_input(r->net, "noise", NR_REAL, 3, r->c->batch, nodes, nr_model_int(&r->w->model, "dim"));
+		if (p->in.noise) p->in.noise->flags |= NR_GRAD;
+	}
+	nr_t *output = nr_tap(r->net, "output", nr_model_logits(r->net, &r->w->model, &p->in));
+	nr_t *loss = nr_known_loss(r->net, output, p->target, s->loss);
 	return r->passes > 1 ? nr_scale(r->net, loss, 1 / (double)r->passes) : loss;
 }
 
@@ -169,16 +159,16 @@ static void begin_noise(const struct nr_task_run *r, const nr_t *noise, int64_t 
 static void bind(struct nr_task_run *r, const struct nr_batch *b, int64_t number)
 {
 	struct graph *s = r->own;
-	const struct shape *p = &s->shape[r->shape];
+	const struct nr_graph_inputs *p = &s->inputs[r->shape];
 	(void)b;
-	nr_graph_bind(&s->form, &s->list, r->plan, &p->inputs, s->sample, r->c->batch);
-	if (p->inputs.in.noise) begin_noise(r, p->inputs.in.noise, number);
+	nr_graph_bind(&s->form, &s->list, r->plan, p, s->sample, r->c->batch);
+	if (p->in.noise) begin_noise(r, p->in.noise, number);
 }
 
 /* One step up the loss. */
 static void again(struct nr_task_run *r)
 {
-	const nr_t *noise = ((struct graph *)r->own)->shape[r->shape].inputs.in.noise;
+	const nr_t *noise = ((struct graph *)r->own)->inputs[r->shape].in.noise;
 	real *x = nr_plan_data(r->plan, noise);
 	const real *slope = nr_plan_grad(r->plan, noise), step = (real)r->c->graph.flag_step;
 	const int64_t n = nr_len(noise);
@@ -190,28 +180,15 @@ static void measure(struct nr_task_run *r, const struct nr_batch *b, double *sum
 
 /* ---- evaluation ----------------------------------------------------------------------------------------------------------------- */
 
-/* Samples by size, so that batches hold little padding. */
-static int sort_by_size(const struct nr_graph_list *l, int32_t *order)
-{
-	int32_t *spare = malloc(nr_sort_spare(l->samples, l->largest) * sizeof *spare);
-	if (!spare) return 0;
-	for (int64_t i = 0; i < l->samples; i++) order[i] = (int32_t)i;
-	nr_sort_by_key(order, l->samples, l->nodes, l->largest, spare);
-	free(spare);
-	return 1;
-}
-
 static int open_set(struct graph *s, struct held *h, const struct nr_evaluation *e, enum nr_split split, const int32_t *index,
 	int64_t count, struct nr_error *err)
 {
 	const struct nr_molecules *m = s->form.set;
 	h->name = nr_split_name(split);
 	if (nr_graph_list_make(&h->list, e->source, split, index, count, 0, err)) return err->code;
-	h->order = malloc((size_t)count * sizeof *h->order + 1);
 	h->score = malloc((size_t)(count * m->tasks) * sizeof *h->score + 1);
 	h->target = malloc((size_t)(count * m->tasks) * sizeof *h->target + 1);
-	if (!h->order || !h->score || !h->target || !sort_by_size(&h->list, h->order))
-		return nr_fail(err, NR_EMEMORY, "cannot evaluate", NULL, "out of memory");
+	if (!h->score || !h->target) return nr_fail(err, NR_EMEMORY, "cannot evaluate", NULL, "out of memory");
 	for (int64_t i = 0; i < count; i++)
 		for (int32_t t = 0; t < m->tasks; t++) h->target[i * m->tasks + t] = (double)m->target[h->list.graph[i] * m->tasks + t];
 	return NR_OK;
@@ -221,40 +198,13 @@ static int open_held(struct nr_task_run *r, const struct nr_evaluation *e, struc
 {
 	struct graph *s = r->own;
 	const int64_t n = e->count ? e->count : e->source->count[e->split], all = e->source->count[NR_TEST];
-	if (s->held_sizes.count) return NR_OK;
+	if (s->runner.sizes.count) return NR_OK;
 	if (open_set(s, &s->held[HELD], e, e->split, e->index, n, err)) return err->code;
 	if (r->c->graph.test && all && (e->split != NR_TEST || e->index) &&
 		open_set(s, &s->held[TEST], e, NR_TEST, NULL, r->c->eval_limit && r->c->eval_limit < all ? r->c->eval_limit : all, err))
 		return err->code;
 	const int32_t a = s->held[HELD].list.largest, b = s->held[TEST].list.largest;
-	s->held_sizes = nr_graph_sizes(a > b ? a : b);
-	for (int64_t i = 0; i < s->held_sizes.count; i++) {
-		struct shape *p = &s->held_shape[i];
-		const int64_t nodes = s->held_sizes.largest - i * s->held_sizes.step;
-		if (!(p->net = nr_net_make(r->w->store))) return nr_fail(err, NR_EMEMORY, "cannot evaluate", NULL, "out of memory");
-		if (nr_norms_use(p->net, r->norms, &r->w->model.of->norms, err)) return err->code;
-		nr_t *loss = record_shape(r, p->net, p, nr_graph_batch(s->batch, nodes), nodes, false);
-		if (nr_plan_make_beside(&p->plan, p->net, loss, 0, s->held_shape[0].plan, err)) return err->code;
-	}
-	return NR_OK;
-}
-
-/* Samples from the one at `at` in the order of sizes; returns how many. */
-static int64_t run_some(struct graph *s, struct held *h, int64_t at)
-{
-	const int64_t left = h->list.samples - at, tasks = s->form.set->tasks;
-	int64_t i = s->held_sizes.count, n;
-	do {                                            /* the smallest size that holds the last graph of its batch */
-		const int64_t rows = s->held_shape[--i].inputs.in.nodes->d[0];
-		n = rows < left ? rows : left;
-	} while (i > 0 && nr_graph_size_of(&s->held_sizes, h->list.nodes[h->order[at + n - 1]]) < i);
-	struct shape *p = &s->held_shape[i];
-	nr_graph_bind(&s->form, &h->list, p->plan, &p->inputs, h->order + at, n);
-	nr_plan_run(p->plan, &(struct nr_exec){ .train = 0 }, NR_RUN_FORWARD);
-	const real *y = nr_plan_data(p->plan, p->output);
-	for (int64_t b = 0; b < n; b++)
-		for (int64_t t = 0; t < tasks; t++) h->score[h->order[at + b] * tasks + t] = (double)y[b * tasks + t];
-	return n;
+	return nr_graph_runner_open(&s->runner, r->w, r->norms, &s->form, s->batch, a > b ? a : b, err);
 }
 
 static double loss_of(enum nr_known kind, double x, double t)
@@ -278,7 +228,7 @@ static int run_set(struct graph *s, struct held *h, double *loss, double *error,
 	const int64_t n = h->list.samples, tasks = s->form.set->tasks;
 	*loss = *error = *area = NAN;
 	if (!n) return NR_OK;
-	for (int64_t at = 0; at < n;) at += run_some(s, h, at);
+	if (nr_graph_runner_run(&s->runner, &h->list, h->score, err)) return err->code;
 	*loss = mean_of(h, n * tasks, s->loss);
 	if (s->loss != NR_KNOWN_BCE) *error = mean_of(h, n * tasks, NR_KNOWN_MAE);
 	else return nr_roc_auc_mean(n, tasks, h->score, h->target, area, err);
@@ -295,7 +245,15 @@ static int evaluate(struct nr_task_run *r, const struct nr_evaluation *e, double
 	return run_set(s, &s->held[TEST], &ignored, &value[TEST_ERROR], &value[TEST_AREA], err);
 }
 
-/* A row for each known target, in the order of the split; probabilities if they are yes or no. */
+static int64_t known_of(const struct held *h, int64_t n)
+{
+	int64_t known = 0;
+	for (int64_t i = 0; i < n; i++) known += !isnan(h->target[i]);
+	return known;
+}
+
+/* A row for each known target, in the order of the split; probabilities if they are yes or no. Each says how many tasks there are and how
+ * many such rows the split has: a file that was cut is seen to be. */
 static int predictions(struct nr_task_run *r, struct nr_str *csv, struct nr_error *err)
 {
 	enum { MOST = 100000 };                         /* rows: for pages, which show some of them */
@@ -303,18 +261,19 @@ static int predictions(struct nr_task_run *r, struct nr_str *csv, struct nr_erro
 	const struct nr_molecules *m = s->form.set;
 	const int64_t most = s->held[TEST].list.samples ? MOST / SETS : MOST;   /* of each set: a large one leaves room for the other */
 	(void)err;
-	nr_str_add(csv, "split,graph,task,smiles,target,prediction\n");
+	nr_str_add(csv, "split,graph,task,smiles,target,prediction,tasks,known\n");
 	for (int k = 0; k < SETS; k++) {
 		const struct held *h = &s->held[k];
+		const int64_t n = h->list.samples * m->tasks, known = known_of(h, n);
 		int64_t rows = 0;
-		for (int64_t i = 0; i < h->list.samples * m->tasks && rows < most; i++) {
-			const double score = h->score[i], shown = s->loss == NR_KNOWN_BCE ? 1 / (1 + exp(-score)) : score;
+		for (int64_t i = 0; i < n && rows < most; i++) {
 			size_t size;
 			const char *smiles = nr_molecules_smiles(m, h->list.graph[i / m->tasks], &size);
 			if (isnan(h->target[i])) continue;
 			nr_str_printf(csv, "%s,%lld,%lld,", h->name, (long long)h->list.graph[i / m->tasks], (long long)(i % m->tasks + 1));
 			nr_str_add_n(csv, smiles, size);
-			nr_str_printf(csv, ",%.7g,%.7g\n", h->target[i], shown);
+			nr_str_printf(csv, ",%.7g,%.7g,%d,%lld\n", h->target[i], nr_graph_shown(s->objective, h->score[i]), m->tasks,
+				(long long)known);
 			rows++;
 		}
 	}
@@ -346,13 +305,9 @@ static void describe(const struct nr_task_run *r, struct nr_str *text)
 static void close(struct nr_task_run *r)
 {
 	struct graph *s = r->own;
-	for (int64_t i = NR_TASK_SHAPES - 1; i >= 0; i--) {
-		nr_plan_free(s->held_shape[i].plan);
-		nr_net_free(s->held_shape[i].net);
-	}
+	nr_graph_runner_close(&s->runner);
 	for (int k = 0; k < SETS; k++) {
 		nr_graph_list_release(&s->held[k].list);
-		free(s->held[k].order);
 		free(s->held[k].score);
 		free(s->held[k].target);
 	}

@@ -10,7 +10,7 @@
 #include "base/safetensors.h"
 #include "base/str.h"
 
-enum { MAX_META = 16 };
+enum { MAX_META = 20 };
 static const char *const prefix[] = { "", "optim.m.", "optim.v.", "ema." };
 
 /* Where the values of part p (0 weights, 1 m, 2 v, 3 EMA) of an entry lie; NULL: it has none. */
@@ -69,13 +69,23 @@ static int read_state(const char *text, const char *path, struct nr_progress_sta
 	return NR_OK;
 }
 
-static char *names_text(const struct nr_source *s)
+static char *names_text(char *const *name, int64_t count)
 {
 	json_t *list = json_array();
-	for (int32_t i = 0; s->class_name && i < s->classes; i++) json_array_append_new(list, json_string(s->class_name[i]));
+	for (int64_t i = 0; i < count; i++) {
+		json_t *text = json_string(name[i]);            /* NULL: not UTF-8 */
+		json_array_append_new(list, text ? text : json_string("?"));
+	}
 	char *text = json_dumps(list, JSON_COMPACT);
 	json_decref(list);
 	return text;
+}
+
+static int64_t names_in(char *const *name)
+{
+	int64_t n = 0;
+	while (name[n]) n++;
+	return n;
 }
 
 struct meta { struct nr_st_meta item[MAX_META]; int64_t count; char *own[MAX_META]; int n_own; };
@@ -98,6 +108,7 @@ static void describe(const struct nr_checkpoint *c, bool full, struct meta *m, s
 	add(m, "norma.model", c->model);
 	add(m, "norma.norms", c->norms);
 	add(m, "norma.pooler", c->pooler);
+	add(m, "norma.objective", c->objective);
 	add(m, "norma.step", nr_arena_printf(arena, "%lld", (long long)c->state.step));
 	if (full) add_own(m, "norma.state", state_text(&c->state));
 	if (c->config) {
@@ -113,7 +124,8 @@ static void describe(const struct nr_checkpoint *c, bool full, struct meta *m, s
 		add(m, "norma.normalize", c->config->augment.normalize ? "1" : "0");
 	}
 	if (!c->source) return;
-	if (c->source->class_name) add_own(m, "norma.classes", names_text(c->source));
+	if (c->source->class_name) add_own(m, "norma.classes", names_text(c->source->class_name, c->source->classes));
+	else if (c->class_name) add_own(m, "norma.classes", names_text(c->class_name, names_in(c->class_name)));
 	add(m, "norma.mean", nr_arena_printf(arena, "%.9g %.9g %.9g", (double)c->source->mean[0], (double)c->source->mean[1],
 		(double)c->source->mean[2]));
 	add(m, "norma.std", nr_arena_printf(arena, "%.9g %.9g %.9g", (double)c->source->std[0], (double)c->source->std[1],

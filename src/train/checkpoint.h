@@ -19,7 +19,8 @@ struct nr_checkpoint {
 	const struct nr_source *source;     /* class names, mean and std; NULL: none */
 	const struct nr_train *config;
 	const char *model, *norms;          /* texts */
-	const char *pooler;                 /* of texts; or NULL */
+	const char *pooler, *objective;     /* of texts, of graphs; or NULL */
+	char *const *class_name;            /* of outputs, if not the source's; or NULL */
 	const char *whole_norms;            /* with those of what is beside the model; NULL: the same */
 	struct nr_progress_state state;
 };

@@ -75,26 +75,36 @@ static int make_arenas(struct nr_graph_form *f, struct nr_error *err)
 	return NR_OK;
 }
 
-int nr_graph_form_make(struct nr_graph_form *f, const struct nr_molecules *set, const struct nr_model_spec *model, struct nr_error *err)
+int nr_graph_form_open(struct nr_graph_form *f, const struct nr_molecules *set, const struct nr_model_spec *model, struct nr_error *err)
 {
-	struct extremes x = { 0 };
 	*f = (struct nr_graph_form){ .set = set, .paths = nr_model_int(model, "paths") };
 	f->offsets = (struct nr_graph_offsets){ .node = offset_of(nr_model_int(model, "atoms"), set->node_features),
 		.edge = offset_of(nr_model_int(model, "bonds"), set->edge_features), .hops = (int32_t)f->paths };
 	if (f->paths > NR_PATH_EDGES)
 		return nr_fail(err, NR_EVALUE, "cannot give graphs to", model->text, "paths=%lld, and at most %d edges of a path are kept",
 			(long long)f->paths, NR_PATH_EDGES);
-	if (make_arenas(f, err)) return err->code;
-	for (int64_t i = 0; i < set->graphs; i++) {
+	return make_arenas(f, err);
+}
+
+int nr_graph_form_check(const struct nr_graph_form *f, const struct nr_model_spec *model, int64_t first, int64_t count,
+	struct nr_error *err)
+{
+	struct extremes x = { 0 };
+	for (int64_t i = first; i < first + count; i++) {
 		const struct nr_graph_offsets none = { 0 };
 		struct nr_graph g;
 		struct nr_graph_input in;
 		nr_arena_reset(f->arena[0], f->start[0]);
-		if (nr_molecules_graph(set, i, &g, f->arena[0], err) || nr_molecules_input(set, i, &none, &in, f->arena[0], err))
+		if (nr_molecules_graph(f->set, i, &g, f->arena[0], err) || nr_molecules_input(f->set, i, &none, &in, f->arena[0], err))
 			return err->code;
 		widen(&x, &g, &in);
 	}
 	return check_tables(f, model, &x, err);
+}
+
+int nr_graph_form_make(struct nr_graph_form *f, const struct nr_molecules *set, const struct nr_model_spec *model, struct nr_error *err)
+{
+	return nr_graph_form_open(f, set, model, err) ? err->code : nr_graph_form_check(f, model, 0, set->graphs, err);
 }
 
 void nr_graph_form_release(struct nr_graph_form *f)
@@ -131,23 +141,30 @@ bool nr_graph_yes_or_no(const struct nr_molecules *set, int64_t *known)
 
 /* ---- lists and sizes ------------------------------------------------------------------------------------------------------------ */
 
+int nr_graph_list_open(struct nr_graph_list *l, int64_t most, struct nr_error *err)
+{
+	*l = (struct nr_graph_list){ .graph = malloc((size_t)most * sizeof *l->graph + 1),
+		.nodes = malloc((size_t)most * sizeof *l->nodes + 1) };
+	return l->graph && l->nodes ? NR_OK : out_of_memory(err);
+}
+
+void nr_graph_list_add(struct nr_graph_list *l, const struct nr_molecules *set, int64_t graph)
+{
+	const int32_t nodes = nr_molecules_nodes(set, graph);
+	l->graph[l->samples] = graph;
+	l->nodes[l->samples++] = nodes;
+	l->largest = nodes > l->largest ? nodes : l->largest;
+}
+
 int nr_graph_list_make(struct nr_graph_list *l, const struct nr_source *s, enum nr_split split, const int32_t *index, int64_t count,
 	int64_t most, struct nr_error *err)
 {
 	const struct nr_molecules *m = nr_source_molecules(s);
-	*l = (struct nr_graph_list){ .graph = malloc((size_t)count * sizeof *l->graph + 1),
-		.nodes = malloc((size_t)count * sizeof *l->nodes + 1) };
-	if (!l->graph || !l->nodes) return out_of_memory(err);
+	if (nr_graph_list_open(l, count, err)) return err->code;
 	for (int64_t i = 0; i < count; i++) {
 		const int64_t graph = nr_source_graph(s, split, index ? index[i] : i);
-		const int32_t nodes = nr_molecules_nodes(m, graph);
-		if (most && nodes > most) {
-			l->left_out++;
-			continue;
-		}
-		l->graph[l->samples] = graph;
-		l->nodes[l->samples++] = nodes;
-		l->largest = nodes > l->largest ? nodes : l->largest;
+		if (most && nr_molecules_nodes(m, graph) > most) l->left_out++;
+		else nr_graph_list_add(l, m, graph);
 	}
 	return NR_OK;
 }

@@ -15,7 +15,11 @@ struct nr_graph_form {
 	struct nr_arena **arena;            /* (threads) */
 	struct nr_mark *start;              /* (threads): of a block that holds the largest graph */
 };
-/* Takes the offsets from the model's tables, and checks that these have a row for all that the set has. */
+/* Takes the offsets from the model's tables. */
+int nr_graph_form_open(struct nr_graph_form *, const struct nr_molecules *, const struct nr_model_spec *, struct nr_error *);
+/* Have the tables a row for all that these graphs of the set have? */
+int nr_graph_form_check(const struct nr_graph_form *, const struct nr_model_spec *, int64_t first, int64_t count, struct nr_error *);
+/* Both, of the whole set. */
 int nr_graph_form_make(struct nr_graph_form *, const struct nr_molecules *, const struct nr_model_spec *, struct nr_error *);
 void nr_graph_form_release(struct nr_graph_form *);
 /* An error if the model wants other numbers of features. */
@@ -30,6 +34,8 @@ struct nr_graph_list {
 	int32_t *nodes;                     /* (samples) */
 	int32_t largest;
 };
+int nr_graph_list_open(struct nr_graph_list *, int64_t most, struct nr_error *);        /* empty, with room for so many */
+void nr_graph_list_add(struct nr_graph_list *, const struct nr_molecules *, int64_t graph);
 int nr_graph_list_make(struct nr_graph_list *, const struct nr_source *, enum nr_split, const int32_t *index, int64_t count,
 	int64_t most, struct nr_error *);
 void nr_graph_list_release(struct nr_graph_list *);

@@ -48,7 +48,8 @@ static int read_config(struct nr_trainer *t, struct nr_error *err)
 static struct nr_checkpoint checkpoint_of(struct nr_trainer *t)
 {
 	return (struct nr_checkpoint){ .store = t->w.store, .slots = nr_optim_slots(&t->c.optim), .ema = t->ema, .source = t->source,
-		.config = &t->c, .model = t->w.model.text, .norms = t->w.norms, .pooler = t->w.pooler, .whole_norms = t->norms,
+		.config = &t->c, .model = t->w.model.text, .norms = t->w.norms, .pooler = t->w.pooler, .objective = t->w.objective,
+		.class_name = t->w.class_name, .whole_norms = t->norms,
 		.state = t->state };
 }
 

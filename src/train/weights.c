@@ -51,6 +51,7 @@ static int read_meta(struct nr_weights *w, const char *path, const char **model,
 	if ((text = nr_st_metadata(f, "norma.mean"))) sscanf(text, "%lf %lf %lf", &w->mean[0], &w->mean[1], &w->mean[2]);
 	if ((text = nr_st_metadata(f, "norma.std"))) sscanf(text, "%lf %lf %lf", &w->std[0], &w->std[1], &w->std[2]);
 	if ((text = nr_st_metadata(f, "norma.pooler"))) w->pooler = nr_arena_strdup(w->arena, text);
+	if ((text = nr_st_metadata(f, "norma.objective"))) w->objective = nr_arena_strdup(w->arena, text);
 	if ((text = nr_st_metadata(f, "norma.data"))) w->data = nr_arena_strdup(w->arena, text);
 	if ((text = nr_st_metadata(f, "norma.step"))) w->step = strtoll(text, NULL, 10);
 	text = nr_st_metadata(f, "norma.normalize");

@@ -4,6 +4,8 @@
 set -euo pipefail
 # shellcheck source=test/cli/check.inc
 . "$(dirname "$0")/check.inc"
+# shellcheck source=test/cli/molecules.inc
+. test/cli/molecules.inc
 NORMA=$(realpath "$NORMA")
 export NORMA_DATA="$tmp/data"
 mkdir -p "$tmp/data"
@@ -16,13 +18,13 @@ mkdir -p "$tmp/data"
 		for tail in O c1ccccc1 ; do
 			split=train
 			((i % 6 == 4)) && split=valid
-			((i % 6 == 5)) && split=test
+			((i % 6 == 5)) && split='test'
 			echo "$chain$tail,$((i % 11)).$((i % 10)),$split"
 		done
 	done
 } >"$tmp/values.csv"
 values="molecules:path=$tmp/values.csv,features=zinc"
-small=(--model graphormer-nano:depth=2,attention_dropout=0.1,activation_dropout=0.1 --batch 8 --lr 3e-3)
+small=(--model "graphormer-nano:depth=2,attention_dropout=0.1,activation_dropout=0.1" --batch 8 --lr 3e-3)
 
 # what a set is
 run 0 data info "$values"; says "64 train, 16 val, 16 test"; says "2 to 17 nodes"; says "1 of a node, 1 of an edge"
@@ -71,17 +73,7 @@ done
 cmp -s "$tmp/whole/run/model.safetensors" "$tmp/parts/run/model.safetensors" || fail "the weights differ from those of the undisturbed run"
 
 # classes: several tasks with missing labels; one has a single class
-{
-	echo smiles,oxygen,ring,never,split
-	for ((i = 0; i < 40; i++)); do
-		chain=$(printf 'C%.0s' $(seq $((i % 9 + 1))))
-		split=train
-		((i % 4 == 3)) && split=valid
-		((i % 3 == 0)) && echo "${chain}O,1,,0,$split" && continue
-		((i % 3 == 1)) && echo "${chain}c1ccccc1,0,1,,$split" && continue
-		echo "${chain}N,,0,0,$split"
-	done
-} >"$tmp/classes.csv"
+made_up_classes >"$tmp/classes.csv"
 classes="molecules:path=$tmp/classes.csv"
 run 0 graph --data "$classes" "${small[@]}" --model graphormer:dim=24,depth=1,heads=2,hidden=24 --epochs 15 --warmup 1 \
 	--out "$tmp/classes" --json
@@ -92,7 +84,7 @@ awk -v a="$(sed 's/.*"eval_auc":\([0-9.e-]*\).*/\1/' <<<"$out")" 'BEGIN { exit !
 # what the best weights say, for the report
 rows=$(wc -l <"$tmp/values/predictions.csv")
 [ "$rows" = 33 ] || fail "predictions of $((rows - 1)) molecules, not of 16 + 16"
-head -1 "$tmp/values/predictions.csv" | grep -qx 'split,graph,task,smiles,target,prediction' || fail "not the columns of predictions"
+head -1 "$tmp/values/predictions.csv" | grep -qx 'split,graph,task,smiles,target,prediction,tasks,known' || fail "not the columns of predictions"
 awk -F, -v want="$(sed 's/.*"best_mae":\([0-9.e-]*\).*/\1/' "$tmp/values.json")" '$1 == "val" { n++; d = $5 - $6; s += d < 0 ? -d : d }
 	END { s /= n; exit !(s - want < 1e-4 && want - s < 1e-4) }' "$tmp/values/predictions.csv" || fail "predictions are not those of the best weights"
 awk -F, 'NR > 1 && ($5 == "" || $6 < 0 || $6 > 1) { bad = 1 } END { exit bad }' "$tmp/classes/predictions.csv" || fail "no probabilities of known targets"
@@ -104,6 +96,12 @@ awk 'BEGIN { printf "smiles"; for (t = 0; t < 1000; t++) printf ",t%d", t; print
 		print i < 4 ? ",train" : i < 64 ? ",valid" : ",test" } }' >"$tmp/wide.csv"
 run 0 graph --data "molecules:path=$tmp/wide.csv,cache=none" --model graphormer:dim=8,depth=1,heads=2,hidden=8 --batch 4 --steps 1 --out "$tmp/wide"
 [ "$(cut -d, -f1 "$tmp/wide/predictions.csv" | sort | uniq -c | xargs)" = "1 split 4000 test 50000 val" ] || fail "val leaves no room for test"
+grep '^val' "$tmp/wide/predictions.csv" | tail -1 | grep -q ',1000,60000$' || fail "the file does not say what it lacks"
+sed '/^test/d' "$tmp/wide/predictions.csv" >"$tmp/val.csv" && mv "$tmp/val.csv" "$tmp/wide/predictions.csv"
+run 0 report "$tmp/wide" -o "$tmp/page.html"
+for text in 'Shown is task 1 of 1000.' 'the first 50000 of the 60000 known targets of the val split'; do
+	grep -qF -- "$text" "$tmp/page.html" || fail "the page lacks '$text'"
+done
 
 # analysis: [VNode] against nodes; padding is in no number
 run 0 analyze "$tmp/values/best.safetensors" --out "$tmp/values/analyze"
@@ -147,7 +145,7 @@ run 0 report "$tmp/classes" -o "$tmp/page.html"
 for text in 'false alarms' 'ROC curve' 'Predictions are probabilities'; do
 	grep -qF -- "$text" "$tmp/page.html" || fail "the page lacks '$text'"
 done
-echo "test,1,1,C1CC,1,x" >>"$tmp/classes/predictions.csv"
+echo "test,1,1,C1CC,1,x,3,1" >>"$tmp/classes/predictions.csv"
 printf 'a\0b\n' >"$tmp/values/predictions.csv"
 run 0 report "$tmp/values" "$tmp/classes" -o "$tmp/page.html"
 grep -q "predictions.csv.*zero bytes" "$tmp/page.html" || fail "damaged predictions are left out in silence"

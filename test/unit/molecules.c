@@ -73,6 +73,9 @@ static void csv_rows_and_missing_labels(void **state)
 	assert_non_null(strstr(t.detail[2], "'later' is no split"));
 	assert_non_null(strstr(t.detail[3], "2 cells, but the header has 4"));
 	assert_int_equal(m->largest, 6);
+	assert_string_equal(m->task_name[0], "active");
+	assert_string_equal(m->task_name[1], "toxic");
+	assert_null(m->task_name[2]);
 	nr_molecules_close(m);
 	struct nr_error err = { 0 };
 	assert_int_not_equal(nr_molecules_open(&m, &(struct nr_molecules_config){ .path = path, .bad = NR_BAD_FATAL }, &err), 0);
@@ -97,6 +100,7 @@ static void cache_gives_the_same_and_tells_damage(void **state)
 	assert_memory_equal(a->packed, b->packed, (size_t)a->at[a->graphs]);
 	assert_memory_equal(a->target, b->target, (size_t)(a->graphs * a->tasks) * sizeof *a->target);
 	assert_int_equal(b->count[NR_MOL_VALID], 1);
+	assert_string_equal(b->task_name[1], "toxic");
 	nr_molecules_close(a);
 	nr_molecules_close(b);
 	FILE *f = fopen(cache, "r+");
@@ -139,6 +143,7 @@ static void raw_folder_has_both_directions(void **state)
 	struct nr_error err = { 0 };
 	assert_int_equal(m->graphs, 2);
 	assert_int_equal(m->node_features, 2);
+	assert_null(m->task_name);
 	assert_true(m->target[0] == 1 && isnan(m->target[1]));
 	assert_int_equal(m->split[0], NR_MOL_TEST);
 	assert_int_equal(nr_molecules_graph(m, 0, &g, arena, &err), 0);
@@ -154,14 +159,70 @@ static void raw_folder_has_both_directions(void **state)
 	write_text(path, "0,1\n1,3\n");
 	assert_int_equal(nr_molecules_open(&m, &(struct nr_molecules_config){ .path = dir }, &err), NR_EFORMAT);
 	assert_non_null(strstr(err.detail, "line 2: graph 0 has 3 nodes only"));
+	static const struct { int file; const char *text, *why; } wrong[] = {
+		{ 0, "3\n1.5\n", "line 2: 1.5 is no whole number from 1" }, { 0, "3\n0\n", "line 2: 0 is no whole number from 1" },
+		{ 0, "3,1\n", "lines must have one cell" }, { 1, "2\n\n", "line 2: an empty cell is no whole number" },
+		{ 1, "2\n-1\n", "line 2: -1 is no whole number" }, { 2, "0,1\n1,0.5\n", "line 2: 0.5 is no whole number" },
+		{ 2, "0,1\n,0\n", "line 2: an empty cell" },
+		{ 3, "5,0\n6,1\n70000,0\n8,0\n", "line 3: 70000 is no whole number from 0 to 32767" },
+		{ 3, "5,0\n6,1\n7,1e300\n8,0\n", "line 3: 1e+300 is no" }, { 4, "1\n-2\n", "line 2: -2 is no whole number" },
+		{ 4, "1\nnan\n", "line 2: an empty cell is no" }, { 6, "2\n", "line 1: 2 is no whole number from 0 to 1" } };
+	write_text(path, files[2].text);
+	for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+		err = (struct nr_error){ 0 };
+		snprintf(path, sizeof path, "%s/%s", dir, files[wrong[i].file].name);
+		write_text(path, wrong[i].text);
+		assert_int_equal(nr_molecules_open(&m, &(struct nr_molecules_config){ .path = dir }, &err), NR_EFORMAT);
+		if (!strstr(err.detail, wrong[i].why)) fail_msg("'%s', not '%s'", err.detail, wrong[i].why);
+		write_text(path, files[wrong[i].file].text);
+	}
 	assert_int_equal(nr_remove_tree(dir, NULL), 0);
+}
+
+static void lines_are_a_set_without_targets(void **state)
+{
+	(void)state;
+	static const char *const text[] = { "  CCO ethanol", "C1CC\tring", "c1ccccc1", "" };
+	struct nr_smiles_span line[4];
+	struct nr_molecules *m;
+	struct nr_error err = { 0 };
+	struct told t = { 0 };
+	size_t size;
+	for (int i = 0; i < 4; i++) line[i] = (struct nr_smiles_span){ text[i], strlen(text[i]) };
+	const struct nr_molecules_config c = { .features = NR_FEATURES_ZINC, .told = note, .context = &t };
+	assert_int_equal(nr_molecules_make(&m, &c, line, 4, &err), NR_OK);
+	assert_int_equal(m->graphs, 2);
+	assert_int_equal(m->tasks, 0);
+	assert_int_equal(m->node_features, 1);
+	assert_int_equal(nr_molecules_nodes(m, 1), 6);
+	assert_memory_equal(nr_molecules_smiles(m, 0, &size), "CCO", 3);
+	assert_int_equal(size, 3);
+	assert_int_equal(t.n, 2);
+	assert_true(t.rows[0] == 2 && t.rows[1] == 4);
+	nr_molecules_close(m);
+	assert_int_equal(nr_molecules_make(&m, &(struct nr_molecules_config){ .bad = NR_BAD_SKIP }, line + 1, 1, &err), NR_OK);
+	assert_int_equal(m->graphs, 0);
+	nr_molecules_close(m);
+}
+
+static void a_name_follows_the_smiles(void **state)
+{
+	(void)state;
+	static const struct { const char *line, *name; } cases[] = { { "CCO ethanol", "ethanol" }, { " CCO\t two words \r\n", "two words" },
+		{ "CCO", "" }, { "CCO \t", "" }, { "", "" }, { "  ", "" } };
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		const struct nr_smiles_span name = nr_smiles_name(cases[i].line, strlen(cases[i].line));
+		assert_int_equal(name.size, strlen(cases[i].name));
+		assert_memory_equal(name.text, cases[i].name, name.size);
+	}
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(csv_rows_and_missing_labels), cmocka_unit_test(cache_gives_the_same_and_tells_damage),
-		cmocka_unit_test(raw_folder_has_both_directions),
+		cmocka_unit_test(raw_folder_has_both_directions), cmocka_unit_test(lines_are_a_set_without_targets),
+		cmocka_unit_test(a_name_follows_the_smiles),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
