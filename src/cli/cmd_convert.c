@@ -236,6 +236,7 @@ static int known_names(struct cli *c, const char *name)
 		if (nr_naming_find(*m, name, NULL)) return NR_OK;
 		for (const struct nr_naming *n = (*m)->namings; n->name; n++) nr_near_try(&near, n->name);
 	}
+	nr_near_try(&near, "norma");
 	nr_fail(c->err, NR_ENAME, "no naming", name, "no model knows such names");
 	return near.best ? nr_hint(c->err, "did you mean '%s'?", near.best) : nr_hint(c->err, "norma convert --help lists them");
 }

@@ -15,6 +15,7 @@ const struct nr_naming *nr_naming_find(const struct nr_model *m, const char *nam
 		if (!strcmp(n->name, name)) return n;
 		nr_near_try(&near, n->name);
 	}
+	nr_near_try(&near, ours.name);
 	nr_fail(err, NR_ENAME, "no naming", name, "%s knows no such names", m->name);
 	if (near.best) {
 		nr_hint(err, "did you mean '%s'?", near.best);
