@@ -78,7 +78,8 @@ static int no_such_part(const struct nr_analysis *a, const char *name, struct nr
 {
 	struct nr_str parts = { 0 };
 	for (int i = 0; nr_parts[i]; i++)
-		if (a->texts ? nr_parts[i]->texts : nr_parts[i]->graphs) nr_str_printf(&parts, "%s%s", parts.len ? ", " : "", nr_parts[i]->name);
+		if (a->texts ? nr_parts[i]->texts : nr_parts[i]->graphs)
+			nr_str_printf(&parts, "%s%s", parts.len ? ", " : "", nr_parts[i]->name);
 	nr_fail(err, NR_EUSAGE, a->texts ? "cannot analyse texts by" : "cannot analyse graphs by", name, "this part is not for them");
 	nr_hint(err, "there are %s", nr_str_text(&parts));
 	nr_str_release(&parts);

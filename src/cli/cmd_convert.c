@@ -316,7 +316,8 @@ static void more(struct nr_str *s)
 	nr_str_add(s, "Names that models have elsewhere (--to, --from):");
 	for (const struct nr_model *const *m = nr_models(); *m; m++) {
 		nr_str_printf(s, "\n  %-11s", (*m)->name);
-		for (const struct nr_naming *n = (*m)->namings; n->name; n++) nr_str_printf(s, "%s%s", n == (*m)->namings ? " " : ", ", n->name);
+		for (const struct nr_naming *n = (*m)->namings; n->name; n++)
+			nr_str_printf(s, "%s%s", n == (*m)->namings ? " " : ", ", n->name);
 	}
 	nr_str_add(s, "\nmae is the naming of its released code, huggingface that of its hub, huggingface5 what its version 5 writes,\n"
 		      "huggingface_base has no prefix (encoders alone), huggingface_gamma is that of the first checkpoints, simcse and\n"

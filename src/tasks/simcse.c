@@ -240,6 +240,7 @@ static const struct nr_task_metric of_eval[] = { { "sts", "STS-B", true }, { "un
 
 const struct nr_task nr_task_simcse = {
 	.name = "simcse", .title = "sentences by contrast", .cite = "arXiv:2104.08821", .kind = NR_TEXTS, .own_size = sizeof(struct simcse),
-	.of_step = of_step, .of_eval = of_eval, .decides = STS, .own_samples = true, .settle = settle, .shapes = shapes, .record = record, .ready = ready,
-	.begin = begin, .choose = choose, .bind = bind, .measure = measure, .evaluate = evaluate, .describe = describe, .close = close,
+	.of_step = of_step, .of_eval = of_eval, .decides = STS, .own_samples = true, .settle = settle, .shapes = shapes, .record = record,
+	.ready = ready, .begin = begin, .choose = choose, .bind = bind, .measure = measure, .evaluate = evaluate, .describe = describe,
+	.close = close,
 };

@@ -27,7 +27,8 @@ int nr_samples_pictures(struct nr_samples *s, const struct nr_weights *w, const 
 	if (nr_loader_open(&loader, &config, err)) return err->code;
 	const int64_t there = nr_loader_batches(loader), wanted = (e->count ? e->count : batch * there) / batch;
 	s->image = malloc((size_t)(wanted * batch * each) * sizeof *s->image + 1);
-	int code = !s->image ? out_of_memory(err) : wanted < 1 || there < 1 ? too_few(e->source->of->name, e->source->count[e->split], batch, err) : NR_OK;
+	int code = !s->image ? out_of_memory(err)
+		: wanted < 1 || there < 1 ? too_few(e->source->of->name, e->source->count[e->split], batch, err) : NR_OK;
 	for (int64_t b = 0; b < wanted && b < there && !code; b++) {
 		struct nr_batch *one;
 		if ((code = nr_loader_next(loader, &one, err))) break;

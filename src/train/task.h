@@ -31,7 +31,7 @@ struct nr_task {
 	const struct nr_task_metric *of_step, *of_eval;
 	int decides;                        /* which of of_eval says what is best */
 	bool lower;                         /* it is the lower one */
-	bool own_samples;                   /* evaluates on samples that it finds itself; those of the data that are set apart are not read */
+	bool own_samples;                   /* evaluates on samples that it finds itself, not on those of the data that are set apart */
 	int (*settle)(struct nr_task_run *, struct nr_error *);    /* options of the model that the task or the data decide */
 	/* How many shapes a batch can have (lengths of texts), the largest first, at most NR_TASK_SHAPES; NULL: one */
 	int64_t (*shapes)(struct nr_task_run *);

@@ -165,7 +165,7 @@ run 0 analyze "$tmp/fit/model.safetensors" --data "$lines" --batch 16 --out "$tm
 run 0 analyze "$tmp/fit/model.safetensors" --data "$lines" --batch 16 --json --threads 1; json layers distributions map cost; first=$out
 run 0 analyze "$tmp/fit/model.safetensors" --data "$lines" --batch 16 --json --threads 2; [ "$out" = "$first" ] || fail "other numbers"
 run 0 analyze "$tmp/fit" --data "$lines" --only cost; run 0 inspect "$tmp/fit"; says "sep(bn,ln)"        # a folder will do
-run 0 models bert:$size --write "$tmp/blank"
+run 0 models "bert:$size,length=24" --write "$tmp/blank"
 run 2 analyze "$tmp/blank" --only cost; complains "--data text:path=FILE"; one_line
 run 2 analyze "$tmp/fit/model.safetensors" --data "$lines" --only views; complains "this part is not for them (there are layers, distributions,"; one_line
 run 1 analyze "$tmp/fit/model.safetensors" --data "$lines" --tokens 25; complains "24 positions"; one_line

@@ -433,7 +433,8 @@ static void wrong_shapes_are_refused_with_the_sizes(void **state)
 {
 	(void)state;
 	static const struct { nr_t *(*build)(struct rig *); const char *says; } bad[] = {
-		{ bad_packed, "2x4x10 is not (B,T,3C)" }, { bad_heads, "5 channels cannot be shared by 2 heads" }, { bad_bias, "the bias 2x4x5 is neither" },
+		{ bad_packed, "2x4x10 is not (B,T,3C)" }, { bad_heads, "5 channels cannot be shared by 2 heads" },
+		{ bad_bias, "the bias 2x4x5 is neither" },
 		{ bad_lengths, "key lengths must be 2 int32" },
 		{ bad_keys, "queries 2x4x6, keys 2x4x5 and values 2x4x6" },
 		{ bad_patch, "patches of 4 do not tile a picture of 8 x 9" },
