@@ -13,8 +13,8 @@
 #include "data/bytes.h"
 #include "data/dataset.h"
 #include "data/sts.h"
-#include "data/tokenizer.h"
-#include "train/text_runner.h"
+#include "norma/tokenizer.h"
+#include "norma/trainer.h"
 
 enum { EVERY = 4, TINY = 64 };
 /* size: mean absolute value of all embeddings, by which two programs agree. */
@@ -179,8 +179,9 @@ static int report(const struct bench_options *o, int threads, const struct resul
 {
 	const bool agrees = peer && ours->texts == peer->texts && fabs(ours->size - peer->size) < 1e-4 * peer->size;
 	if (o->json) {
-		json_t *r = json_pack("{s:s,s:i,s:I,s:I,s:f,s:f,s:f}", "case", "embed", "threads", threads, "texts", (json_int_t)ours->texts,
-			"different", (json_int_t)ours->different, "texts_per_s", ours->rate, "peak_rss_mib", ours->rss, "size", ours->size);
+		json_t *r = json_pack("{s:s,s:i,s:I,s:I,s:f,s:f,s:f}", "case", "embed", "threads", threads, "texts",
+			(json_int_t)ours->texts, "different", (json_int_t)ours->different, "texts_per_s", ours->rate, "peak_rss_mib",
+			ours->rss, "size", ours->size);
 		if (r && peer)
 			json_object_update_new(r, json_pack("{s:f,s:f,s:f,s:f,s:b}", "peer_texts_per_s", peer->rate, "ratio", ratio,
 				"peer_rss_mib", peer->rss, "rss_share", ours->rss / peer->rss, "agrees", agrees));

@@ -11,7 +11,7 @@
 #include "base/str.h"
 #include "bench.h"
 #include "data/bytes.h"
-#include "data/tokenizer.h"
+#include "norma/tokenizer.h"
 
 enum { FULL = 10 << 20, TINY = 20000, STREAM = 41 << 24 };
 struct result { double rate, ratio; int64_t ids, checksum; };

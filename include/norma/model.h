@@ -74,6 +74,16 @@ NR_API nr_t *nr_model_head(struct nr_net *, const struct nr_model_spec *, nr_t *
 /* embed, encode, pool and head. */
 NR_API nr_t *nr_model_logits(struct nr_net *, const struct nr_model_spec *, const struct nr_inputs *);
 
+/* What stands for a sentence, by the names of SimCSE's code. Means take every token that is no padding. */
+enum nr_text_pooling {
+	NR_TEXT_CLS,                        /* first token; SimCSE's layer comes after it, in training at least */
+	NR_TEXT_CLS_BEFORE_POOLER,          /* first token alone */
+	NR_TEXT_AVG,
+	NR_TEXT_AVG_TOP2,                   /* mean over the last two blocks */
+	NR_TEXT_AVG_FIRST_LAST,             /* over the first and the last */
+};
+extern NR_DATA const char *const nr_text_poolings[];          /* cls, cls_before_pooler, avg, avg_top2, avg_first_last; ends with NULL */
+
 /* ---- public names -------------------------------------------------------------------------------------------------- */
 
 NR_API const struct nr_naming *nr_naming_find(const struct nr_model *, const char *name, struct nr_error *);   /* "norma": ours */

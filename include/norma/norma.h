@@ -1,7 +1,8 @@
 /* All of libnorma.
  *
- * norma trains and studies transformers with different normalizations on CPUs. Start with graph.h: record a graph, plan
- * it once, replay it. nn.h has the layers, norm.h the normalizations, train.h the optimizers. */
+ * norma trains and studies transformers with different normalizations on CPUs. To use a trained model, start with trainer.h: weights,
+ * pictures to logits, texts to embeddings, whole training runs. To build one, with graph.h: record a graph, plan it once, replay
+ * it. nn.h has the layers, norm.h the normalizations, train.h the optimizers. */
 #ifndef NORMA_H
 #define NORMA_H
 
@@ -15,7 +16,9 @@
 #include "norma/real.h"
 #include "norma/safetensors.h"
 #include "norma/tensor.h"
+#include "norma/tokenizer.h"
 #include "norma/train.h"
+#include "norma/trainer.h"
 
 #define NR_VERSION "0.1.0"
 

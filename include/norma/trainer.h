@@ -121,4 +121,39 @@ NR_API int nr_runner_open(struct nr_runner *, const struct nr_weights *, int64_t
 NR_API void nr_runner_run(struct nr_runner *, const float *image, enum nr_stats);
 NR_API void nr_runner_close(struct nr_runner *);
 
+/* ---- sentence embeddings ------------------------------------------------------------------------------------------------
+ *
+ *   struct nr_weights *w; nr_weights_open(&w, "model/model.safetensors", NULL, NULL, NULL, false, &err);
+ *   struct nr_tokenizer *t; nr_tokenizer_open(&t, "model/", &err);
+ *   struct nr_text_runner *r; nr_text_runner_open(&r, w, t, NULL, &err);
+ *   nr_text_runner_run(r, texts, n, out, NULL, NULL, &err);
+ *   nr_text_runner_close(r); nr_tokenizer_close(t); nr_weights_close(w);
+ *
+ * Texts are sorted by length and embedded in batches of one length each, those with the same ids once; an embedding does not
+ * depend on the texts beside it, nor on the number of threads. */
+struct nr_tokenizer;
+struct nr_text_runner;
+struct nr_text_runner_how {
+	enum nr_text_pooling pooling;
+	bool layer;                         /* SimCSE's tanh layer after it */
+	int64_t max_length;                 /* with special tokens; 0: as many as the model has positions */
+	int64_t tokens;                     /* of a batch, about; 0: 1024, whose activations stay in the cache */
+};
+/* An error if the tokenizer has more tokens than the model. */
+NR_API int nr_text_fits(const struct nr_model_spec *, const struct nr_tokenizer *, struct nr_error *);
+/* Sets pooling and layer: pooler is one of nr_text_poolings (cls: with the layer), or NULL: as the weights were trained, if they or a
+ * modules.json of sentence-transformers beside them say it, else the mean of the tokens. */
+NR_API int nr_text_runner_pool_by(struct nr_text_runner_how *, const struct nr_weights *, const char *pooler, struct nr_error *);
+/* how NULL: as the weights were trained. Weights and tokenizer are the caller's and outlive it; values of the store may change between
+ * runs. */
+NR_API int nr_text_runner_open(struct nr_text_runner **, const struct nr_weights *, const struct nr_tokenizer *,
+	const struct nr_text_runner_how *how, struct nr_error *);
+NR_API void nr_text_runner_close(struct nr_text_runner *);    /* NULL is fine */
+NR_API int64_t nr_text_runner_width(const struct nr_text_runner *);
+/* out (n,width). watch may be NULL; when it returns non-zero the rest is left out and 1 is returned. */
+NR_API int nr_text_runner_run(struct nr_text_runner *, const char *const *text, int64_t n, real *out,
+	int (*watch)(void *context, int64_t done, int64_t of), void *context, struct nr_error *);
+/* How many different texts the last run had. */
+NR_API int64_t nr_text_runner_different(const struct nr_text_runner *);
+
 #endif

@@ -5,8 +5,9 @@
 #include <string.h>
 
 #include "data/corpus.h"
-#include "data/tokenizer.h"
-#include "train/text_runner.h"
+#include "models/text_heads.h"
+#include "norma/tokenizer.h"
+#include "norma/trainer.h"
 
 enum { MOST = 64, TRIES = 4 };                  /* tokens of a text; texts that are looked at for one that is taken */
 

@@ -9,9 +9,9 @@
 #include "base/json.h"
 #include "base/save.h"
 #include "cli.h"
-#include "data/tokenizer.h"
 #include "models/graphormer.h"
 #include "models/hf_config.h"
+#include "norma/tokenizer.h"
 #include "surgery.h"
 #include "weights_meta.h"
 
@@ -208,8 +208,8 @@ static const char *with(struct cli *c, const char *text, const char *key, int64_
 }
 
 /* What the file says of its training goes along. */
-static const char *const kept_keys[] = { "norma.config", "norma.step", "norma.task", "norma.mae", "norma.mae.norms", "norma.pooler" };
-enum { KEPT_KEYS = 6 };
+static const char *const kept_keys[] = { "norma.config", "norma.step", "norma.task", "norma.mae", "norma.mae.norms" };
+enum { KEPT_KEYS = 5 };
 
 /* The model's text, the file's own if none was given, with what the flags change. */
 static const char *model_text(struct cli *c, const struct convert *o, const char *path, const char **kept)

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "cli.h"
-#include "data/tokenizer.h"
+#include "data/tokenize_hex.h"
 
 static const char *const cuts[] = { "longest_first", "only_first", "only_second", NULL };
 
@@ -138,8 +138,12 @@ static int decode_line(struct work *w, char *s)
 		}
 		if (!code) ids[count++] = (int32_t)id;
 	}
-	if (!code) nr_decode(w->of, ids, count, !w->opt->special, &w->out);
+	size_t bytes = 0;
+	char *text = code ? NULL : nr_decode(w->of, ids, count, !w->opt->special, &bytes);
+	if (!code && !text) code = nr_fail(w->cli->err, NR_EMEMORY, "cannot decode", NULL, "out of memory");
+	if (text) nr_str_add_n(&w->out, text, bytes);
 	nr_str_add(&w->out, "\n");
+	free(text);
 	free(ids);
 	return code;
 }

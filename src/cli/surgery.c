@@ -7,7 +7,7 @@
 #include "analysis/analysis.h"
 #include "base/progress.h"
 #include "base/table.h"
-#include "data/tokenizer.h"
+#include "norma/tokenizer.h"
 
 enum { BATCH = 32 };
 

@@ -7,20 +7,9 @@
 #include "base/clock.h"
 #include "base/progress.h"
 #include "data/dataset.h"
-#include "data/tokenizer.h"
+#include "norma/tokenizer.h"
 
 const char *const cli_text_poolers[] = { "auto", "cls", "cls_before_pooler", "avg", "avg_top2", "avg_first_last", NULL };
-
-/* "cls+layer" of a file, or the flag. */
-static void choose_pooling(struct cli_embedder *o, const struct cli_text *t)
-{
-	const char *name = t->pooler ? cli_text_poolers[t->pooler] : o->w->pooler ? o->w->pooler : "avg";
-	const size_t n = strcspn(name, "+");
-	o->pooling = NR_TEXT_AVG;
-	for (int i = 0; nr_text_poolings[i]; i++)
-		if (strlen(nr_text_poolings[i]) == n && !strncmp(nr_text_poolings[i], name, n)) o->pooling = (enum nr_text_pooling)i;
-	o->layer = name[n] == '+' || (t->pooler && o->pooling == NR_TEXT_CLS);
-}
 
 int cli_embedder_open(struct cli *c, struct cli_embedder *o, const struct cli_text *t, const char *path)
 {
@@ -29,20 +18,15 @@ int cli_embedder_open(struct cli *c, struct cli_embedder *o, const struct cli_te
 	if (!file) return nr_fail(c->err, NR_EMEMORY, "cannot load", path, "out of memory");
 	cli_bound_spin(c);
 	if (nr_weights_open(&o->w, file, *t->model ? t->model : NULL, *t->norm ? t->norm : NULL, NULL, false, c->err)) return c->err->code;
-	if (nr_model_expect(&o->w->model, NR_READS_TEXT, c->err)) return c->err->code;
+	if (nr_model_expect(&o->w->model, NR_READS_TEXT, c->err)) return c->err->code;     /* before its tokenizer is looked for */
 	if (nr_tokenizer_open(&o->tokenizer, *t->tokenizer ? t->tokenizer : file, c->err)) {
 		if (!*t->tokenizer) nr_hint(c->err, "--tokenizer names vocab.txt, tokenizer.json or a folder with one");
 		return c->err->code;
 	}
-	const int64_t places = nr_text_length(&o->w->model);
-	if (t->max_length > places)
-		return nr_fail(c->err, NR_EVALUE, "--max-length is too long for", file, "%lld tokens, but there are places for %lld",
-			(long long)t->max_length, (long long)places);
-	choose_pooling(o, t);
-	if (o->layer && !nr_store_find(o->w->store, "simcse.dense.weight"))
-		return nr_fail(c->err, NR_EVALUE, "cannot pool by cls", file,
-			"it has no layer of SimCSE; cls_before_pooler is the token alone");
-	const struct nr_text_runner_how how = { .pooling = o->pooling, .layer = o->layer, .max_length = t->max_length };
+	struct nr_text_runner_how how = { .max_length = t->max_length };
+	if (nr_text_runner_pool_by(&how, o->w, t->pooler ? cli_text_poolers[t->pooler] : NULL, c->err)) return c->err->code;
+	o->pooling = how.pooling;
+	o->layer = how.layer;
 	return nr_text_runner_open(&o->e, o->w, o->tokenizer, &how, c->err);
 }
 

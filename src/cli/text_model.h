@@ -4,7 +4,7 @@
 
 #include "analysis/embedder.h"
 #include "cli.h"
-#include "train/text_runner.h"
+#include "norma/trainer.h"
 
 struct cli_text { char *model, *norm, *tokenizer; int32_t pooler; int64_t max_length; };
 #define CLI_TEXT_MODEL_OPTIONS(S, f)                                                                                                \

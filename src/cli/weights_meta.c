@@ -29,6 +29,7 @@ int64_t cli_weights_meta(const struct nr_weights *w, struct nr_st_meta *meta, st
 	meta[n++] = (struct nr_st_meta){ "norma.model", w->model.text };
 	meta[n++] = (struct nr_st_meta){ "norma.norms", w->norms };
 	if (w->data) meta[n++] = (struct nr_st_meta){ "norma.data", w->data };
+	if (w->pooler) meta[n++] = (struct nr_st_meta){ "norma.pooler", w->pooler };
 	if (w->class_name) meta[n++] = (struct nr_st_meta){ "norma.classes", classes_text(w, arena) };
 	if (w->std[0] > 0) {
 		meta[n++] = (struct nr_st_meta){ "norma.mean", three(w->mean, arena) };

@@ -7,7 +7,7 @@
 #include "base/rng.h"
 #include "base/sort.h"
 #include "data/draws.h"
-#include "data/tokenizer.h"
+#include "norma/tokenizer.h"
 
 static int out_of_memory(struct nr_error *err) { return nr_fail(err, NR_EMEMORY, "cannot read the texts", NULL, "out of memory"); }
 

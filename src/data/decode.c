@@ -47,19 +47,22 @@ static void add_repaired(const struct nr_str *from, struct nr_str *out)
 	}
 }
 
-void nr_decode(const struct nr_tokenizer *t, const int32_t *ids, int64_t count, bool skip_special, struct nr_str *out)
+char *nr_decode(const struct nr_tokenizer *t, const int32_t *ids, int64_t count, bool skip_special, size_t *size)
 {
-	struct nr_str bytes = { 0 };
+	struct nr_str bytes = { 0 }, out = { 0 };
 	bool first = true;
 	for (int64_t i = 0; i < count; i++) {
 		size_t n;
 		const char *token = vocab_token(&t->vocab, ids[i], &n);
 		if (!token || (skip_special && nr_tokenizer_is_special(t, ids[i]))) continue;
 		if (t->kind == NR_BPE) add_bytes(token, n, &bytes);
-		else add_wordpiece(t, token, n, first, out);
+		else add_wordpiece(t, token, n, first, &out);
 		first = false;
 	}
-	add_repaired(&bytes, out);
-	if (bytes.failed) out->failed = true;
+	nr_str_add(&out, "");                           /* no ids: an empty text, not none */
+	add_repaired(&bytes, &out);
+	out.failed |= bytes.failed;
 	nr_str_release(&bytes);
+	*size = out.len;
+	return nr_str_take(&out);
 }

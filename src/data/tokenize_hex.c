@@ -1,4 +1,6 @@
-/* Lines of the reference files: see tokenizer.h. */
+/* See tokenize_hex.h. */
+#include "data/tokenize_hex.h"
+
 #include "base/str.h"
 #include "data/tokenizer_inner.h"
 

@@ -6,7 +6,7 @@
 #include "base/save.h"
 #include "base/str.h"
 #include "data/bytes.h"
-#include "data/tokenizer.h"
+#include "norma/tokenizer.h"
 
 static int copy(const char *from, const char *to, struct nr_error *err)
 {

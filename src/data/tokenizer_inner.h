@@ -6,7 +6,7 @@
 
 #include "base/json.h"
 #include "base/mem.h"
-#include "data/tokenizer.h"
+#include "norma/tokenizer.h"
 
 /* ---- vocabulary (vocab.c) ------------------------------------------------------------------------------------------------------ */
 

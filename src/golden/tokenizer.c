@@ -4,7 +4,7 @@
 
 #include "base/str.h"
 #include "data/bytes.h"
-#include "data/tokenizer.h"
+#include "data/tokenize_hex.h"
 #include "golden/tokenizer.h"
 
 enum { CUT = 24, TOLD = 5 };            /* length of the shortened pairs; differences that are told of each file */

@@ -22,17 +22,7 @@ void nr_text_encode(struct nr_net *, const struct nr_model_spec *, const struct 
 
 /* Tokens that a text can have: RoBERTa's positions begin behind its padding's. */
 int64_t nr_text_length(const struct nr_model_spec *);
-
-/* Sentence embeddings, by the names of SimCSE's code. Means take every token that is no padding. */
-enum nr_text_pooling {
-	NR_TEXT_CLS,                        /* first token; nr_simcse_layer comes after it, in training at least */
-	NR_TEXT_CLS_BEFORE_POOLER,          /* first token alone */
-	NR_TEXT_AVG,
-	NR_TEXT_AVG_TOP2,                   /* mean over the last two blocks */
-	NR_TEXT_AVG_FIRST_LAST,             /* over the first and the last */
-};
-extern const char *const nr_text_poolings[];    /* cls, cls_before_pooler, avg, avg_top2, avg_first_last; ends with NULL */
-nr_t *nr_text_pool(struct nr_net *, const struct nr_text *, enum nr_text_pooling);    /* (B,C) */
+nr_t *nr_text_pool(struct nr_net *, const struct nr_text *, enum nr_text_pooling);    /* a sentence each: (B,C) */
 
 nr_t *nr_first_token(struct nr_net *, nr_t *tokens);           /* (B,C) */
 nr_t *nr_text_pooler(struct nr_net *, nr_t *tokens);           /* BERT's: tanh(pooler.dense h_0) */

@@ -17,9 +17,10 @@
 #include "data/dataset.h"
 #include "data/sts.h"
 #include "graph/streams.h"
+#include "models/text_heads.h"
 #include "norma/nn.h"
+#include "norma/trainer.h"
 #include "tasks/texts.h"
-#include "train/text_runner.h"
 
 enum { KEEP_AUTO, KEEP_YES, KEEP_NO };
 static const char *const keeps[] = { "auto", "yes", "no", NULL };

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "models/text_heads.h"
-#include "train/text_runner.h"
+#include "norma/trainer.h"
 
 /* The tokenizer that was named, else the one beside the weights to begin with. */
 static int open_tokenizer(struct nr_texts *t, const struct nr_task_run *r, struct nr_error *err)

@@ -4,7 +4,7 @@
 
 #include "base/rng.h"
 #include "data/corpus.h"
-#include "data/tokenizer.h"
+#include "norma/tokenizer.h"
 #include "tasks/tasks.h"
 
 struct nr_texts {

@@ -3,10 +3,10 @@
 #include <string.h>
 
 #include "data/corpus.h"
-#include "data/tokenizer.h"
 #include "models/text_heads.h"
+#include "norma/tokenizer.h"
+#include "norma/trainer.h"
 #include "train/surgery.h"
-#include "train/text_runner.h"
 
 static int out_of_memory(struct nr_error *err) { return nr_fail(err, NR_EMEMORY, "cannot keep the samples", NULL, "out of memory"); }
 

@@ -1,13 +1,14 @@
-/* Sentence embeddings: see text_runner.h. */
-#include "train/text_runner.h"
-
+/* Sentence embeddings: texts sorted by length, a plan for each length in one memory. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/equal.h"
 #include "base/sort.h"
-#include "data/tokenizer.h"
+#include "base/str.h"
+#include "models/text_heads.h"
 #include "norma/nn.h"
+#include "norma/tokenizer.h"
+#include "norma/trainer.h"
 
 enum { SHAPES = 1024, DENSE = 64, PER_OCTAVE = 16 };             /* lengths: all up to 64, then 16 from each power of two to the next */
 
@@ -93,17 +94,55 @@ int nr_text_fits(const struct nr_model_spec *m, const struct nr_tokenizer *t, st
 		(long long)vocab);
 }
 
+/* A file says "cls+layer", or the name alone for a sentence without the layer. */
+int nr_text_runner_pool_by(struct nr_text_runner_how *how, const struct nr_weights *w, const char *pooler, struct nr_error *err)
+{
+	const char *name = pooler ? pooler : w->pooler ? w->pooler : nr_text_poolings[NR_TEXT_AVG];
+	const size_t n = strcspn(name, "+");
+	int kind = 0;
+	while (nr_text_poolings[kind] && (strlen(nr_text_poolings[kind]) != n || strncmp(nr_text_poolings[kind], name, n))) kind++;
+	if (!nr_text_poolings[kind] && !pooler) {
+		nr_fail(err, NR_EVALUE, "cannot embed with", w->model.text, "its sentences are pooled by '%s', which norma does not have",
+			name);
+		return nr_hint(err, "to have other embeddings, name a pooler: cls_before_pooler, avg, avg_top2 or avg_first_last");
+	}
+	if (!nr_text_poolings[kind]) {
+		const char *near = nr_nearest(name, nr_text_poolings);
+		nr_fail(err, NR_EVALUE, "unknown pooler", name, NULL);
+		return near ? nr_hint(err, "did you mean '%s'?", near) : err->code;
+	}
+	how->pooling = (enum nr_text_pooling)kind;
+	how->layer = name[n] == '+' || (pooler && kind == NR_TEXT_CLS);
+	return NR_OK;
+}
+
+/* What can be asked for and cannot be done with these weights. */
+static int check(const struct nr_text_runner *e, struct nr_error *err)
+{
+	const struct nr_weights *w = e->w;
+	const int64_t places = nr_text_length(&w->model);
+	if (e->how.max_length > places)
+		return nr_fail(err, NR_EVALUE, "the length is too large for", w->model.text, "%lld tokens, but there are places for %lld",
+			(long long)e->how.max_length, (long long)places);
+	if (e->how.layer && !nr_store_find(w->store, "simcse.dense.weight"))
+		return nr_fail(err, NR_EVALUE, "cannot pool by cls", w->model.text,
+			"the weights have no layer of SimCSE; cls_before_pooler is the token alone");
+	return nr_text_fits(&w->model, e->tokenizer, err);
+}
+
 int nr_text_runner_open(struct nr_text_runner **out, const struct nr_weights *w, const struct nr_tokenizer *t,
 	const struct nr_text_runner_how *how, struct nr_error *err)
 {
-	struct nr_text_runner *e = calloc(1, sizeof *e);
 	*out = NULL;
+	if (nr_model_expect(&w->model, NR_READS_TEXT, err)) return err->code;
+	struct nr_text_runner *e = calloc(1, sizeof *e);
 	if (!e) return out_of_memory(err);
-	*e = (struct nr_text_runner){ .w = w, .tokenizer = t, .how = *how, .width = nr_model_int(&w->model, "dim") };
-	const int64_t positions = nr_text_length(&w->model);
-	if (e->how.max_length < 1 || e->how.max_length > positions) e->how.max_length = positions;
+	*e = (struct nr_text_runner){ .w = w, .tokenizer = t, .width = nr_model_int(&w->model, "dim") };
+	if (how) e->how = *how;
+	int code = how ? NR_OK : nr_text_runner_pool_by(&e->how, w, NULL, err);
+	if (!code) code = check(e, err);
+	if (e->how.max_length < 1) e->how.max_length = nr_text_length(&w->model);
 	if (e->how.tokens < 1) e->how.tokens = 1024;
-	int code = nr_text_fits(&w->model, t, err);
 	if (!code) code = nr_encoder_make(&e->encoder, t, err);
 	if (code) nr_text_runner_close(e);
 	else *out = e;

@@ -6,6 +6,7 @@
 #include "base/json.h"
 #include "base/mem.h"
 #include "models/mae.h"
+#include "models/sentence_modules.h"
 #include "models/text_heads.h"
 #include "norma/nn.h"
 #include "norma/safetensors.h"
@@ -167,6 +168,7 @@ int nr_weights_import(struct nr_weights **out, const char *path, const char *mod
 	int code = read_meta(w, path, &model, &norms, err);
 	if (!code) code = nr_model_parse(&w->model, model, arena, err);
 	w->norms = norms ? nr_arena_strdup(arena, norms) : "";
+	if (!code && !w->pooler && w->model.of->reads == NR_READS_TEXT) code = nr_sentence_pooler(&w->pooler, path, arena, err);
 	if (!code && how->decoder) code = read_decoder(w, path, err);
 	if (!code) code = nr_store_make(&w->store, 0, err);
 	/* A pre-trained encoder has no head; whoever takes what does not fit (partial) gets one with first values. */

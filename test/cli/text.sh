@@ -103,6 +103,22 @@ run 0 embed "$tmp/triplets" --format npy --out "$tmp/fifo" <"$tmp/ask"; wait $pi
 run 1 embed "$tmp/triplets" --out /dev/full <"$tmp/ask"; complains "No space left on device"; one_line
 run 0 embed "$tmp/bpe" --normalize <"$tmp/ask"
 run 0 embed "$tmp/triplets" </dev/null; [ -z "$out" ] || fail "rows out of nothing"
+# a folder of sentence-transformers says how sentences are pooled
+mkdir -p "$tmp/st/1_Pooling"; cp "$tmp/mlm/vocab.txt" "$tmp/st"
+run 0 convert "$tmp/mlm/model.safetensors" "$tmp/st/" --to huggingface
+modules() { printf '[{"path":"","type":"s.Transformer"},{"path":"1_Pooling","type":"s.Pooling"},{"path":"2","type":"s.%s"}]' "$1" >"$tmp/st/modules.json"; }
+pooling() { printf '{"word_embedding_dimension":16,%s}' "$1" >"$tmp/st/1_Pooling/config.json"; }
+for p in cls_before_pooler avg; do run 0 embed "$tmp/st" --pooler $p <"$tmp/ask"; cp "$tmp/out" "$tmp/$p"; done
+modules Normalize
+pooling '"pooling_mode_cls_token":true,"pooling_mode_mean_tokens":false'; run 0 embed "$tmp/st" <"$tmp/ask"; same "$tmp/out" "$tmp/cls_before_pooler"
+pooling '"pooling_mode_cls_token":false,"pooling_mode_mean_tokens":true'; run 0 embed "$tmp/st" <"$tmp/ask"; same "$tmp/out" "$tmp/avg"
+pooling '"pooling_mode":"cls"'; run 0 embed "$tmp/st" <"$tmp/ask"; same "$tmp/out" "$tmp/cls_before_pooler"
+run 0 convert "$tmp/st/model.safetensors" "$tmp/st-ours/" --to norma; run 0 embed "$tmp/st-ours" <"$tmp/ask"; same "$tmp/out" "$tmp/cls_before_pooler"
+pooling '"pooling_mode_max_tokens":true'; run 1 embed "$tmp/st" <"$tmp/ask"; complains "pooled by 'max_tokens'"; complains "avg_top2"; one_line
+run 0 embed "$tmp/st" --pooler avg <"$tmp/ask"; same "$tmp/out" "$tmp/avg"
+pooling '"a":1'; run 1 embed "$tmp/st" <"$tmp/ask"; complains "1_Pooling/config.json"; one_line
+pooling '"pooling_mode":"mean"'; modules Dense; run 1 embed "$tmp/st" <"$tmp/ask"; complains "pooled by 'mean, then Dense'"; one_line
+echo '[{' >"$tmp/st/modules.json"; run 1 embed "$tmp/st" <"$tmp/ask"; complains "modules.json"; one_line
 printf 'a\0cat\n' >"$tmp/bytes"
 run 1 embed "$tmp/triplets" <"$tmp/bytes"; complains "line 1"; one_line
 run 1 embed "$tmp/triplets" --max-length 25 <"$tmp/ask"; complains "places for 24"; one_line

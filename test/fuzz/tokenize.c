@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "base/str.h"
-#include "data/tokenizer.h"
+#include "norma/tokenizer.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -55,10 +55,10 @@ static void check(const struct nr_tokenizer *t, struct nr_encoder *e, const char
 		assert(!round || (count == out.count && !memcmp(first, out.ids, (size_t)count * sizeof *first)));
 		memcpy(first, out.ids, (size_t)(count = out.count) * sizeof *first);
 	}
-	struct nr_str text = { 0 };
-	nr_decode(t, out.ids, out.count, length, &text);
-	assert(nr_utf8_valid(nr_str_text(&text), text.len));
-	nr_str_release(&text);
+	size_t bytes;
+	char *text = nr_decode(t, out.ids, out.count, length, &bytes);
+	assert(text && !text[bytes] && nr_utf8_valid(text, bytes));
+	free(text);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "base/str.h"
-#include "data/tokenizer.h"
+#include "norma/tokenizer.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -47,7 +47,6 @@ static void try_texts(const struct nr_tokenizer *t)
 		"\xe6\xbc\xa2 \xc3\x89\xff\xcc\x81 \xf0\x9f\x91\x8d", "   x\n\n y" };
 	struct nr_encoder *e;
 	struct nr_encoding out;
-	struct nr_str back = { 0 };
 	assert(!nr_encoder_make(&e, t, NULL));
 	for (int i = 0; i < 5; i++) {
 		const struct nr_encode_how how = { .max_length = i == 4 ? 5 : 0 };
@@ -58,10 +57,11 @@ static void try_texts(const struct nr_tokenizer *t)
 		}
 		assert(!how.max_length || out.count <= how.max_length);
 		for (int64_t k = 0; k < out.count; k++) assert(nr_tokenizer_token(t, out.ids[k]));
-		nr_decode(t, out.ids, out.count, i % 2, &back);
-		assert(nr_utf8_valid(nr_str_text(&back), back.len));
+		size_t bytes;
+		char *back = nr_decode(t, out.ids, out.count, i % 2, &bytes);
+		assert(back && !back[bytes] && nr_utf8_valid(back, bytes));
+		free(back);
 	}
-	nr_str_release(&back);
 	nr_encoder_free(e);
 }
 

@@ -2,6 +2,7 @@
 #include <unistd.h>
 
 #include "unit/rig.h"
+#include "unit/folder.h"
 
 #include "base/mem.h"
 #include "base/save.h"
@@ -251,27 +252,6 @@ static void what_does_not_fit_is_said(void **state)
 
 /* ---- files ---------------------------------------------------------------------------------------------------------------- */
 
-static char folder[64];
-static int make_folder(void **state)
-{
-	(void)state;
-	strcpy(folder, "/tmp/norma-bert-XXXXXX");
-	return !mkdtemp(folder);
-}
-static const char *file(const char *name)
-{
-	static char path[160];
-	snprintf(path, sizeof path, "%s/%s", folder, name);
-	return path;
-}
-static int remove_folder(void **state)
-{
-	(void)state;
-	unlink(file("model.safetensors"));
-	unlink(file("config.json"));
-	return rmdir(folder);
-}
-
 /* A model with every head, written under these names; what it is then taken for. */
 static void guess_is(const char *model, const char *norms, const char *naming, const char *config, const char *want, const char *want_norms)
 {
@@ -281,11 +261,11 @@ static void guess_is(const char *model, const char *norms, const char *naming, c
 	char text[1200];
 	nr_text_heads_record(x.r.n, &x.model, x.t.tokens, NR_TEXT_HAS_POOLER | NR_TEXT_HAS_MLM | NR_TEXT_HAS_SIMCSE);
 	assert_int_equal(nr_store_seal(x.r.store, &x.r.err), 0);
-	if (nr_model_export(x.r.store, x.model.of, file("model.safetensors"), naming, NULL, 0, &x.r.err))
+	if (nr_model_export(x.r.store, x.model.of, made_path("model.safetensors"), naming, NULL, 0, &x.r.err))
 		fail_msg("%s", nr_error_text(&x.r.err, text, sizeof text));
-	if (config) assert_int_equal(nr_save_file(file("config.json"), config, strlen(config), &x.r.err), 0);
-	else unlink(file("config.json"));
-	assert_int_equal(nr_st_open(&f, file("model.safetensors"), &x.r.err), 0);
+	if (config) assert_int_equal(nr_save_file(made_path("config.json"), config, strlen(config), &x.r.err), 0);
+	else unlink(made_path("config.json"));
+	assert_int_equal(nr_st_open(&f, made_path("model.safetensors"), &x.r.err), 0);
 	assert_int_equal(nr_model_guess(&g, f, x.arena), 1);
 	assert_string_equal(g.model, want);
 	assert_string_equal(g.norms, want_norms);
@@ -329,8 +309,8 @@ int main(void)
 		cmocka_unit_test(robertas_head_is_gelu_whatever_its_blocks_have),
 		cmocka_unit_test(embeddings_of_no_length_have_a_finite_loss),
 		cmocka_unit_test(what_does_not_fit_is_said),
-		cmocka_unit_test_setup_teardown(a_file_looks_like_its_model, make_folder, remove_folder),
-		cmocka_unit_test_setup_teardown(the_first_checkpoints_call_gains_gamma, make_folder, remove_folder),
+		cmocka_unit_test_setup_teardown(a_file_looks_like_its_model, made_setup, made_teardown),
+		cmocka_unit_test_setup_teardown(the_first_checkpoints_call_gains_gamma, made_setup, made_teardown),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

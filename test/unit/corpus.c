@@ -3,36 +3,10 @@
 #include <stdio.h>
 
 #include "unit/values.h"
+#include "unit/folder.h"
 
-#include "base/save.h"
 #include "data/corpus.h"
-#include "data/tokenizer.h"
-#include "data/unpack.h"
-
-static char root[] = "/tmp/norma-corpus-XXXXXX";
-
-static const char *written(const char *name, const char *text)
-{
-	static char path[2][256];
-	static int next;
-	struct nr_error err = { 0 };
-	char *at = path[next++ % 2];
-	snprintf(at, sizeof path[0], "%s/%s", root, name);
-	assert_int_equal(nr_save_file(at, text, strlen(text), &err), 0);
-	return at;
-}
-
-static int make_root(void **state)
-{
-	(void)state;
-	return !mkdtemp(root);
-}
-
-static int drop_root(void **state)
-{
-	(void)state;
-	return nr_remove_tree(root, NULL);
-}
+#include "norma/tokenizer.h"
 
 static void ids_have_special_tokens_and_are_cut(void **state)
 {
@@ -42,8 +16,8 @@ static void ids_have_special_tokens_and_are_cut(void **state)
 	struct nr_source *s;
 	struct nr_corpus c;
 	char text[300];
-	assert_int_equal(nr_tokenizer_open(&t, written("vocab.txt", "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\na\nb\nc\n"), &err), 0);
-	snprintf(text, sizeof text, "text:path=%s", written("pairs.csv", "x,y\na b,c\n\"a, b\",a b c a b c\n\"\",z\n"));
+	assert_int_equal(nr_tokenizer_open(&t, made_with("vocab.txt", "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\na\nb\nc\n"), &err), 0);
+	snprintf(text, sizeof text, "text:path=%s", made_with("pairs.csv", "x,y\na b,c\n\"a, b\",a b c a b c\n\"\",z\n"));
 	assert_int_equal(nr_source_open(&s, text, NULL, &err), 0);
 	assert_int_equal(nr_corpus_make(&c, s, NR_TRAIN, NULL, 3, t, 5, &err), 0);
 	static const int32_t want[][5] = { { 2, 5, 6, 3 }, { 2, 7, 3 }, { 2, 5, 1, 6, 3 }, { 2, 5, 6, 7, 3 }, { 2, 3 }, { 2, 1, 3 } };
@@ -162,5 +136,5 @@ int main(void)
 		cmocka_unit_test(the_order_is_a_function_of_seed_and_epoch),
 		cmocka_unit_test(windows_save_padding_and_batches_allocate_nothing),
 	};
-	return cmocka_run_group_tests(tests, make_root, drop_root);
+	return cmocka_run_group_tests(tests, made_setup, made_teardown);
 }

@@ -17,40 +17,10 @@
 
 #include <cmocka.h>
 
+#include "unit/folder.h"
+
 #include "base/str.h"
-#include "data/unpack.h"
 #include "norma/data.h"
-
-static char made_dir[64];
-
-static int made_setup(void **state)
-{
-	(void)state;
-	strcpy(made_dir, "/tmp/norma-data-XXXXXX");
-	return mkdtemp(made_dir) ? 0 : -1;
-}
-
-static int made_teardown(void **state)
-{
-	(void)state;
-	return nr_remove_tree(made_dir, NULL);
-}
-
-/* A path below the test's folder; the folders on the way are made. One of eight texts that take turns. */
-__attribute__((format(printf, 1, 2))) static const char *made_path(const char *fmt, ...)
-{
-	static char text[8][512];
-	static int turn;
-	char *path = text[turn++ % 8];
-	const int n = snprintf(path, sizeof text[0], "%s/", made_dir);
-	va_list ap;
-	va_start(ap, fmt);
-	vsnprintf(path + n, sizeof text[0] - (size_t)n, fmt, ap);
-	va_end(ap);
-	for (char *s = path + n; *s; s++)
-		if (*s == '/') *s = 0, mkdir(path, 0777), *s = '/';
-	return path;
-}
 
 static inline void made_file(const char *path, const void *bytes, size_t size)
 {

@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include "unit/rig.h"
+#include "unit/folder.h"
 
 #include "base/mem.h"
 #include "base/save.h"
@@ -211,27 +212,6 @@ static void norms_that_need_an_order_are_refused(void **state)
 
 /* ---- files ---------------------------------------------------------------------------------------------------------------- */
 
-static char folder[64];
-static int make_folder(void **state)
-{
-	(void)state;
-	strcpy(folder, "/tmp/norma-graph-XXXXXX");
-	return !mkdtemp(folder);
-}
-static const char *file(const char *name)
-{
-	static char path[160];
-	snprintf(path, sizeof path, "%s/%s", folder, name);
-	return path;
-}
-static int remove_folder(void **state)
-{
-	(void)state;
-	unlink(file("model.safetensors"));
-	unlink(file("config.json"));
-	return rmdir(folder);
-}
-
 /* A file under these names comes back whole, and looks like what it is. */
 static void comes_back(const char *model, const char *norms, const char *naming, bool config, const char *want, const char *want_norms)
 {
@@ -242,8 +222,8 @@ static void comes_back(const char *model, const char *norms, const char *naming,
 	char text[1200];
 	assert_int_equal(nr_store_seal(x.r.store, &x.r.err), 0);
 	for (int64_t i = 0; i < nr_store_count(x.r.store); i++) *nr_value(nr_store_at(x.r.store, i)) += 1;
-	if (nr_model_export(x.r.store, x.model.of, file("model.safetensors"), naming, NULL, 0, &x.r.err) ||
-	    nr_model_import(y.r.store, y.model.of, file("model.safetensors"), &how, &y.r.err))
+	if (nr_model_export(x.r.store, x.model.of, made_path("model.safetensors"), naming, NULL, 0, &x.r.err) ||
+	    nr_model_import(y.r.store, y.model.of, made_path("model.safetensors"), &how, &y.r.err))
 		fail_msg("%s%s", nr_error_text(&x.r.err, text, sizeof text / 2), nr_error_text(&y.r.err, text + 600, 600));
 	assert_string_equal(how.used, naming);
 	for (int64_t i = 0; i < nr_store_count(x.r.store); i++) {
@@ -252,11 +232,11 @@ static void comes_back(const char *model, const char *norms, const char *naming,
 	}
 	json_t *j = config ? nr_graphormer_config(&x.model, x.r.store, 1e-5) : NULL;
 	char *said = j ? json_dumps(j, 0) : NULL;
-	if (said) assert_int_equal(nr_save_file(file("config.json"), said, strlen(said), &x.r.err), 0);
-	else unlink(file("config.json"));
+	if (said) assert_int_equal(nr_save_file(made_path("config.json"), said, strlen(said), &x.r.err), 0);
+	else unlink(made_path("config.json"));
 	free(said);
 	json_decref(j);
-	assert_int_equal(nr_st_open(&f, file("model.safetensors"), &x.r.err), 0);
+	assert_int_equal(nr_st_open(&f, made_path("model.safetensors"), &x.r.err), 0);
 	if (!nr_model_guess(&g, f, x.arena)) fail_msg("%s, %s: no guess", model, naming);
 	assert_string_equal(g.model, want);
 	assert_string_equal(g.norms, want_norms);
@@ -303,7 +283,7 @@ int main(void)
 		cmocka_unit_test(targets_that_are_missing_do_not_count),
 		cmocka_unit_test(norms_that_need_an_order_are_refused),
 		cmocka_unit_test(the_spare_norm_of_public_files_is_known),
-		cmocka_unit_test_setup_teardown(files_come_back_and_look_like_their_model, make_folder, remove_folder),
+		cmocka_unit_test_setup_teardown(files_come_back_and_look_like_their_model, made_setup, made_teardown),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -5,32 +5,18 @@
 #include <zlib.h>
 
 #include "unit/values.h"
+#include "unit/folder.h"
 
 #include "base/save.h"
-#include "data/tokenizer.h"
-#include "data/unpack.h"
 #include "norma/data.h"
-
-static char root[] = "/tmp/norma-text-XXXXXX";
-
-static int make_root(void **state)
-{
-	(void)state;
-	return !mkdtemp(root);
-}
-
-static int drop_root(void **state)
-{
-	(void)state;
-	return nr_remove_tree(root, NULL);
-}
+#include "norma/tokenizer.h"
 
 static int open_with(struct nr_source **s, const char *name, const char *text, size_t size, const char *more, struct nr_error *err)
 {
-	char path[256], spec[512];
+	const char *path = made_path("%s", name);
+	char spec[600];
 	*err = (struct nr_error){ 0 };
 	*s = NULL;
-	snprintf(path, sizeof path, "%s/%s", root, name);
 	assert_int_equal(nr_save_file(path, text, size, err), 0);
 	snprintf(spec, sizeof spec, "text:path=%s%s", path, more);
 	return nr_source_open(s, spec, NULL, err);
@@ -117,10 +103,10 @@ static void what_is_wrong_is_told_with_the_line(void **state)
 static void packed_files_are_read(void **state)
 {
 	(void)state;
-	char path[256], spec[300];
+	const char *path = made_path("p.csv.gz");
+	char spec[600];
 	struct nr_error err = { 0 };
 	struct nr_source *s;
-	snprintf(path, sizeof path, "%s/p.csv.gz", root);
 	snprintf(spec, sizeof spec, "text:path=%s", path);
 	gzFile f = gzopen(path, "wb");
 	assert_non_null(f);
@@ -132,49 +118,24 @@ static void packed_files_are_read(void **state)
 	nr_source_close(s);
 }
 
-static void save_at(const char *name, const char *text)
-{
-	struct nr_error err = { 0 };
-	char path[256];
-	snprintf(path, sizeof path, "%s/%s", root, name);
-	assert_int_equal(nr_save_file(path, text, strlen(text), &err), 0);
-}
-
-static bool has(const char *name)
-{
-	char path[256];
-	snprintf(path, sizeof path, "%s/%s", root, name);
-	return !access(path, R_OK);
-}
+static bool has(const char *name) { return !access(made_path("%s", name), R_OK); }
 
 /* A vocabulary that was named by its file goes alone; what else is in the folder may be another tokenizer's. */
 static void a_tokenizer_is_copied_as_it_was_named(void **state)
 {
 	(void)state;
 	struct nr_error err = { 0 };
-	char from[256], to[256];
-	static const char *const folders[] = { "from", "one", "all", "bpe" };
-	for (int i = 0; i < 4; i++) {
-		snprintf(to, sizeof to, "%s/%s", root, folders[i]);
-		assert_int_equal(mkdir(to, 0777), 0);
-	}
-	save_at("from/my-words.txt", "[UNK]\n");
-	save_at("from/tokenizer.json", "{}");
-	save_at("from/tokenizer_config.json", "{}");
-	save_at("from/vocab.json", "{}");
-	save_at("from/merges.txt", "a b\n");
-	snprintf(from, sizeof from, "%s/from/my-words.txt", root);
-	snprintf(to, sizeof to, "%s/one", root);
-	assert_int_equal(nr_tokenizer_copy(from, to, &err), 0);
+	made_with("from/my-words.txt", "[UNK]\n");
+	made_with("from/tokenizer.json", "{}");
+	made_with("from/tokenizer_config.json", "{}");
+	made_with("from/vocab.json", "{}");
+	made_with("from/merges.txt", "a b\n");
+	assert_int_equal(nr_tokenizer_copy(made_path("from/my-words.txt"), made_path("one/"), &err), 0);
 	assert_true(has("one/vocab.txt") && has("one/tokenizer_config.json"));
 	assert_false(has("one/tokenizer.json") || has("one/vocab.json") || has("one/merges.txt"));
-	snprintf(from, sizeof from, "%s/from/vocab.json", root);
-	snprintf(to, sizeof to, "%s/bpe", root);
-	assert_int_equal(nr_tokenizer_copy(from, to, &err), 0);
+	assert_int_equal(nr_tokenizer_copy(made_path("from/vocab.json"), made_path("bpe/"), &err), 0);
 	assert_true(has("bpe/vocab.json") && has("bpe/merges.txt") && !has("bpe/tokenizer.json"));
-	snprintf(from, sizeof from, "%s/from/model.safetensors", root);
-	snprintf(to, sizeof to, "%s/all", root);
-	assert_int_equal(nr_tokenizer_copy(from, to, &err), 0);
+	assert_int_equal(nr_tokenizer_copy(made_path("from/model.safetensors"), made_path("all/"), &err), 0);
 	assert_true(has("all/tokenizer.json") && has("all/merges.txt"));
 }
 
@@ -187,5 +148,5 @@ int main(void)
 		cmocka_unit_test(packed_files_are_read),
 		cmocka_unit_test(a_tokenizer_is_copied_as_it_was_named),
 	};
-	return cmocka_run_group_tests(tests, make_root, drop_root);
+	return cmocka_run_group_tests(tests, made_setup, made_teardown);
 }

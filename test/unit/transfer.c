@@ -7,13 +7,13 @@
 #include <sys/stat.h>
 
 #include "unit/values.h"
+#include "unit/folder.h"
 
 #include "analysis/spearman.h"
 #include "analysis/sts.h"
 #include "analysis/transfer.h"
 #include "base/rng.h"
 #include "base/save.h"
-#include "data/unpack.h"
 
 static void correlations_are_scipys(void **state)
 {
@@ -48,28 +48,6 @@ static void correlations_are_scipys(void **state)
 
 /* ---- sets of a made-up folder ------------------------------------------------------------------------------------------------ */
 
-static char root[] = "/tmp/norma-unit-transfer-XXXXXX";
-
-static int make_root(void **state)
-{
-	(void)state;
-	return !mkdtemp(root);
-}
-static int drop_root(void **state)
-{
-	(void)state;
-	return nr_remove_tree(root, NULL);
-}
-
-static void write_at(const char *folder, const char *name, const char *text)
-{
-	char path[256];
-	snprintf(path, sizeof path, "%s/%s", root, folder);
-	mkdir(path, 0700);
-	snprintf(path, sizeof path, "%s/%s/%s", root, folder, name);
-	assert_int_equal(nr_save_file(path, text, strlen(text), NULL), 0);
-}
-
 /* A text "angle length": a vector of that length in that direction. */
 static int by_angle(void *context, const char *const *text, int64_t n, real *out, struct nr_error *err)
 {
@@ -91,24 +69,24 @@ static void sts_is_the_rank_of_the_cosine(void **state)
 	const struct nr_embedder e = { by_angle, &calls, 2 };
 	struct nr_sts_score s;
 	struct nr_error err = { 0 };
-	write_at("STS13", "FNWN.tsv", "5\t0 1\t0 2\n3\t0 1\t1 2\n0\t1 3\t-1.5 1\n");          /* in order */
-	write_at("STS13", "headlines.tsv", "0\t0 1\t0 1\n5\t0 1\t3 1\n");                    /* the wrong way round */
-	write_at("STS13", "OnWN.tsv", "1\t0 1\t2 1\n2\t0 1\t1.5 1\n3\t0 1\t1 1\n4\t0 1\t.5 1\n4\t0 1\t.2 0\n"); /* 0 has no angle */
-	assert_int_equal(nr_sts_evaluate(&s, nr_sts_find("STS13", NULL), &e, root, false, &err), 0);
+	made_with("STS13/FNWN.tsv", "5\t0 1\t0 2\n3\t0 1\t1 2\n0\t1 3\t-1.5 1\n");          /* in order */
+	made_with("STS13/headlines.tsv", "0\t0 1\t0 1\n5\t0 1\t3 1\n");                    /* the wrong way round */
+	made_with("STS13/OnWN.tsv", "1\t0 1\t2 1\n2\t0 1\t1.5 1\n3\t0 1\t1 1\n4\t0 1\t.5 1\n4\t0 1\t.2 0\n"); /* 0 has no angle */
+	assert_int_equal(nr_sts_evaluate(&s, nr_sts_find("STS13", NULL), &e, made_dir, false, &err), 0);
 	assert_int_equal(calls, 1);
 	assert_int_equal(s.subsets, 3);
 	assert_int_equal(s.pairs, 10);
 	assert_true(fabs(s.subset[0].with.spearman - 100) < 1e-9 && fabs(s.subset[1].with.spearman + 100) < 1e-9);
 	const double last = s.subset[2].with.spearman;
 	assert_true(fabs(s.mean.spearman - (100 - 100 + last) / 3) < 1e-9 && fabs(s.wmean.spearman - (300 - 200 + 5 * last) / 10) < 1e-9);
-	write_at("STSB", "dev.tsv", "5\t0 1\t0 2\n3\t0 1\t1 2\n");
-	write_at("STSB", "test.tsv", "0\t0 1\t0 2\n3\t0 1\t1 2\n");
-	assert_int_equal(nr_sts_evaluate(&s, nr_sts_find("STSB", NULL), &e, root, false, &err), 0);
+	made_with("STSB/dev.tsv", "5\t0 1\t0 2\n3\t0 1\t1 2\n");
+	made_with("STSB/test.tsv", "0\t0 1\t0 2\n3\t0 1\t1 2\n");
+	assert_int_equal(nr_sts_evaluate(&s, nr_sts_find("STSB", NULL), &e, made_dir, false, &err), 0);
 	assert_true(s.pairs == 2 && fabs(s.all.spearman + 100) < 1e-9 && fabs(s.subset[0].with.spearman - 100) < 1e-9);
 	double dev;
-	assert_int_equal(nr_sts_dev(&dev, s.task, &e, root, false, &err), 0);
+	assert_int_equal(nr_sts_dev(&dev, s.task, &e, made_dir, false, &err), 0);
 	assert_true(fabs(dev - 100) < 1e-9);
-	assert_int_equal(nr_sts_dev(&dev, nr_sts_find("STS13", NULL), &e, root, false, &err), NR_EVALUE);
+	assert_int_equal(nr_sts_dev(&dev, nr_sts_find("STS13", NULL), &e, made_dir, false, &err), NR_EVALUE);
 }
 
 static void equal_embeddings_have_equal_cosines(void **state)
@@ -198,11 +176,11 @@ static void pairs_are_told_by_their_difference(void **state)
 		const double angle = .05 * i, turn = i % 3 ? 1.5 : .05;
 		snprintf(text + strlen(text), sizeof text - strlen(text), "%d\t%g 1\t%g 1\n", i % 3 == 0, angle, angle + turn);
 	}
-	write_at("MRPC", "train.tsv", text);
-	write_at("MRPC", "test.tsv", text);
+	made_with("MRPC/train.tsv", text);
+	made_with("MRPC/test.tsv", text);
 	int calls = 0;
 	const struct nr_embedder e = { by_angle, &calls, 2 };
-	const struct nr_transfer o = { .root = root };
+	const struct nr_transfer o = { .root = made_dir };
 	struct nr_transfer_score s;
 	struct nr_error err = { 0 };
 	assert_int_equal(nr_transfer_evaluate(&s, &o, nr_senteval_find("MRPC", NULL), &e, &err), 0);
@@ -238,5 +216,5 @@ int main(void)
 		cmocka_unit_test(pairs_are_told_by_their_difference),
 		cmocka_unit_test(what_cannot_be_learnt_from_is_refused),
 	};
-	return cmocka_run_group_tests(tests, make_root, drop_root);
+	return cmocka_run_group_tests(tests, made_setup, made_teardown);
 }

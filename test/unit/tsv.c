@@ -8,12 +8,12 @@
 #include <zlib.h>
 
 #include "unit/values.h"
+#include "unit/folder.h"
 
 #include "base/save.h"
 #include "data/sentences.h"
 #include "data/senteval.h"
 #include "data/sts.h"
-#include "data/unpack.h"
 
 static const struct nr_tsv_form pairs = { .texts = 2, .more = true, .high = 5 }, labels = { .texts = 1, .whole = true, .high = 1 };
 
@@ -69,48 +69,26 @@ static void what_is_wrong_is_told_with_the_line(void **state)
 
 /* ---- folders --------------------------------------------------------------------------------------------------------------- */
 
-static char root[] = "/tmp/norma-unit-tsv-XXXXXX";
-
 static void write_at(const char *path, const char *text, int packed)
 {
-	char full[256], folder[256];
-	snprintf(full, sizeof full, "%s/%s%s", root, path, packed ? ".gz" : "");
-	for (char *slash = full + strlen(root) + 1; (slash = strchr(slash, '/')); slash++) {
-		snprintf(folder, sizeof folder, "%.*s", (int)(slash - full), full);
-		mkdir(folder, 0700);
-	}
 	if (!packed) {
-		assert_int_equal(nr_save_file(full, text, strlen(text), NULL), 0);
+		made_with(path, text);
 		return;
 	}
-	gzFile f = gzopen(full, "wb");
+	gzFile f = gzopen(made_path("%s.gz", path), "wb");
 	assert_non_null(f);
 	assert_int_equal(gzwrite(f, text, (unsigned)strlen(text)), strlen(text));
 	gzclose(f);
 }
 
-static int make_root(void **state)
-{
-	(void)state;
-	return !mkdtemp(root);
-}
-
-static int drop_root(void **state)
-{
-	(void)state;
-	return nr_remove_tree(root, NULL);
-}
-
 /* raw.tar.gz with one file. */
 static void write_archive(const char *path, const char *name, const char *text)
 {
-	char full[256];
-	snprintf(full, sizeof full, "%s/%s", root, path);
 	struct archive *a = archive_write_new();
 	struct archive_entry *e = archive_entry_new();
 	archive_write_set_format_pax_restricted(a);
 	archive_write_add_filter_gzip(a);
-	assert_int_equal(archive_write_open_filename(a, full), ARCHIVE_OK);
+	assert_int_equal(archive_write_open_filename(a, made_path("%s", path)), ARCHIVE_OK);
 	archive_entry_set_pathname(e, name);
 	archive_entry_set_filetype(e, AE_IFREG);
 	archive_entry_set_perm(e, 0644);
@@ -129,14 +107,14 @@ static void original_texts_are_read_from_their_archive(void **state)
 	const struct nr_sts_task *sts12 = nr_sts_find("STS12", NULL);
 	write_at("sts/tokenized/STS12/MSRpar.tsv", "1\ta\tb\n", 0);
 	write_archive("sts/raw.tar.gz", "./raw/STS12/MSRpar.tsv", "1\tA\tB\n2\tC\tD\n");
-	assert_int_equal(nr_sts_open(&t, root, true, sts12, "MSRpar", &err), 0);
+	assert_int_equal(nr_sts_open(&t, made_dir, true, sts12, "MSRpar", &err), 0);
 	assert_int_equal(t.count, 2);
 	assert_string_equal(t.text[1][1], "D");
 	nr_tsv_release(&t);
-	assert_int_equal(nr_sts_open(&t, root, true, sts12, "MSRvid", &err), NR_EFORMAT);
+	assert_int_equal(nr_sts_open(&t, made_dir, true, sts12, "MSRvid", &err), NR_EFORMAT);
 	assert_non_null(strstr(err.detail, "no file 'raw/STS12/MSRvid.tsv'"));
 	write_at("sts/raw/STS12/MSRpar.tsv", "1\tplain\tfirst\n", 0);
-	assert_int_equal(nr_sts_open(&t, root, true, sts12, "MSRpar", NULL), 0);
+	assert_int_equal(nr_sts_open(&t, made_dir, true, sts12, "MSRpar", NULL), 0);
 	assert_string_equal(t.text[0][0], "plain");
 	nr_tsv_release(&t);
 }
@@ -146,21 +124,19 @@ static void sets_are_found_plain_and_packed(void **state)
 	(void)state;
 	struct nr_tsv t;
 	struct nr_error err = { 0 };
-	char inner[256];
 	const struct nr_sts_task *sts13 = nr_sts_find("STS13", NULL), *sick = nr_sts_find("SICK", NULL);
 	write_at("sts/tokenized/STS13/FNWN.tsv", "1\ta\tb\n2\tc\td\n", 0);
 	write_at("sts/raw/STS13/FNWN.tsv", "1\tA\tB\n", 1);
 	write_at("sts/tokenized/SICK/train.tsv", "3.5\ta\tsick\tNEUTRAL\n", 0);
-	assert_int_equal(nr_sts_open(&t, root, false, sts13, "FNWN", &err), 0);
+	assert_int_equal(nr_sts_open(&t, made_dir, false, sts13, "FNWN", &err), 0);
 	assert_int_equal(t.count, 2);
 	nr_tsv_release(&t);
-	assert_int_equal(nr_sts_open(&t, root, true, sts13, "FNWN", &err), 0);
+	assert_int_equal(nr_sts_open(&t, made_dir, true, sts13, "FNWN", &err), 0);
 	assert_string_equal(t.text[1][0], "B");
 	nr_tsv_release(&t);
-	snprintf(inner, sizeof inner, "%s/sts", root);
-	assert_int_equal(nr_sts_open(&t, inner, false, sick, "train", &err), 0);
+	assert_int_equal(nr_sts_open(&t, made_path("sts"), false, sick, "train", &err), 0);
 	nr_tsv_release(&t);
-	assert_int_equal(nr_sts_open(&t, root, true, sick, "train", &err), NR_EIO);
+	assert_int_equal(nr_sts_open(&t, made_dir, true, sick, "train", &err), NR_EIO);
 	assert_non_null(strstr(err.subject, "sts/raw/SICK/train.tsv"));
 	assert_non_null(strstr(err.hint, "raw.tar.gz"));
 	err = (struct nr_error){ 0 };
@@ -175,10 +151,10 @@ static void labels_outside_a_task_are_refused(void **state)
 	struct nr_error err = { 0 };
 	const struct nr_senteval_task *mr = nr_senteval_find("MR", NULL), *trec = nr_senteval_find("TREC", NULL);
 	write_at("senteval/MR.tsv", "1\tgood\n2\tbetter\n", 1);
-	assert_true(nr_senteval_open(&t, root, mr, NULL, &err) < 0);
+	assert_true(nr_senteval_open(&t, made_dir, mr, NULL, &err) < 0);
 	assert_non_null(strstr(err.detail, "line 2: 2 is outside 0 to 1"));
 	err = (struct nr_error){ 0 };
-	assert_int_equal(nr_senteval_open(&t, root, trec, "test", &err), NR_EIO);
+	assert_int_equal(nr_senteval_open(&t, made_dir, trec, "test", &err), NR_EIO);
 	assert_non_null(strstr(err.hint, "senteval/TREC/test.tsv.gz"));
 }
 
@@ -187,7 +163,7 @@ static void sentences_come_once_and_never_empty(void **state)
 	(void)state;
 	struct nr_sentences s;
 	struct nr_error err = { 0 };
-	assert_int_equal(nr_sentences_open(&s, root, &err), NR_EIO);     /* STSB is missing */
+	assert_int_equal(nr_sentences_open(&s, made_dir, &err), NR_EIO);     /* STSB is missing */
 	nr_sentences_release(&s);
 	write_at("sts/tokenized/STSB/train.tsv", "1\ta\tb\n2\tb\tc\n", 0);
 	write_at("senteval/MR.tsv", "1\tgood\n0\ta\n0\t\n", 1);
@@ -198,7 +174,7 @@ static void sentences_come_once_and_never_empty(void **state)
 	write_at("senteval/TREC/train.tsv", "5\twho\n", 0);
 	write_at("senteval/MRPC/train.tsv", "1\twho\twhom\n", 0);
 	err = (struct nr_error){ 0 };
-	assert_int_equal(nr_sentences_open(&s, root, &err), 0);
+	assert_int_equal(nr_sentences_open(&s, made_dir, &err), 0);
 	static const char *const want[] = { "a", "b", "c", "sick", "good", "bad", "film", "who", "whom" };
 	assert_int_equal(s.count, sizeof want / sizeof *want);
 	for (int64_t i = 0; i < s.count; i++) assert_string_equal(s.text[i], want[i]);
@@ -215,5 +191,5 @@ int main(void)
 		cmocka_unit_test(labels_outside_a_task_are_refused),
 		cmocka_unit_test(sentences_come_once_and_never_empty),
 	};
-	return cmocka_run_group_tests(tests, make_root, drop_root);
+	return cmocka_run_group_tests(tests, made_setup, made_teardown);
 }
