@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "bench.h"
+#include "graph/plan.h"
 #include "math/gemm.h"
 
 enum { WARM = 2, MIN_REPS = 5, MAX_REPS = 2000, REF_REPS = 15 };
@@ -93,8 +94,8 @@ static json_t *record(
 {
 	const struct bench_target *g = &b->target;
 	const struct nr_plan_stats plan = nr_plan_stats(b->plan);
-	/* what is done: tokens that the plan leaves out do not count */
-	const double forward = g->of->model->flops(g->size, g->train) - plan.left_out_flops;
+	/* what is done: products with tokens that the plan leaves out do not count */
+	const double forward = g->of->model->flops(g->size, g->train) - b->plan->left_out_products;
 	const double s = bench_median(t, reps), flops = (g->train ? 3 : 1) * forward;
 	const double rate = flops / s * 1e-9, samples = (double)g->size->batch;
 	char name[128];

@@ -73,13 +73,25 @@ static int take(struct nr_analysis *a, const struct nr_batch *b, int64_t first, 
 	return nr_analysis_tick(a, err);
 }
 
-/* Parts that need pictures keep silent if all were asked for. */
-static int leave_out_pictures(struct nr_analysis *a, struct nr_error *err)
+/* Names the parts that there are instead. */
+static int no_such_part(const struct nr_analysis *a, const char *name, struct nr_error *err)
 {
-	const char *what = a->texts ? "cannot analyse texts by" : "cannot analyse graphs by";
+	struct nr_str parts = { 0 };
+	for (int i = 0; nr_parts[i]; i++)
+		if (a->texts ? nr_parts[i]->texts : nr_parts[i]->graphs)
+			nr_str_printf(&parts, "%s%s", parts.len ? ", " : "", nr_parts[i]->name);
+	nr_fail(err, NR_EUSAGE, a->texts ? "cannot analyse texts by" : "cannot analyse graphs by", name, "this part is not for them");
+	nr_hint(err, "there are %s", nr_str_text(&parts));
+	nr_str_release(&parts);
+	return err->code;
+}
+
+/* Parts that are not for texts or graphs keep silent if all were asked for. */
+static int leave_out_parts(struct nr_analysis *a, struct nr_error *err)
+{
 	for (int i = 0; nr_parts[i]; i++) {
 		if (!(a->want >> i & 1) || (a->texts ? nr_parts[i]->texts : nr_parts[i]->graphs)) continue;
-		if (!a->all) return nr_fail(err, NR_EUSAGE, what, nr_parts[i]->name, "this part is for pictures");
+		if (!a->all) return no_such_part(a, nr_parts[i]->name, err);
 		a->want &= ~(1u << i);
 	}
 	return a->texts && a->other ? nr_fail(err, NR_EUSAGE, "cannot compare with", a->other_name, "this is for pictures") : NR_OK;
@@ -162,7 +174,7 @@ int nr_analysis_run(struct nr_analysis *a, struct nr_error *err)
 {
 	const bool graphs = !a->texts && a->what.source->of->kind == NR_GRAPHS;
 	if (nr_model_expect(&a->w->model, a->texts ? NR_READS_TEXT : graphs ? NR_READS_GRAPH : NR_READS_IMAGE, err)) return err->code;
-	if ((a->texts || graphs) && leave_out_pictures(a, err)) return err->code;
+	if ((a->texts || graphs) && leave_out_parts(a, err)) return err->code;
 	const struct nr_evaluation *e = &a->what;
 	a->count = e->count ? e->count : e->source->count[e->split];
 	if (a->count < 2) return nr_fail(err, NR_EVALUE, "cannot analyse", a->w->model.text, "it takes two samples or more");

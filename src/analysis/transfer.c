@@ -14,21 +14,22 @@ static const char what[] = "cannot evaluate";
 /* A label that is out of range would be a place outside the classifier. */
 static int check(const struct nr_features_of *f, int64_t least, struct nr_error *err)
 {
+	const char *subject = f->task ? f->task : "a transfer task";
 	int64_t count = 0;
 	if (f->rows < least)
-		return nr_fail(err, NR_ESHAPE, what, "a transfer task", "%lld rows, %lld are needed", (long long)f->rows, (long long)least);
+		return nr_fail(err, NR_ESHAPE, what, subject, "%lld rows, %lld are needed", (long long)f->rows, (long long)least);
 	for (int64_t i = 0; i < f->rows; i++) {
 		if (f->label[i] < 0 || f->label[i] >= f->classes)
-			return nr_fail(err, NR_EVALUE, what, "a transfer task", "row %lld has label %d, there are %d classes", (long long)i,
+			return nr_fail(err, NR_EVALUE, what, subject, "row %lld has label %d, there are %d classes", (long long)i,
 				f->label[i], f->classes);
 		count += f->label[i] == f->label[0];
 	}
 	for (int64_t i = 0; i < f->rows * f->width; i++)
 		if (!isfinite((double)f->x[i]))
-			return nr_fail(err, NR_EDIVERGED, what, "a transfer task", "the features of row %lld are not finite",
+			return nr_fail(err, NR_EDIVERGED, what, subject, "the features of row %lld are not finite",
 				(long long)(i / f->width));
 	if (count < f->rows || least < 2) return NR_OK;
-	return nr_fail(err, NR_EVALUE, what, "a transfer task", "all rows are of class %d", f->label[0]);
+	return nr_fail(err, NR_EVALUE, what, subject, "all rows are of class %d", f->label[0]);
 }
 
 int nr_transfer_folds(struct nr_transfer_score *s, const struct nr_transfer *o, const struct nr_features_of *f, struct nr_error *err)
@@ -181,7 +182,7 @@ static int embed(struct rows *r, const struct nr_senteval_task *task, const stru
 	}
 	const int64_t width = sides * e->dim;
 	for (int64_t i = 0, first = 0; !code && i < r->parts; first += r->file[i].count, i++)
-		r->of[i] = (struct nr_features_of){ .rows = r->file[i].count, .width = width, .classes = task->classes,
+		r->of[i] = (struct nr_features_of){ .task = task->name, .rows = r->file[i].count, .width = width, .classes = task->classes,
 			.x = r->x + first * width, .label = r->label + first };
 	free(text);
 	free(out);

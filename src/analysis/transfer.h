@@ -42,6 +42,7 @@ int nr_transfer_evaluate(struct nr_transfer_score *, const struct nr_transfer *,
 
 /* The same on features that are there already. */
 struct nr_features_of {
+	const char *task;                           /* for messages; NULL: none */
 	int64_t rows, width;
 	int classes;
 	const real *x;                              /* (rows,width) */

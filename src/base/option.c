@@ -161,6 +161,20 @@ const struct nr_option *nr_option_find(const struct nr_option *table, const char
 	return NULL;
 }
 
+/* What there is, of a short table. */
+static void hint_all(const struct nr_option *table, struct nr_error *err)
+{
+	char names[sizeof err->hint];
+	size_t at = 0;
+	for (const struct nr_option *o = table; o && o->name; o++) {
+		if (at + strlen(o->name) + 32 > sizeof names)
+			return;
+		at += (size_t)snprintf(names + at, sizeof names - at, "%s%s", at ? ", " : "", o->name);
+	}
+	if (at)
+		nr_hint(err, "there %s %s", strstr(names, ", ") ? "are" : "is", names);
+}
+
 int nr_option_set(const struct nr_option *table, void *conf, const char *name, const char *text,
 		  struct nr_arena *arena, struct nr_error *err)
 {
@@ -171,6 +185,8 @@ int nr_option_set(const struct nr_option *table, void *conf, const char *name, c
 	const char *near = nr_nearest_option(name, table);
 	if (near)
 		nr_hint(err, "did you mean '%s'?", near);
+	else
+		hint_all(table, err);
 	return NR_ENAME;
 }
 

@@ -13,7 +13,7 @@
 static int refuse(struct nr_save *s, int number, struct nr_error *err)
 {
 	nr_fail(err, NR_EIO, "cannot write", s->path, "%s", strerror(number));
-	if (number == ENOSPC || number == EDQUOT)
+	if ((number == ENOSPC || number == EDQUOT) && !s->through)
 		nr_hint(err, "free some space: the old file, if any, is untouched");
 	nr_save_drop(s);
 	return NR_EIO;
@@ -42,12 +42,38 @@ static int open_temp(struct nr_save *s)
 	return s->fd;
 }
 
+/* 1 of "/dev/stdout", N of "/dev/fd/N"; -1: none. By name, since such a link may lead to a regular file. */
+static int descriptor_of(const char *path)
+{
+	static const char *const folders[] = { "/dev/fd/", "/proc/self/fd/" };
+	if (!strcmp(path, "/dev/stdout")) return STDOUT_FILENO;
+	if (!strcmp(path, "/dev/stderr")) return STDERR_FILENO;
+	for (int i = 0; i < 2; i++) {
+		const size_t n = strlen(folders[i]), digits = strncmp(path, folders[i], n) ? 0 : strspn(path + n, "0123456789");
+		if (digits && digits < 8 && !path[n + digits]) return atoi(path + n);
+	}
+	return -1;
+}
+
+/* A descriptor is copied, so that it goes on where others of its file stopped. */
+static bool open_through(struct nr_save *s)
+{
+	struct stat st;
+	const int given = descriptor_of(s->path);
+	const bool special = stat(s->path, &st) == 0 && (S_ISCHR(st.st_mode) || S_ISFIFO(st.st_mode));
+	s->through = given >= 0 || special;
+	if (given >= 0) s->fd = fcntl(given, F_DUPFD_CLOEXEC, 0);
+	else if (special) s->fd = open(s->path, O_WRONLY | O_NOCTTY | O_CLOEXEC);
+	return s->through;
+}
+
 int nr_save_open(struct nr_save *s, const char *path, struct nr_error *err)
 {
 	*s = (struct nr_save){ .fd = -1, .path = strdup(path) };
 	if (!s->path)
 		return nr_fail(err, NR_EMEMORY, "cannot write", path, "out of memory");
-	/* rename would replace a device or fail late on a folder */
+	if (open_through(s)) return s->fd < 0 ? refuse(s, errno, err) : NR_OK;
+	/* rename would fail late on a folder */
 	struct stat st;
 	if (stat(path, &st) == 0 && !S_ISREG(st.st_mode)) {
 		nr_fail(err, NR_EIO, "cannot write", path, "it is not a regular file");
@@ -90,12 +116,16 @@ static int sync_folder(const char *path)
 
 int nr_save_close(struct nr_save *s, struct nr_error *err)
 {
-	if (fsync(s->fd) != 0)
+	if (!s->through && fsync(s->fd) != 0)
 		return refuse(s, errno, err);
 	int fd = s->fd;
 	s->fd = -1;
 	if (close(fd) != 0)
 		return refuse(s, errno, err);
+	if (s->through) {
+		nr_save_drop(s);
+		return NR_OK;
+	}
 	if (rename(s->temp, s->path) != 0)
 		return refuse(s, errno, err);
 	free(s->temp);

@@ -1,13 +1,15 @@
 /* Atomic files: write to a temporary file in the same folder, fsync, rename. Readers see the old file or the
- * new one; after a failure the old one is whole and nothing is left behind. */
+ * new one; after a failure the old one is whole and nothing is left behind. Devices, pipes and open
+ * descriptors (/dev/stdout, /dev/fd/3) have nothing to rename to: they are written straight through. */
 #ifndef NR_SAVE_H
 #define NR_SAVE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "norma/err.h"
 
-struct nr_save { int fd; char *path, *temp; };
+struct nr_save { int fd; char *path, *temp; bool through; };
 
 int nr_save_open(struct nr_save *, const char *path, struct nr_error *);
 /* After a failure of this or of nr_save_close the save is dropped already. */

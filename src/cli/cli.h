@@ -33,6 +33,7 @@ struct cli_command {
 	const char *name, *title;               /* title: one line, lower case, no full stop */
 	const char *usage;                      /* what follows the name, without options: "CASE" */
 	const char *about;                      /* paragraphs, separated by empty lines */
+	void (*more)(struct nr_str *);          /* further ones, from the library's tables; NULL: none */
 	size_t conf_size;
 	const struct nr_option *options;        /* its own; NULL: none */
 	const struct nr_option *(*table)(void); /* rows of the library that come before them; NULL: none */
@@ -51,6 +52,7 @@ extern const struct cli_command *const cli_commands[];  /* ends with NULL */
 const struct cli_command *cli_find(const char *name, struct nr_error *);
 /* The common rows and the command's own, moved behind struct cli_common; NULL when out of memory. */
 struct nr_option *cli_options(const struct cli_command *, struct nr_arena *);
+void cli_about(const struct cli_command *, struct nr_str *);    /* `about` and `more`, without a newline at the end */
 void cli_help_text(const struct cli_command *, struct nr_arena *, struct nr_str *);  /* NULL: the whole command */
 int cli_usage(struct cli *, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 

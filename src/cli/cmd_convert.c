@@ -24,8 +24,7 @@ struct convert {
 
 static const struct nr_option options[] = {
 	CLI_TEXT(struct convert, to, "norma", "NAMES",
-		"names to write: timm, mae (its released code), huggingface (its hub), huggingface5 (its version 5), huggingface_base "
-		"(text encoders without a prefix), simcse, norma"),
+		"names to write: norma, or one of those above"),
 	CLI_TEXT(struct convert, model, "", "MODEL", "model, for files that do not say it themselves (norma inspect)"),
 	CLI_TEXT(struct convert, file_norm, "", "PLAN", "norm plan that the file has, likewise"),
 	{ .name = "norm", .type = NR_TSTRING, .offset = offsetof(struct convert, new.norm), .size = sizeof(char *), .text = "",
@@ -38,7 +37,7 @@ static const struct nr_option options[] = {
 	  .metavar = "DIR", .help = "folder of the data sets" },
 	{ .name = "tokenizer", .type = NR_TSTRING, .offset = offsetof(struct convert, new.tokenizer), .size = sizeof(char *), .text = "",
 	  .metavar = "PATH", .help = "of a text model; default: beside its weights" },
-	CLI_TEXT(struct convert, from, "auto", "NAMES", "names that the file has; auto: those that fit best"),
+	CLI_TEXT(struct convert, from, "auto", "NAMES", "names that the file has, likewise; auto: those that fit best"),
 	NR_OPT_INT(struct convert, image, 0, 0, 4096, "side of the picture that the new file is for; 0: as it was"),
 	CLI_TEXT(struct convert, resample, "", "KIND", "how positions are resized: timm (default with --image), mae, dino, bigvision"),
 	NR_OPT_INT(struct convert, classes, 0, 0, 1000000, "a new head for so many classes; 0: the old one"),
@@ -217,7 +216,7 @@ static const char *model_text(struct cli *c, const struct convert *o, const char
 {
 	struct nr_st_file *f;
 	const char *text = o->model, *own = NULL;
-	if (nr_st_open(&f, path, c->err)) return NULL;
+	if (!(path = nr_weights_path(path, c->arena)) || nr_st_open(&f, path, c->err)) return NULL;
 	if (!*text && (own = nr_st_metadata(f, "norma.model"))) text = nr_arena_strdup(c->arena, own);
 	for (int i = 0; i < KEPT_KEYS; i++)
 		if ((own = nr_st_metadata(f, kept_keys[i]))) kept[i] = nr_arena_strdup(c->arena, own);
@@ -232,9 +231,14 @@ static const char *model_text(struct cli *c, const struct convert *o, const char
 /* Names that some model knows; the others are refused before a file is read. */
 static int known_names(struct cli *c, const char *name)
 {
-	for (const struct nr_model *const *m = nr_models(); *m; m++)
+	struct nr_near near = { .word = name };
+	for (const struct nr_model *const *m = nr_models(); *m; m++) {
 		if (nr_naming_find(*m, name, NULL)) return NR_OK;
-	return nr_naming_find(nr_models()[0], name, c->err) ? NR_OK : (int)c->err->code;
+		for (const struct nr_naming *n = (*m)->namings; n->name; n++) nr_near_try(&near, n->name);
+	}
+	nr_near_try(&near, "norma");
+	nr_fail(c->err, NR_ENAME, "no naming", name, "no model knows such names");
+	return near.best ? nr_hint(c->err, "did you mean '%s'?", near.best) : nr_hint(c->err, "norma convert --help lists them");
 }
 
 static int free_to_write(struct cli *c, const struct convert *o, const char *path)
@@ -293,6 +297,7 @@ static int run(struct cli *c, const void *conf, const struct nr_list *args)
 		.context = &report };
 	int code = nr_weights_import(&w, args->item[0], *model ? model : NULL, *o->file_norm ? o->file_norm : NULL, &how, c->err);
 	struct nr_surgery cut = { 0 };
+	if (!code && !nr_naming_find(w->model.of, o->to, c->err)) code = c->err->code;  /* before anything is written */
 	if (!code && o->classes) w->class_name = NULL;
 	if (!code && *o->new.norm) code = cli_surgery_run(c, &o->new, w, args->item[0], &cut);
 	if (!code) code = write_out(c, o, w, kept, weights, config);
@@ -304,6 +309,19 @@ static int run(struct cli *c, const void *conf, const struct nr_list *args)
 	nr_str_release(&report.ignored);
 	nr_weights_close(w);
 	return code;
+}
+
+static void more(struct nr_str *s)
+{
+	nr_str_add(s, "Names that models have elsewhere (--to, --from):");
+	for (const struct nr_model *const *m = nr_models(); *m; m++) {
+		nr_str_printf(s, "\n  %-11s", (*m)->name);
+		for (const struct nr_naming *n = (*m)->namings; n->name; n++)
+			nr_str_printf(s, "%s%s", n == (*m)->namings ? " " : ", ", n->name);
+	}
+	nr_str_add(s, "\nmae is the naming of its released code, huggingface that of its hub, huggingface5 what its version 5 writes,\n"
+		      "huggingface_base has no prefix (encoders alone), huggingface_gamma is that of the first checkpoints, simcse and\n"
+		      "official are those of the papers' own code.");
 }
 
 const struct cli_command cli_convert = {
@@ -321,6 +339,7 @@ const struct cli_command cli_convert = {
 		 "and bias of the old one, and with --calibrate running statistics are measured on data and gain and bias fitted,\n"
 		 "site by site, so that the outputs change least; the report says by how much. Then `norma finetune`\n"
 		 "or `norma simcse --init`.",
+	.more = more,
 	.conf_size = sizeof(struct convert),
 	.options = options,
 	.run = run,

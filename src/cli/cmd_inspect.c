@@ -9,6 +9,7 @@
 #include "cli.h"
 #include "norma/model.h"
 #include "norma/safetensors.h"
+#include "norma/trainer.h"
 
 struct inspect { char *filter; bool norms, json; };
 
@@ -293,8 +294,10 @@ static int run(struct cli *c, const void *conf, const struct nr_list *args)
 		return nr_hint(c->err, "norma inspect --help");
 	}
 	struct nr_st_file *f;
-	if (nr_st_open(&f, args->item[0], c->err)) return c->err->code;
-	struct content k = { .file = f, .path = args->item[0] };
+	const char *path = nr_weights_path(args->item[0], c->arena);
+	if (!path) return nr_fail(c->err, NR_EMEMORY, "cannot read", args->item[0], "out of memory");
+	if (nr_st_open(&f, path, c->err)) return c->err->code;
+	struct content k = { .file = f, .path = path };
 	int code = read_content(c, o, &k);
 	if (!code && o->json) {
 		code = print_json(c, &k);

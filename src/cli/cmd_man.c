@@ -40,7 +40,10 @@ static void add_command(struct nr_str *s, const struct cli_command *c)
 	nr_str_add(s, *c->usage ? " " : "");
 	add_escaped(s, c->usage);
 	nr_str_add(s, "\n\n");
-	add_about(s, c->about);
+	struct nr_str about = { 0 };
+	cli_about(c, &about);
+	add_about(s, nr_str_text(&about));
+	nr_str_release(&about);
 	if (c->table) nr_option_man(c->table(), s);
 	if (c->options) nr_option_man(c->options, s);
 }

@@ -56,10 +56,10 @@ const struct cli_command cli_study = {
 	.name = "study",
 	.title = "compare arms over seeds: a file of stages, a grid and a metric",
 	.usage = "FILE.yaml",
-	.about = "Runs every arm with every seed through the stages of the file (pretrain, probe, train, finetune, eval, ...), each a\n"
-		 "process of its own, and prints a table: mean with its 95 % interval, difference to the baseline paired by seed,\n"
-		 "p-values (t and Wilcoxon, corrected by Holm), seeds still needed, time and FLOPs. All options of all runs are checked\n"
-		 "before the first one starts.\n\n"
+	.about = "Runs every arm with every seed through the stages of the file (pretrain, probe, train, eval, mlm, simcse, sts,\n"
+		 "...), each a process of its own, and prints a table: mean with its 95 % interval, difference to the baseline paired\n"
+		 "by seed, p-values (t and Wilcoxon, corrected by Holm), seeds still needed, time and FLOPs. All options of all runs\n"
+		 "are checked before the first one starts.\n\n"
 		 "    title: a norm of its own for [CLS]\n"
 		 "    base: {data: fashion-mnist, batch: 128}     # every arm\n"
 		 "    stages:\n"

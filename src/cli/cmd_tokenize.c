@@ -103,8 +103,12 @@ static int encode_line(struct work *w, const char *s, size_t n)
 	const struct nr_encode_how how = { .max_length = o->max_length, .cut = (enum nr_cut)o->cut, .plain = !o->special };
 	struct nr_encoding e;
 	if (nr_encode(w->encoder, s, tab ? (size_t)(tab - s) : n, tab ? tab + 1 : NULL, tab ? n - (size_t)(tab - s) - 1 : 0, &how, &e,
-		    w->cli->err))
-		return w->cli->err->code;
+		    w->cli->err)) {
+		struct nr_error *err = w->cli->err;
+		const size_t end = strlen(err->detail);
+		snprintf(err->detail + end, sizeof err->detail - end, " (line %lld)", (long long)w->line);
+		return err->code;
+	}
 	if (e.count < o->pad) {
 		nr_encoding_pad(w->of, &e, o->pad, w->row, w->row_types, NULL);
 		e = (struct nr_encoding){ w->row, w->row_types, o->pad };

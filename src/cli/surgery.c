@@ -63,23 +63,26 @@ void cli_surgery_print(const struct nr_surgery *s)
 {
 	struct nr_table *t = nr_table_make();
 	static const char *const titles[] = { "site", "was", "is", "copied", "fitted" };
-	for (int i = 0; i < 5; i++) nr_table_column(t, titles[i], i < 3 ? NR_LEFT : NR_RIGHT);
+	const bool measured = isfinite(s->cosine[1]);
+	for (int i = 0; i < (measured ? 5 : 3); i++) nr_table_column(t, titles[i], i < 3 ? NR_LEFT : NR_RIGHT);
 	for (int64_t i = 0; i < s->sites; i++) {
 		const struct nr_surgery_site *k = &s->site[i];
 		nr_table_cell(t, "%s", k->name);
 		nr_table_cell(t, "%s", k->was);
 		nr_table_cell(t, "%s", k->is);
-		for (int j = 0; j < 2; j++) {
+		for (int j = 0; measured && j < 2; j++) {
 			const double v = j ? k->fitted : k->copied;
 			nr_table_cell(t, isfinite(v) ? "%.2f %%" : "", 100 * v);
 		}
 	}
-	printf("norms replaced at %lld sites; change of the output there, with gain and bias copied and fitted\n", (long long)s->sites);
+	printf("norms replaced at %lld sites%s\n", (long long)s->sites,
+		measured ? "; change of the output there, with gain and bias copied and fitted" : "");
 	cli_print_table(t);
 	if (isfinite(s->cosine[0])) printf("special tokens  %.2f %% change, cosine %.4f\n", 100 * s->change[0], s->cosine[0]);
-	if (isfinite(s->cosine[1])) printf("other tokens    %.2f %% change, cosine %.4f\n", 100 * s->change[1], s->cosine[1]);
-	if (s->sites && !isfinite(s->cosine[1]))
-		puts("not calibrated: running statistics have their first values; --calibrate DATA measures them and fits gain and bias");
+	if (measured) printf("other tokens    %.2f %% change, cosine %.4f\n", 100 * s->change[1], s->cosine[1]);
+	if (s->sites && !measured)
+		puts("not calibrated: running statistics, if any, have their first values; --calibrate DATA measures them and fits gain "
+		     "and bias");
 }
 
 json_t *cli_surgery_json(const struct nr_surgery *s)

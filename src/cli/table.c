@@ -93,6 +93,14 @@ static void whole_help(struct nr_str *s)
 	nr_str_printf(s, "`norma help COMMAND` explains one; `man norma` has all.\n");
 }
 
+void cli_about(const struct cli_command *c, struct nr_str *s)
+{
+	nr_str_add(s, c->about);
+	if (!c->more) return;
+	nr_str_add(s, "\n\n");
+	c->more(s);
+}
+
 void cli_help_text(const struct cli_command *c, struct nr_arena *arena, struct nr_str *s)
 {
 	if (!c) {
@@ -100,9 +108,10 @@ void cli_help_text(const struct cli_command *c, struct nr_arena *arena, struct n
 		return;
 	}
 	struct nr_option *table = cli_options(c, arena);
-	nr_str_printf(s, "%snorma %s%s: %s\n\nusage: norma %s%s%s [OPTION...]\n\n%s\n", cli_bold(), c->name,
-		cli_plain(), c->title, c->name, *c->usage ? " " : "", c->usage, c->about);
-	nr_str_printf(s, "\n%soptions%s\n", cli_bold(), cli_plain());
+	nr_str_printf(s, "%snorma %s%s: %s\n\nusage: norma %s%s%s [OPTION...]\n\n", cli_bold(), c->name,
+		cli_plain(), c->title, c->name, *c->usage ? " " : "", c->usage);
+	cli_about(c, s);
+	nr_str_printf(s, "\n\n%soptions%s\n", cli_bold(), cli_plain());
 	if (table) nr_option_help(table, s);
 }
 

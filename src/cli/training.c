@@ -10,6 +10,7 @@
 
 #include "base/args.h"
 #include "base/clock.h"
+#include "base/log.h"
 #include "base/progress.h"
 #include "base/yaml.h"
 
@@ -85,6 +86,31 @@ static int read_recipe(struct cli *c, const struct cli_command *command, const c
 	return NR_OK;
 }
 
+/* A run that goes on keeps its settings: flags that say otherwise are told. */
+static void warn_of_unused(struct cli *c, const struct cli_command *command, const struct nr_train *given)
+{
+	struct nr_train first, own;
+	struct nr_error ignored = { 0 };
+	struct nr_yaml_errors errors = { 0 };
+	const struct nr_yaml_section sections[] = { { NULL, nr_train_options(), &own }, { 0 } };
+	const char *path = nr_arena_printf(c->arena, "%s/config.yaml", given->out);
+	nr_option_defaults(nr_train_options(), &own);
+	if (!path || nr_yaml_read(path, sections, c->arena, &errors, &ignored)) return;        /* the trainer says what is wrong */
+	nr_option_defaults(command->table(), &first);
+	struct nr_str names = { 0 };
+	for (const struct nr_option *o = command->table(); o->name; o++) {
+		char said[512], unsaid[512], kept[512];
+		nr_option_text(o, given, said, sizeof said);
+		if (!strcmp(o->name, "out") || !strcmp(said, nr_option_text(o, &first, unsaid, sizeof unsaid))) continue;
+		if (strcmp(said, nr_option_text(o, &own, kept, sizeof kept)) != 0)
+			nr_str_printf(&names, "%s%s", names.len ? ", " : "", o->name);
+	}
+	if (names.len)
+		nr_log_line(NR_LOG_WARNING, "the run in '%s' goes on with its own settings; not used: %s",
+			given->out, nr_str_text(&names));
+	nr_str_release(&names);
+}
+
 int cli_training_run(struct cli *c, const struct cli_command *command, const void *conf, const struct nr_list *args)
 {
 	struct cli_training s = *(const struct cli_training *)conf;
@@ -93,6 +119,8 @@ int cli_training_run(struct cli *c, const struct cli_command *command, const voi
 	if (s.resume && args->count) s.train.out = args->item[0];
 	if (s.resume && !*s.train.out) return cli_usage(c, "--resume wants --out DIRECTORY");
 	s.train.resume = s.resume;
+	cli_bound_spin(c);                              /* it may begin anew: told once */
+	if (s.resume) warn_of_unused(c, command, &s.train);
 	return cli_train_with(c, command, &s.train, s.json);
 }
 

@@ -74,9 +74,11 @@ int nr_order_make(struct nr_order *o, const int32_t *length, int64_t samples, in
 {
 	*o = (struct nr_order){ .length = length, .samples = samples, .batch = batch, .window = window, .seed = seed, .epoch = -1 };
 	if (samples > INT32_MAX) return nr_fail(err, NR_ELIMIT, "cannot shuffle", NULL, "%lld samples are too many", (long long)samples);
-	if (batch < 1 || samples < batch)
-		return nr_fail(err, NR_EVALUE, "cannot make batches", NULL, "%lld samples do not fill one of %lld", (long long)samples,
-			(long long)batch);
+	if (batch < 1 || samples < batch) {
+		nr_fail(err, NR_EVALUE, "cannot make batches", NULL, "%lld sample%s do%s not fill one of %lld", (long long)samples,
+			samples == 1 ? "" : "s", samples == 1 ? "es" : "", (long long)batch);
+		return nr_hint(err, "take a smaller batch");
+	}
 	for (int64_t i = 0; i < samples; i++) o->longest = length[i] > o->longest ? length[i] : o->longest;
 	o->sample = malloc((size_t)(samples + 1) * sizeof *o->sample);
 	o->place = malloc((size_t)(samples / batch + 1) * sizeof *o->place);

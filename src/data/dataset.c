@@ -224,11 +224,13 @@ static int fill(struct nr_source *s, const char *text, const char *root, struct 
 	const struct nr_option *table = d->options ? d->options : none;
 	nr_option_defaults(table, conf);
 	if (nr_option_parse(table, conf, colon ? colon + 1 : "", s->arena, err)) return err->code;
-	for (const struct nr_option *o = table; o->name; o++)
-		if (!o->text && o->type == NR_TSTRING && !*(char **)(void *)((char *)conf + o->offset)) {
+	for (const struct nr_option *o = table; o->name; o++) {
+		const char *const *given = (const void *)((const char *)conf + o->offset);
+		if (!o->text && o->type == NR_TSTRING && (!*given || !**given)) {
 			nr_fail(err, NR_EVALUE, "cannot open", d->name, "option '%s' is missing", o->name);
 			return nr_hint(err, "write %s:%s=...", d->name, o->name);
 		}
+	}
 	if (!(s->dir = nr_dataset_dir(d, root, s->arena))) return not_there(d, root, err);
 	if (d->open(s, s->dir, conf, err)) return err->code;
 	if (d->folder) warn_if_partial(s);

@@ -150,8 +150,8 @@ static int cut(const struct nr_tokenizer *t, const struct nr_encode_how *how, bo
 	const int64_t room = how->max_length - added;
 	if (room < 0) {
 		nr_fail(err, NR_EVALUE, "cannot cut the text", t->path,
-			"%lld ids have no room for %lld special tokens", (long long)how->max_length,
-			(long long)added);
+			"%lld id%s no room for %lld special tokens", (long long)how->max_length,
+			how->max_length == 1 ? " has" : "s have", (long long)added);
 		return nr_hint(err, "allow more ids");
 	}
 	const int64_t over = *a + *b - room;

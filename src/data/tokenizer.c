@@ -1,8 +1,10 @@
 /* The tokenizer as a whole: which files there are, what they lack, and what is asked of it. */
 #include "data/tokenizer_inner.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/str.h"
 
@@ -118,6 +120,7 @@ static int open_file(struct nr_tokenizer *t, const char *path, struct nr_error *
 	}
 	if (ends_with(path, "vocab.json")) return tokenizer_read_bpe(t, path, nr_arena_printf(t->arena, "%s/merges.txt", folder), err);
 	if (ends_with(path, ".json")) return tokenizer_read_json(t, path, err);
+	if (access(path, F_OK)) return nr_fail(err, NR_EIO, "cannot read", path, "%s", strerror(errno));
 	nr_fail(err, NR_EFORMAT, "cannot read", path, "no kind of vocabulary is called so");
 	return nr_hint(err, "give tokenizer.json, vocab.txt, vocab.json, or the folder that holds them");
 }

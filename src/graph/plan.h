@@ -60,7 +60,7 @@ struct planner {
 	uint8_t *watched;                   /* by tensor, of cap_watched: made for onlookers only */
 	int32_t cap_watched;
 	int64_t narrowed, fused, rebuilt, aliased;
-	double left_out_flops;
+	double left_out_flops, left_out_products;
 	struct nr_error *err;
 };
 
@@ -88,6 +88,7 @@ struct nr_plan {
 	int32_t n_buf, n_tensor;
 	struct place *value, *grad;
 	struct nr_plan_stats stats;
+	double left_out_products;           /* what stats.left_out_flops has of linear layers and attention */
 };
 
 /* plan_list.c */

@@ -210,13 +210,17 @@ int nr_plan_lost_grad(const struct planner *p, const nr_t *t)
 	return leaf && p->had_grad && p->had_grad[t->id] && p->need_grad[t->id] && !p->reached[t->id];
 }
 
-static double forward_flops(const struct planner *p)
+struct flops { double all, products; };
+
+/* Of the nodes that can be narrowed, products are those that say their cost and are too dear to be made again. */
+static struct flops forward_flops(const struct planner *p)
 {
-	double sum = 0;
+	struct flops sum = { 0, 0 };
 	for (int32_t i = 0; i < p->n_node; i++) {
 		double forward = 0, backward = 0;
 		nr_node_cost(p->node[i], &forward, &backward);
-		sum += forward;
+		sum.all += forward;
+		if (p->node[i]->op->cost && !(p->node[i]->op->flags & NR_CHEAP)) sum.products += forward;
 	}
 	return sum;
 }
@@ -252,9 +256,11 @@ int nr_plan_narrow(struct planner *p)
 		if (w.tokens[i] && w.tokens[i] != ALL && k->op != &nr_op_join) add_narrow(&w, k, w.tokens[i]);
 	}
 	if (p->err->code) return p->err->code;
-	const double recorded = forward_flops(p);
+	const struct flops recorded = forward_flops(p);
 	p->node = w.out;
 	p->n_node = w.n_out;
-	p->left_out_flops = recorded - forward_flops(p);
+	const struct flops left = forward_flops(p);
+	p->left_out_flops = recorded.all - left.all;
+	p->left_out_products = recorded.products - left.products;
 	return 0;
 }

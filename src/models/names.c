@@ -15,8 +15,16 @@ const struct nr_naming *nr_naming_find(const struct nr_model *m, const char *nam
 		if (!strcmp(n->name, name)) return n;
 		nr_near_try(&near, n->name);
 	}
-	nr_fail(err, NR_ENAME, "no naming", name, "the model knows no such names");
-	nr_hint(err, "did you mean '%s'?", near.best ? near.best : ours.name);
+	nr_near_try(&near, ours.name);
+	nr_fail(err, NR_ENAME, "no naming", name, "%s knows no such names", m->name);
+	if (near.best) {
+		nr_hint(err, "did you mean '%s'?", near.best);
+		return NULL;
+	}
+	struct nr_str known = { 0 };
+	for (const struct nr_naming *n = m->namings; n->name; n++) nr_str_printf(&known, "%s, ", n->name);
+	nr_hint(err, "there are %s%s", nr_str_text(&known), ours.name);
+	nr_str_release(&known);
 	return NULL;
 }
 

@@ -112,9 +112,9 @@ static int packed_check(struct nr_node *k)
 	const struct attention *c = k->attr;
 	const nr_t *x = k->in[0];
 	char s[64];
-	if (nr_expect(k, x->nd == 3 && c->heads > 0 && x->d[2] % (3 * c->heads) == 0,
-		"%s is not (B,T,3C) with C for %lld heads",
-		      nr_shape_text(x, s, sizeof s), (long long)c->heads))
+	if (nr_expect(k, x->nd == 3 && x->d[2] % 3 == 0, "%s is not (B,T,3C)", nr_shape_text(x, s, sizeof s)) ||
+	    nr_expect(k, c->heads > 0 && x->d[2] % (3 * c->heads) == 0, "%lld channels cannot be shared by %lld heads",
+		      (long long)x->d[2] / 3, (long long)c->heads))
 		return NR_ESHAPE;
 	const struct nr_attention a = sizes(k, 1);
 	return check_extras(k, &a, 1);

@@ -5,6 +5,7 @@
 #include "norms/norms.h"
 
 #include <ctype.h>
+#include <string.h>
 
 #include "base/mem.h"
 
@@ -38,7 +39,11 @@ static int set_parts(const struct nr_norm *norm, void *conf, const char *text, c
 		if (!end) return fail(err, text, "it takes more norms in parentheses");
 		char *part = nr_arena_printf(arena, "%.*s", (int)(end - s - 1), s + 1);
 		if (!part) return nr_fail(err, NR_EMEMORY, "cannot read the norm", text, "out of memory");
-		if (nr_option_set(norm->options, conf, o->name, part, arena, err)) return err->code;
+		if (!part[strspn(part, " ")]) return fail(err, text, "a norm in the parentheses is missing");
+		const struct nr_norm *found;
+		void *its;                      /* read for its errors alone: the norm builds its parts from their texts */
+		if (nr_norm_parse(part, 0, arena, &found, &its, err) || nr_option_set(norm->options, conf, o->name, part, arena, err))
+			return err->code;
 		s = end;
 	}
 	return s[0] == ')' && !s[1 + strspn(s + 1, " ")] ? NR_OK : fail(err, text, *s == ',' ? "too many norms in parentheses" :

@@ -44,10 +44,13 @@ static int settle(struct nr_task_run *r, struct nr_error *err)
 {
 	struct mlm *s = r->own;
 	const struct nr_text_task *o = &r->c->text;
-	if (nr_texts_open(&s->texts, r, err) || nr_masking_check(&s->texts, err)) return err->code;
-	if (o->nsp && (r->train.index || s->texts.corpus.columns != 1 || !r->source->of->label)) {
-		nr_fail(err, NR_EVALUE, "nsp=1 does not go with", r->train.index ? "limit or hold_out" : r->c->data,
-			"it needs lines that follow each other");
+	if (nr_texts_open(&s->texts, r, err) || nr_masking_check(&s->texts, o->mask, err)) return err->code;
+	if (o->nsp && (s->texts.corpus.columns != 1 || !r->source->of->label)) {
+		nr_fail(err, NR_EVALUE, "nsp=1 does not go with", r->c->data, "it needs lines that follow each other");
+		return nr_hint(err, "one sentence a line, with a blank line between documents");
+	}
+	if (o->nsp && r->train.index) {
+		nr_fail(err, NR_EVALUE, "nsp=1 does not go with", "limit or hold_out", "it needs lines that follow each other");
 		return nr_hint(err, "give the evaluation its texts by text:path=...,val=0.05");
 	}
 	if (o->nsp && nr_model_int(&r->w->model, "types") < 2)

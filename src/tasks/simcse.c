@@ -64,7 +64,11 @@ static int settle(struct nr_task_run *r, struct nr_error *err)
 	struct simcse *s = r->own;
 	s->sentences = r->source->columns == 3 ? 3 : 2;
 	if (nr_texts_open(&s->texts, r, err)) return err->code;
-	if (r->c->text.mlm_weight > 0 && nr_masking_check(&s->texts, err)) return err->code;
+	if (r->c->batch < 2 && s->sentences < 3) {
+		nr_fail(err, NR_EVALUE, "cannot contrast", r->c->data, "a batch of one sample has no other to differ from");
+		return nr_hint(err, "--batch 2 and more, or triplets");
+	}
+	if (r->c->text.mlm_weight > 0 && nr_masking_check(&s->texts, r->c->text.mask, err)) return err->code;
 	const char *pooler = nr_text_poolings[r->c->text.pooler];
 	if (r->c->text.pooler != NR_TEXT_CLS) r->w->pooler = pooler;
 	else r->w->pooler = keeps_layer(r) ? "cls+layer" : "cls_before_pooler";
@@ -155,8 +159,9 @@ static int open_dev(struct nr_task_run *r, struct simcse *s, struct nr_error *er
 	if (!nr_sts_open(&s->dev, root, false, nr_sts_find("STSB", NULL), "dev", &absent)) return NR_OK;
 	nr_tsv_release(&s->dev);
 	if (!*given && absent.code == NR_EIO) return NR_OK;
+	if (*given) *absent.hint = 0;                   /* it speaks of the data root */
 	*err = absent;
-	return err->code;
+	return *given ? nr_hint(err, "--sts names the folder that holds sts/tokenized/STSB/dev.tsv") : (int)err->code;
 }
 
 static int ready(struct nr_task_run *r, int64_t batch, struct nr_error *err)
@@ -236,6 +241,7 @@ static const struct nr_task_metric of_eval[] = { { "sts", "STS-B", true }, { "un
 
 const struct nr_task nr_task_simcse = {
 	.name = "simcse", .title = "sentences by contrast", .cite = "arXiv:2104.08821", .kind = NR_TEXTS, .own_size = sizeof(struct simcse),
-	.of_step = of_step, .of_eval = of_eval, .decides = STS, .settle = settle, .shapes = shapes, .record = record, .ready = ready,
-	.begin = begin, .choose = choose, .bind = bind, .measure = measure, .evaluate = evaluate, .describe = describe, .close = close,
+	.of_step = of_step, .of_eval = of_eval, .decides = STS, .own_samples = true, .settle = settle, .shapes = shapes, .record = record,
+	.ready = ready, .begin = begin, .choose = choose, .bind = bind, .measure = measure, .evaluate = evaluate, .describe = describe,
+	.close = close,
 };

@@ -80,8 +80,9 @@ void nr_texts_describe(const struct nr_texts *t, const struct nr_task_run *r, st
 		r->c->text.window ? ", sorted within windows" : "");
 }
 
-int nr_masking_check(const struct nr_texts *t, struct nr_error *err)
+int nr_masking_check(const struct nr_texts *t, double share, struct nr_error *err)
 {
+	if (!(share > 0)) return nr_fail(err, NR_EVALUE, "bad value for", "mask", "0 leaves no word to predict");
 	if (nr_tokenizer_special(t->tokenizer, NR_TOKEN_MASK) >= 0) return NR_OK;
 	return nr_fail(err, NR_EVALUE, "cannot mask words", t->path, "the tokenizer has no [MASK]");
 }

@@ -31,8 +31,8 @@ void nr_texts_describe(const struct nr_texts *, const struct nr_task_run *, stru
 struct nr_masking { const struct nr_tokenizer *tokenizer; double share; };
 void nr_masking_draw(const struct nr_masking *, struct nr_rng, uint64_t first, int64_t n, const int32_t *ids, int32_t *masked,
 	int32_t *labels);
-/* An error if the tokenizer has no [MASK]. */
-int nr_masking_check(const struct nr_texts *, struct nr_error *);
+/* An error if the tokenizer has no [MASK], or no token is to be predicted. */
+int nr_masking_check(const struct nr_texts *, double share, struct nr_error *);
 
 /* Rows of options that both tasks have. */
 #define NR_TEXT_ROWS                                                                                                              \

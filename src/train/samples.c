@@ -10,9 +10,10 @@
 
 static int out_of_memory(struct nr_error *err) { return nr_fail(err, NR_EMEMORY, "cannot keep the samples", NULL, "out of memory"); }
 
-static int too_few(const char *data, int64_t batch, struct nr_error *err)
+static int too_few(const char *data, int64_t there, int64_t batch, struct nr_error *err)
 {
-	return nr_fail(err, NR_EVALUE, "cannot calibrate with", data, "it does not fill a batch of %lld", (long long)batch);
+	return nr_fail(err, NR_EVALUE, "cannot calibrate with", data, "%lld samples to train on do not fill a batch of %lld",
+		(long long)there, (long long)batch);
 }
 
 int nr_samples_pictures(struct nr_samples *s, const struct nr_weights *w, const struct nr_evaluation *e, int64_t batch,
@@ -26,7 +27,8 @@ int nr_samples_pictures(struct nr_samples *s, const struct nr_weights *w, const 
 	if (nr_loader_open(&loader, &config, err)) return err->code;
 	const int64_t there = nr_loader_batches(loader), wanted = (e->count ? e->count : batch * there) / batch;
 	s->image = malloc((size_t)(wanted * batch * each) * sizeof *s->image + 1);
-	int code = !s->image ? out_of_memory(err) : wanted < 1 || there < 1 ? too_few(e->source->of->name, batch, err) : NR_OK;
+	int code = !s->image ? out_of_memory(err)
+		: wanted < 1 || there < 1 ? too_few(e->source->of->name, e->source->count[e->split], batch, err) : NR_OK;
 	for (int64_t b = 0; b < wanted && b < there && !code; b++) {
 		struct nr_batch *one;
 		if ((code = nr_loader_next(loader, &one, err))) break;
@@ -46,7 +48,7 @@ int nr_samples_texts(struct nr_samples *s, const struct nr_weights *w, const str
 	const int64_t there = source->count[NR_TRAIN], most = nr_text_length(&w->model);
 	const int32_t pad = nr_tokenizer_special(t, NR_TOKEN_PAD);
 	*s = (struct nr_samples){ .batch = batch, .count = (count < there ? count : there) / batch * batch };
-	if (!s->count) return too_few(source->of->name, batch, err);
+	if (!s->count) return too_few(source->of->name, there, batch, err);
 	if (nr_text_fits(&w->model, t, err)) return err->code;
 	if (nr_corpus_make(&c, source, NR_TRAIN, NULL, s->count, t, most < 128 ? most : 128, err)) return err->code;
 	s->length = c.longest;

@@ -180,6 +180,19 @@ int nr_trainer_setup(struct nr_trainer *t, struct nr_error *err)
 
 /* ---- the header -------------------------------------------------------------------------------------------------------------- */
 
+/* Does the node normalize by statistics of the batch? */
+static bool batchwise(const struct nr_node *k)
+{
+	return k->op->flags & NR_BATCHWISE && nr_len(k->out[0]) == nr_len(k->in[0]);    /* a loss is no norm */
+}
+
+static bool passed_before(const struct nr_net *net, int32_t node)
+{
+	for (int32_t i = 0; i < node; i++)
+		if (batchwise(net->node[i]) && !strcmp(net->node[i]->where.scope, net->node[node]->where.scope)) return true;
+	return false;
+}
+
 /* What batch statistics see: rows of one normalization, over all norms whose output depends on the other samples. */
 static void describe_batchwise(const struct nr_trainer *t, struct nr_str *s)
 {
@@ -187,7 +200,7 @@ static void describe_batchwise(const struct nr_trainer *t, struct nr_str *s)
 	const struct nr_net *net = t->shape[0].net;
 	for (int32_t i = 0; i < net->n_node; i++) {
 		const struct nr_node *k = net->node[i];
-		if (!(k->op->flags & NR_BATCHWISE) || nr_len(k->out[0]) != nr_len(k->in[0])) continue;   /* a loss is no norm */
+		if (!batchwise(k) || passed_before(net, i)) continue;
 		const int64_t rows = nr_rows(k->in[0]);
 		sites++;
 		least = rows < least ? rows : least;
@@ -204,13 +217,29 @@ static void describe_batchwise(const struct nr_trainer *t, struct nr_str *s)
 	nr_str_add(s, "; evaluation uses running statistics\n");
 }
 
+/* A site counts once, however often the model passes in a step. */
+static void describe_norms(const struct nr_trainer *t, struct nr_str *s)
+{
+	int64_t count, sites = 0, with = 0;
+	const struct nr_site *site = nr_sites(t->shape[0].net, &count);
+	for (int64_t i = 0; i < count; i++) {
+		int64_t before = 0;
+		while (strcmp(site[before].name, site[i].name) != 0) before++;
+		if (before < i) continue;
+		sites++;
+		with += site[i].norm != NULL;
+	}
+	nr_str_printf(s, "norms             %s at %lld of %lld sites\n", *t->norms ? t->norms : t->w.model.of->norms.norm, (long long)with,
+		(long long)sites);
+}
+
 char *nr_trainer_describe(const struct nr_trainer *t)
 {
 	struct nr_str s = { 0 };
 	const struct nr_plan_stats p = nr_plan_stats(t->shape[0].plan);
 	nr_str_printf(&s, "data              %s: %lld to train on", t->c.data, (long long)t->train_count);
 	if (t->eval_count)
-		nr_str_printf(&s, ", %lld to evaluate on (%s)", (long long)t->eval_count,
+		nr_str_printf(&s, ", %lld %s (%s)", (long long)t->eval_count, t->task->own_samples ? "set apart" : "to evaluate on",
 			t->eval_index ? "held out" : nr_split_name(t->eval_split));
 	if (t->source->classes) nr_str_printf(&s, ", %d classes", t->source->classes);
 	nr_str_add(&s, "\n");
@@ -218,11 +247,7 @@ char *nr_trainer_describe(const struct nr_trainer *t)
 	if (t->task->describe) t->task->describe(&t->run, &s);
 	nr_str_printf(&s, "model             %s: %lld parameters, %.3g GFLOP forward a sample\n", t->c.model, (long long)p.param_count,
 		(p.forward_flops + p.left_out_flops) * 1e-9 / (double)t->c.batch);      /* of the model, not of the plan */
-	int64_t count, with = 0;
-	const struct nr_site *site = nr_sites(t->shape[0].net, &count);
-	for (int64_t i = 0; i < count; i++) with += site[i].norm != NULL;
-	nr_str_printf(&s, "norms             %s at %lld of %lld sites\n", *t->norms ? t->norms : t->w.model.of->norms.norm, (long long)with,
-		(long long)count);
+	describe_norms(t, &s);
 	describe_batchwise(t, &s);
 	nr_str_printf(&s, "steps             %lld of %lld samples, %lld an epoch; seed %lld\n", (long long)t->total,
 		(long long)(t->c.batch * t->c.accumulate), (long long)t->per_epoch, (long long)t->c.seed);

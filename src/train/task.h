@@ -20,7 +20,7 @@ struct nr_task_run {                        /* a task at work in a trainer, whic
 	int decides;                        /* as in the task, unless `settle` changes them: which of of_eval says what is best, */
 	bool lower;                         /* and is it the lower one */
 	int64_t passes;                     /* over a batch, each after `again`; 1 unless `settle` says more */
-	bool evaluates;                     /* set by `ready`: it has samples of its own to evaluate on */
+	bool evaluates;                     /* of a task with own_samples, set by `ready`: they are there */
 	void *own;                          /* own_size bytes, zero at first */
 };
 
@@ -31,6 +31,7 @@ struct nr_task {
 	const struct nr_task_metric *of_step, *of_eval;
 	int decides;                        /* which of of_eval says what is best */
 	bool lower;                         /* it is the lower one */
+	bool own_samples;                   /* evaluates on samples that it finds itself, not on those of the data that are set apart */
 	int (*settle)(struct nr_task_run *, struct nr_error *);    /* options of the model that the task or the data decide */
 	/* How many shapes a batch can have (lengths of texts), the largest first, at most NR_TASK_SHAPES; NULL: one */
 	int64_t (*shapes)(struct nr_task_run *);

@@ -63,6 +63,8 @@ static const struct rename optim_names[] = { { "kind", "optimizer" }, { "eps", "
 static const struct rename augment_names[] = { { "size", NULL }, { "channels", NULL }, { "crop_share", NULL },
 	{ NULL, NULL } };                               /* the model's, and our own */
 
+static const struct rename of_pictures[] = { { "resample", NULL }, { "crop_share", NULL }, { NULL, NULL } };
+
 enum { MAX_ROWS = 128 };
 struct table { struct nr_option row[MAX_ROWS]; size_t n; };
 
@@ -121,7 +123,7 @@ static void build(void)
 	append(&all, common, 0, NULL);
 	for (int i = 0; i < TASKS; i++) {
 		struct of_task *o = &of_task[i];
-		append(&o->table, common, 0, NULL);
+		append(&o->table, common, 0, o->pictures ? NULL : of_pictures);
 		append(&o->table, o->rows, o->offset, NULL);
 		append(&o->table, nr_optim_options, offsetof(struct nr_train, optim), optim_names);
 		if (o->pictures) append(&o->table, nr_augment_options, offsetof(struct nr_train, augment), augment_names);

@@ -250,7 +250,7 @@ static int step(struct nr_trainer *t, double *loss, double *lr, double *norm, st
 
 /* ---- evaluation, records, checkpoints ------------------------------------------------------------------------------------------ */
 
-static bool evaluates(const struct nr_trainer *t) { return t->eval_count > 0 || t->run.evaluates; }
+static bool evaluates(const struct nr_trainer *t) { return t->task->own_samples ? t->run.evaluates : t->eval_count > 0; }
 
 static int evaluate(struct nr_trainer *t, struct nr_error *err)
 {

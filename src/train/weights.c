@@ -161,6 +161,11 @@ int nr_weights_import(struct nr_weights **out, const char *path, const char *mod
 		return out_of_memory(path, err);
 	}
 	w->arena = arena;
+	const char *given = path;
+	if (!(path = nr_weights_path(path, arena))) {
+		nr_weights_close(w);
+		return out_of_memory(given, err);
+	}
 	int code = read_meta(w, path, &model, &norms, err);
 	if (!code) code = nr_model_parse(&w->model, model, arena, err);
 	w->norms = norms ? nr_arena_strdup(arena, norms) : "";

@@ -13,6 +13,9 @@ for names in timm huggingface huggingface5; do
 	cmp "$tmp/a" "$tmp/back" || fail "not what it was"
 done
 run 0 convert "$tmp/a" "$tmp/json" --to timm --json; json out from to model norms taken kept ignored
+# every model's names are told
+run 0 convert --help; says "graphormer  huggingface, huggingface_base, official"; says "huggingface_gamma, simcse"
+run 2 convert "$tmp/a" "$tmp/never" --to hugginface; complains "did you mean 'huggingface'?"; one_line
 # overwriting
 run 1 convert "$tmp/a" "$tmp/timm" --to timm; complains "it is there already"; complains "--force"; one_line
 run 0 convert "$tmp/a" "$tmp/timm" --to timm --force

@@ -58,5 +58,5 @@ made_up "$tmp/data/mnist" t10k 10
 run 2 knn "$tmp/bert" --data mnist --data-root "$tmp/data"; complains "it reads text; this wants a model of pictures"
 run 2 train --data mnist --data-root "$tmp/data" --model bert:$tiny --batch 10 --out "$tmp/run"; complains "it reads text"
 run 2 pretrain --data mnist --data-root "$tmp/data" --model bert:$tiny --batch 10 --out "$tmp/run"
-run 1 models bert:${tiny/heads=2/heads=3}; complains "for 3 heads"; one_line
+run 1 models bert:${tiny/heads=2/heads=3}; complains "16 channels cannot be shared by 3 heads"; one_line
 exit "$failed"

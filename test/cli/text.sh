@@ -75,6 +75,13 @@ done
 }
 weights "$tmp/triplets/model.safetensors" "$tmp/triplets2/model.safetensors"
 run 0 inspect "$tmp/triplets/model.safetensors"; says "cls+layer"
+# samples that are set apart are no pairs to evaluate on; a site that passes twice counts once
+# shellcheck disable=SC2086
+{
+	run 0 $contrast --data "$lines,val=0.2" --out "$tmp/apart"; says "12 set apart (val)"; says "evaluation        none"; says "done after 5"
+	run 0 $contrast --data "$lines" --mlm-weight 1 --norm bn --out "$tmp/passes"; says "bn at 5 of 24 sites"; says "batch statistics  4 norms"
+}
+run 0 simcse --resume "$tmp/apart" --steps 9 --batch 8; complains "goes on with its own settings; not used: steps"; one_line
 # the norms of the weights to begin with stay, unless others are named
 run 0 simcse --data "$lines" --init "$tmp/pairs" --batch 8 --steps 2 --max-length 16 --out "$tmp/on"; says "sep(bn,ln)"
 
@@ -89,6 +96,11 @@ run 0 embed "$tmp/triplets" --format npy --out "$tmp/e.npy" <"$tmp/ask"
 run 0 embed "$tmp/triplets" --format safetensors --out "$tmp/e.safetensors" --json <"$tmp/ask"; json texts width
 same <(tail -c 3200 "$tmp/e.npy") <(tail -c 3200 "$tmp/e.safetensors")
 [ "$(far <(tail -c 3200 "$tmp/e.npy" | od -An -v -t f4 -w64) "$tmp/tsv")" = 0 ] || fail "other numbers in the array"
+run 0 embed "$tmp/triplets" --out /dev/stdout <"$tmp/ask"; same "$tmp/tsv" "$tmp/out"; [ -L /dev/stdout ] || fail "/dev/stdout is a file now"
+"$NORMA" embed "$tmp/triplets" --format npy --out /dev/stdout <"$tmp/ask" | cmp - "$tmp/e.npy" || fail "other bytes through a pipe"
+mkfifo "$tmp/fifo"; cat "$tmp/fifo" >"$tmp/e2.npy" & pid=$!
+run 0 embed "$tmp/triplets" --format npy --out "$tmp/fifo" <"$tmp/ask"; wait $pid; same "$tmp/e.npy" "$tmp/e2.npy"
+run 1 embed "$tmp/triplets" --out /dev/full <"$tmp/ask"; complains "No space left on device"; one_line
 run 0 embed "$tmp/bpe" --normalize <"$tmp/ask"
 run 0 embed "$tmp/triplets" </dev/null; [ -z "$out" ] || fail "rows out of nothing"
 # a folder of sentence-transformers says how sentences are pooled
@@ -139,9 +151,11 @@ run 0 transfer "$tmp/triplets" --data-root "$tmp/data" --task CR; says "CR"; say
 run 0 transfer "$tmp/triplets" --data-root "$tmp/data" --task CR --json; json average CR; first=$out
 run 0 transfer "$tmp/triplets" --data-root "$tmp/data" --task CR --json --threads 2; [ "$out" = "$first" ] || fail "other numbers"
 run 1 transfer "$tmp/triplets" --data-root "$tmp/data" --task MR; complains "senteval/MR.tsv.gz"
+rated 8 5 >"$senteval/MR.tsv"
+run 1 transfer "$tmp/triplets" --data-root "$tmp/data" --task MR; complains "cannot evaluate 'MR': 5 rows, 30 are needed"; one_line
 
 # ---- norm surgery
-run 0 convert "$tmp/mlm/model.safetensors" "$tmp/same/" --norm "sep(ln,ln) embed=ln"; says "not calibrated"
+run 0 convert "$tmp/mlm/model.safetensors" "$tmp/same/" --norm "sep(ln,ln) embed=ln"; says "not calibrated"; [[ $out != *fitted* ]] || fail "columns of nothing"
 run 0 convert "$tmp/mlm/model.safetensors" "$tmp/cut/" --norm "sep(bn,ln) embed=ln"; says "norms replaced at 4 sites"
 run 0 convert "$tmp/mlm/model.safetensors" "$tmp/fit/" --norm "sep(bn,ln) embed=ln" --calibrate "$lines" --samples 60 --json
 json surgery; says "change_special"
@@ -166,7 +180,10 @@ run 0 analyze "$tmp/fit/model.safetensors" --data "$lines" --batch 16 --out "$tm
 [ -s "$tmp/look/layers.svg" ] || fail "no layers.svg"
 run 0 analyze "$tmp/fit/model.safetensors" --data "$lines" --batch 16 --json --threads 1; json layers distributions map cost; first=$out
 run 0 analyze "$tmp/fit/model.safetensors" --data "$lines" --batch 16 --json --threads 2; [ "$out" = "$first" ] || fail "other numbers"
-run 2 analyze "$tmp/fit/model.safetensors" --data "$lines" --only views; complains "this part is for pictures"; one_line
+run 0 analyze "$tmp/fit" --data "$lines" --only cost; run 0 inspect "$tmp/fit"; says "sep(bn,ln)"        # a folder will do
+run 0 models "bert:$size,length=24" --write "$tmp/blank"
+run 2 analyze "$tmp/blank" --only cost; complains "--data text:path=FILE"; one_line
+run 2 analyze "$tmp/fit/model.safetensors" --data "$lines" --only views; complains "this part is not for them (there are layers, distributions,"; one_line
 run 1 analyze "$tmp/fit/model.safetensors" --data "$lines" --tokens 25; complains "24 positions"; one_line
 
 # ---- what does not fit gets one line
@@ -181,5 +198,18 @@ run 1 simcse --data "$lines" --init "$tmp/mlm" --sts "$tmp/nowhere" --batch 8 --
 run 1 mlm --data "$lines" --tokenizer "$vocab" --model bert:$size --batch 100 --max-length 16 --out "$tmp/no"; complains "60 samples do not fill"
 mkdir "$tmp/bare"; cp "$tmp/mlm/model.safetensors" "$tmp/bare"
 run 1 embed "$tmp/bare" <"$tmp/ask"; complains "cannot find a tokenizer in"; one_line
+run 1 simcse --data "$lines" --init "$tmp/mlm" --batch 1 --max-length 16 --out "$tmp/no"; complains "a batch of one sample"; one_line
+for m in mlm "simcse --mlm-weight 1"; do
+	# shellcheck disable=SC2086
+	run 1 $m --data "$lines" --init "$tmp/mlm" --mask 0 --batch 8 --max-length 16 --out "$tmp/no"; complains "0 leaves no word"; one_line
+done
+run 2 mlm --data "$lines" --tokenizer "$vocab" --model bert:$size --norm "sep(bn,lm)" --batch 8 --max-length 16 --out "$tmp/no"
+complains "no normalization 'lm': no such name (did you mean 'ln'?)"; one_line
+run 2 data info "$lines,foo=1"; complains "there are path, form, val"; one_line
+run 1 convert "$tmp/mlm" "$tmp/never/" --norm bn --calibrate "text:path=$tmp/bad.csv"; complains "bad.csv"
+head -5 "$tmp/lines.txt" >"$tmp/few.txt"
+run 1 convert "$tmp/mlm" "$tmp/never/" --norm bn --calibrate "text:path=$tmp/few.txt"; complains "5 samples to train on do not fill a batch of 32"; one_line
+run 2 convert "$tmp/mlm" "$tmp/never/" --to official; complains "bert knows no such names (there are huggingface,"; one_line
+[ ! -e "$tmp/never" ] || fail "a folder with a config.json stays"
 run 2 embed "$tmp/mlm" --format npy <"$tmp/ask"; complains "needs --out"
 exit "$failed"

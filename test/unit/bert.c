@@ -227,7 +227,7 @@ static void what_does_not_fit_is_said(void **state)
 	static const struct { const char *model, *norms, *says; } cases[] = {
 		{ BERT ",length=10", "", "texts of 10 tokens, but there are places for 9" },
 		{ ROBERTA ",length=8", "", "texts of 8 tokens, but there are places for 7" },
-		{ BERT ",heads=5", "", "for 5 heads" },
+		{ BERT ",heads=5", "", "cannot be shared by 5 heads" },
 		{ "vit_nano", "", "a model of text is wanted" },
 	};
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {

@@ -513,6 +513,7 @@ static void folders_are_classes(void **state)
 	nr_picture_release(&p);
 	nr_source_close(s);
 	refuses("folder", "folder", "option 'path' is missing");
+	refuses("folder:path=", "folder", "option 'path' is missing");
 	made_picture(made_path("own/val/dog/d.png"), 4, 5, 5, 3);
 	refuses(text, "val/dog", "train has no class 'dog'");
 	mkdir(made_path("hollow"), 0777);

@@ -12,22 +12,7 @@
 
 #include "analysis/depict.h"
 #include "data/layout.h"
-
-static struct nr_arena *arena;
-
-static int setup(void **state)
-{
-	(void)state;
-	arena = nr_arena_make();
-	return arena ? 0 : -1;
-}
-
-static int teardown(void **state)
-{
-	(void)state;
-	nr_arena_free(arena);
-	return 0;
-}
+#include "unit/arena.h"
 
 struct drawn { struct nr_molecule m; struct nr_layout l; struct nr_layout_faults f; };
 

@@ -360,7 +360,8 @@ static void rms_divides_by_the_root_mean_square(void **state)
 
 /* ---- messages -------------------------------------------------------------------------------------------------- */
 
-static nr_t *bad_heads(struct rig *r) { return nr_attention(r->n, reals(r, 3, 2, 4, 10, 1), 2); }
+static nr_t *bad_packed(struct rig *r) { return nr_attention(r->n, reals(r, 3, 2, 4, 10, 1), 2); }
+static nr_t *bad_heads(struct rig *r) { return nr_attention(r->n, reals(r, 3, 2, 4, 15, 1), 2); }
 static nr_t *bad_bias(struct rig *r)
 {
 	return nr_attention_with(r->n, reals(r, 3, 2, 4, 6, 1), (struct nr_attention_options){ .heads = 2,
@@ -432,7 +433,8 @@ static void wrong_shapes_are_refused_with_the_sizes(void **state)
 {
 	(void)state;
 	static const struct { nr_t *(*build)(struct rig *); const char *says; } bad[] = {
-		{ bad_heads, "2x4x10 is not (B,T,3C) with C for 2 heads" }, { bad_bias, "the bias 2x4x5 is neither" },
+		{ bad_packed, "2x4x10 is not (B,T,3C)" }, { bad_heads, "5 channels cannot be shared by 2 heads" },
+		{ bad_bias, "the bias 2x4x5 is neither" },
 		{ bad_lengths, "key lengths must be 2 int32" },
 		{ bad_keys, "queries 2x4x6, keys 2x4x5 and values 2x4x6" },
 		{ bad_patch, "patches of 4 do not tile a picture of 8 x 9" },

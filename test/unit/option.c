@@ -110,6 +110,9 @@ static void unknown_name_gets_the_nearest(void **state)
 	struct fixture *f = *state;
 	assert_int_equal(nr_option_set(table, &f->k, "dpeth", "3", f->arena, &f->err), NR_ENAME);
 	assert_string_equal(message(&f->err), "unknown option 'dpeth' (did you mean 'depth'?)");
+	f->err = (struct nr_error){ 0 };
+	assert_int_equal(nr_option_set(table, &f->k, "zzzzzz", "3", f->arena, &f->err), NR_ENAME);
+	assert_non_null(strstr(message(&f->err), "unknown option 'zzzzzz' (there are affine, depth, "));
 }
 
 static void refuses(struct fixture *f, const char *name, const char *text, const char *part)

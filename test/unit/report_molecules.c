@@ -9,25 +9,10 @@
 #include <cmocka.h>
 
 #include "report/molecules.h"
+#include "unit/arena.h"
 
 #define HEAD "split,graph,task,smiles,target,prediction\n"
 #define COUNTED "split,graph,task,smiles,target,prediction,tasks,known\n"
-
-static struct nr_arena *arena;
-
-static int setup(void **state)
-{
-	(void)state;
-	arena = nr_arena_make();
-	return arena ? 0 : -1;
-}
-
-static int teardown(void **state)
-{
-	(void)state;
-	nr_arena_free(arena);
-	return 0;
-}
 
 /* The section of arms A, B, ... with one run each, of these predictions. */
 static char *section_of(const char *const *csv, int count)

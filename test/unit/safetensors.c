@@ -405,11 +405,14 @@ static void writer_names_what_the_system_refused(void **state)
 {
 	(void)state;
 	struct nr_error e = { 0 };
+	char line[1536];
 	assert_int_equal(nr_st_write("/no/such/dir/x", sample, N, NULL, 0, &e), NR_EIO);
 	assert_string_equal(e.detail, "No such file or directory");
 	e = (struct nr_error){ 0 };
 	assert_int_equal(nr_st_write("/dev/full", sample, N, NULL, 0, &e), NR_EIO);
-	assert_string_equal(e.detail, "it is not a regular file");
+	assert_string_equal(e.detail, "No space left on device");
+	assert_null(strstr(nr_error_text(&e, line, sizeof line), "untouched"));
+	assert_int_equal(nr_st_write("/dev/fd/999", sample, N, NULL, 0, NULL), NR_EIO);
 	assert_int_equal(nr_st_write(dir, sample, N, NULL, 0, NULL), NR_EIO);
 }
 
@@ -423,6 +426,38 @@ static void saved_file_follows_the_umask(void **state)
 	assert_int_equal(stat(path, &st), 0);
 	assert_int_equal(st.st_mode & 0777, 0640);
 	assert_int_equal(st.st_size, 3);
+}
+
+/* A link to the descriptor must not become a file, and what others wrote to it stays in front. */
+static void a_descriptor_of_a_file_is_written_on(void **state)
+{
+	(void)state;
+	char name[64], text[8] = "";
+	const int fd = open(path, O_RDWR | O_CREAT | O_TRUNC, 0600);
+	snprintf(name, sizeof name, "/dev/fd/%d", fd);
+	assert_int_equal(write(fd, "ab", 2), 2);
+	assert_int_equal(nr_save_file(name, "cd", 2, NULL), NR_OK);
+	assert_int_equal(write(fd, "ef", 2), 2);
+	assert_int_equal(pread(fd, text, 7, 0), 6);
+	assert_string_equal(text, "abcdef");
+	close(fd);
+	assert_int_equal(files_in_dir(false), 1);
+}
+
+static void a_pipe_is_written_straight_through(void **state)
+{
+	(void)state;
+	char text[8] = "";
+	struct stat st;
+	assert_int_equal(mkfifo(path, 0600), 0);
+	const int fd = open(path, O_RDONLY | O_NONBLOCK);
+	assert_int_equal(nr_save_file(path, "abc", 3, NULL), NR_OK);
+	assert_int_equal(read(fd, text, 7), 3);
+	assert_string_equal(text, "abc");
+	close(fd);
+	assert_int_equal(lstat(path, &st), 0);
+	assert_true(S_ISFIFO(st.st_mode));
+	assert_int_equal(files_in_dir(false), 1);
 }
 
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
@@ -448,6 +483,8 @@ int main(void)
 		TEST(failed_write_leaves_the_old_file_and_no_other),
 		TEST(writer_names_what_the_system_refused),
 		TEST(saved_file_follows_the_umask),
+		TEST(a_descriptor_of_a_file_is_written_on),
+		TEST(a_pipe_is_written_straight_through),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

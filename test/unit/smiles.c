@@ -10,22 +10,7 @@
 #include <cmocka.h>
 
 #include "data/graph.h"
-
-static struct nr_arena *arena;
-
-static int setup(void **state)
-{
-	(void)state;
-	arena = nr_arena_make();
-	return arena ? 0 : -1;
-}
-
-static int teardown(void **state)
-{
-	(void)state;
-	nr_arena_free(arena);
-	return 0;
-}
+#include "unit/arena.h"
 
 static struct nr_molecule molecule(const char *text)
 {

@@ -10,11 +10,11 @@
 #include <cmocka.h>
 
 #include "base/json.h"
-#include "base/mem.h"
 #include "base/str.h"
 #include "study/job.h"
 #include "study/results.h"
 #include "study/settings.h"
+#include "unit/arena.h"
 
 struct made { char *data, *norm, *out; double lr; int64_t seed, epochs; struct nr_list tag; bool json; };
 struct seen { char *data, *norm; double lr; int64_t k; bool json; };
@@ -43,7 +43,6 @@ static const struct nr_study_command commands[] = {
 	{ NULL, NULL, 0, false, false },
 };
 
-static struct nr_arena *arena;
 static struct nr_yaml_errors errors;
 static struct nr_error err;
 
@@ -51,19 +50,6 @@ static int read(struct nr_study *s, const char *text)
 {
 	err = (struct nr_error){ 0 };
 	return nr_study_parse(s, text, strlen(text), "dir/made up.yaml", commands, arena, &errors, &err);
-}
-
-static int setup(void **state)
-{
-	(void)state;
-	arena = nr_arena_make();
-	return arena ? 0 : -1;
-}
-static int teardown(void **state)
-{
-	(void)state;
-	nr_arena_free(arena);
-	return 0;
 }
 
 #define STAGES "base: {data: mnist}\nstages: [train: {epochs: 3}, probe]\n"

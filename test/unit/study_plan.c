@@ -10,9 +10,9 @@
 
 #include <cmocka.h>
 
-#include "base/mem.h"
 #include "base/str.h"
 #include "study/tune.h"
+#include "unit/arena.h"
 
 struct conf { char *data, *norm, *out; double lr, wd; int64_t seed, epochs; };
 static const struct nr_option rows[] = {
@@ -30,7 +30,6 @@ static const struct nr_study_command commands[] = {
 	{ NULL, NULL, 0, false, false },
 };
 
-static struct nr_arena *arena;
 static struct nr_study s;
 static struct nr_yaml_errors errors;
 static struct nr_error err;
@@ -42,19 +41,6 @@ static int read(const char *more)
 	err = (struct nr_error){ 0 };
 	errors = (struct nr_yaml_errors){ 0 };
 	return nr_study_parse(&s, text, strlen(text), "s.yaml", commands, arena, &errors, &err);
-}
-
-static int setup(void **state)
-{
-	(void)state;
-	arena = nr_arena_make();
-	return arena ? 0 : -1;
-}
-static int teardown(void **state)
-{
-	(void)state;
-	nr_arena_free(arena);
-	return 0;
 }
 
 static void looks(const char *stop, int64_t count, const int64_t *at)
