@@ -2,8 +2,8 @@
  * arXiv:1907.11692, with masks drawn anew in every epoch.
  *
  * A sample is a line of the text. With nsp it is a line and, for one half of them, the next line of its document, else a line drawn
- * from all. Only the masked tokens pass the head: their number has a limit six deviations above its mean, so that shapes stay fixed.
- * An evaluation predicts the masked words of held-out texts, whose masks never change. */
+ * from all. Only the masked tokens of a batch pass the head. An evaluation predicts the masked words of held-out texts, whose masks never
+ * change. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,6 +11,7 @@
 #include "graph/streams.h"
 #include "models/text_heads.h"
 #include "norma/nn.h"
+#include "tasks/masking.h"
 #include "tasks/texts.h"
 #include "train/metrics.h"
 
@@ -25,7 +26,8 @@ enum { DRAW_NEXT = 1, DRAW_OTHER };                     /* streams beside that o
 
 /* The graph of one shape, in training or evaluation. */
 struct shape {
-	nr_t *ids, *types, *valid, *index, *labels, *next;      /* types, next: NULL without nsp */
+	nr_t *ids, *types, *valid, *next;               /* types, next: NULL without nsp */
+	struct nr_masked masked;
 	nr_t *logits, *words, *follows;
 	struct nr_net *net;                             /* of evaluation */
 	struct nr_plan *plan;
@@ -35,7 +37,7 @@ struct mlm {
 	struct shape shape[NR_TASK_SHAPES], held[NR_TASK_SHAPES];
 	struct nr_corpus held_corpus;                   /* made at the first evaluation */
 	int32_t *second, *is_next;                      /* (batch): sentences B of the batch at hand */
-	int32_t *row, *masked, *label, *rank;           /* scratch: one text; labels and ranks of a batch */
+	int32_t *row, *masked, *rank;                   /* scratch: one text; ranks of a batch */
 };
 
 /* ---- the graph ----------------------------------------------------------------------------------------------------------------- */
@@ -44,7 +46,7 @@ static int settle(struct nr_task_run *r, struct nr_error *err)
 {
 	struct mlm *s = r->own;
 	const struct nr_text_task *o = &r->c->text;
-	if (nr_texts_open(&s->texts, r, err) || nr_masking_check(&s->texts, o->mask, err)) return err->code;
+	if (nr_texts_open(&s->texts, r, err) || nr_masking_check(s->texts.tokenizer, s->texts.path, o->mask, err)) return err->code;
 	if (o->nsp && (s->texts.corpus.columns != 1 || !r->source->of->label)) {
 		nr_fail(err, NR_EVALUE, "nsp=1 does not go with", r->c->data, "it needs lines that follow each other");
 		return nr_hint(err, "one sentence a line, with a blank line between documents");
@@ -64,27 +66,18 @@ static int settle(struct nr_task_run *r, struct nr_error *err)
 
 static int64_t shapes(struct nr_task_run *r) { return ((struct mlm *)r->own)->texts.shapes; }
 
-/* Masked tokens of a text of T at most. */
-static int64_t most_masked(double share, int64_t T)
-{
-	const int64_t most = (int64_t)(share * (double)T + 6 * sqrt(share * (1 - share) * (double)T)) + 2;
-	return most < T ? most : T;
-}
-
 static nr_t *record_shape(struct nr_task_run *r, struct nr_net *n, struct shape *p, int64_t T)
 {
 	const struct nr_text_task *o = &r->c->text;
-	const int64_t B = r->c->batch, K = most_masked(o->mask, T);
+	const int64_t B = r->c->batch;
 	p->ids = nr_input(n, "ids", NR_I32, 2, B, T);
 	p->valid = nr_input(n, "valid", NR_I32, 1, B);
 	p->types = o->nsp ? nr_input(n, "types", NR_I32, 2, B, T) : NULL;
-	p->index = nr_input(n, "index", NR_I32, 2, B, K);
-	p->labels = nr_input(n, "labels", NR_I32, 2, B, K);
 	struct nr_text t;
 	nr_text_encode(n, &r->w->model, &(struct nr_inputs){ .ids = p->ids, .types = p->types, .valid = p->valid }, &t);
-	nr_t *masked = nr_take_tokens(n, nr_with_tokens(n, t.tokens, (struct nr_tokens){ 0 }), p->index);
+	nr_t *masked = nr_masked_tokens(n, t.tokens, o->mask, &p->masked);
 	p->logits = nr_tap(n, "logits", nr_mlm_logits(n, &r->w->model, masked, true));
-	p->words = nr_tap(n, "words", nr_cross_entropy(n, p->logits, p->labels, 0, NR_TEXT_IGNORED));
+	p->words = nr_tap(n, "words", nr_cross_entropy(n, p->logits, p->masked.labels, 0, NR_TEXT_IGNORED));
 	if (!o->nsp) return p->words;
 	p->next = nr_input(n, "next", NR_I32, 1, B);
 	p->follows = nr_tap(n, "follows", nr_cross_entropy(n, nr_nsp_logits(n, nr_text_pooler(n, t.tokens)), p->next, 0, -1));
@@ -161,22 +154,13 @@ static int64_t choose(struct nr_task_run *r, int64_t number)
 	return (s->texts.longest - longest) / s->texts.step;
 }
 
-/* Row b of the inputs from s->row (length n): masks it and lists what is to be predicted. */
-static void put_row(struct mlm *s, const struct nr_task_run *r, const struct shape *p, struct nr_plan *plan, int64_t b, int64_t n,
+/* Row b of the inputs from s->row (length n), masked. */
+static void put_row(struct mlm *s, struct nr_masker *m, const struct shape *p, struct nr_plan *plan, int64_t b, int64_t n,
 	struct nr_rng rng, uint64_t first)
 {
-	const int64_t T = p->ids->d[1], K = p->index->d[1];
-	const struct nr_masking m = { s->texts.tokenizer, r->c->text.mask };
-	int32_t *index = (int32_t *)nr_plan_data(plan, p->index) + b * K, *labels = (int32_t *)nr_plan_data(plan, p->labels) + b * K;
-	nr_masking_draw(&m, rng, first, n, s->row, s->masked, s->label);
-	int64_t have = 0;
-	for (int64_t k = 0; k < n; k++) {
-		if (s->label[k] == NR_TEXT_IGNORED) continue;
-		if (have < K) index[have] = (int32_t)k, labels[have++] = s->label[k];
-		else s->masked[k] = s->row[k];
-	}
-	for (; have < K; have++) index[have] = 0, labels[have] = NR_TEXT_IGNORED;
+	const int64_t T = p->ids->d[1];
 	int32_t *ids = nr_plan_data(plan, p->ids), *valid = nr_plan_data(plan, p->valid);
+	nr_masker_add(m, rng, first, b * T, n, s->row, s->masked);
 	nr_texts_put(&s->texts, s->masked, n, T, ids + b * T, valid + b);
 }
 
@@ -187,6 +171,7 @@ static void bind(struct nr_task_run *r, const struct nr_batch *batch, int64_t nu
 	const struct nr_rng rng = nr_rng_make((uint64_t)r->c->seed, NR_STREAM_MASK, (uint32_t)number);
 	const int64_t T = p->ids->d[1];
 	int32_t *types = p->types ? nr_plan_data(r->plan, p->types) : NULL;
+	struct nr_masker m = nr_masker_begin(s->texts.tokenizer, r->c->text.mask, r->plan, &p->masked);
 	(void)batch;
 	for (int64_t b = 0; b < r->c->batch; b++) {
 		int64_t n;
@@ -197,16 +182,17 @@ static void bind(struct nr_task_run *r, const struct nr_batch *batch, int64_t nu
 			const int32_t *text = nr_corpus_text(&s->texts.corpus, s->texts.sample[b], 0, &n);
 			memcpy(s->row, text, (size_t)n * sizeof *s->row);
 		}
-		put_row(s, r, p, r->plan, b, n, rng, (uint64_t)b << 20);
+		put_row(s, &m, p, r->plan, b, n, rng, (uint64_t)b << 20);
 	}
+	nr_masker_end(&m);
 	if (p->next) memcpy(nr_plan_data(r->plan, p->next), s->is_next, (size_t)r->c->batch * sizeof *s->is_next);
 }
 
 /* Words that were found, of those to predict. */
 static void count_right(struct mlm *s, const struct shape *p, const struct nr_plan *plan, double *right, double *all)
 {
-	const int64_t rows = nr_len(p->labels);
-	const int32_t *labels = nr_plan_data(plan, p->labels);
+	const int64_t rows = nr_len(p->masked.labels);
+	const int32_t *labels = nr_plan_data(plan, p->masked.labels);
 	nr_metric_rank(rows, nr_cols(p->logits), nr_plan_data(plan, p->logits), labels, s->rank);
 	for (int64_t i = 0; i < rows; i++)
 		if (labels[i] != NR_TEXT_IGNORED) *right += s->rank[i] < 1, *all += 1;
@@ -226,15 +212,14 @@ static void measure(struct nr_task_run *r, const struct nr_batch *b, double *sum
 static int ready(struct nr_task_run *r, int64_t batch, struct nr_error *err)
 {
 	struct mlm *s = r->own;
-	const int64_t B = r->c->batch, T = s->texts.longest, K = most_masked(r->c->text.mask, T);
+	const int64_t B = r->c->batch, T = s->texts.longest;
 	(void)batch;
 	s->second = malloc((size_t)B * sizeof *s->second);
 	s->is_next = malloc((size_t)B * sizeof *s->is_next);
 	s->row = malloc((size_t)T * sizeof *s->row);
 	s->masked = malloc((size_t)T * sizeof *s->masked);
-	s->label = malloc((size_t)T * sizeof *s->label);
-	s->rank = malloc((size_t)(B * K) * sizeof *s->rank);
-	if (!s->second || !s->is_next || !s->row || !s->masked || !s->label || !s->rank)
+	s->rank = malloc((size_t)(B * T) * sizeof *s->rank);
+	if (!s->second || !s->is_next || !s->row || !s->masked || !s->rank)
 		return nr_fail(err, NR_EMEMORY, "cannot start the training", NULL, "out of memory");
 	return NR_OK;
 }
@@ -257,7 +242,8 @@ static int open_held(struct nr_task_run *r, const struct nr_evaluation *e, struc
 	return NR_OK;
 }
 
-/* Texts of the corpus in order, so many at a time; what is missing in the last batch repeats its first text, unmasked. */
+/* Texts of the corpus in order, so many at a time; what is missing in the last batch repeats its first text, of which no word counts
+ * again. */
 static void run_held(struct nr_task_run *r, int64_t at, double *loss, double *right, double *all)
 {
 	struct mlm *s = r->own;
@@ -268,17 +254,17 @@ static void run_held(struct nr_task_run *r, int64_t at, double *loss, double *ri
 	if (longest > s->texts.longest) longest = (int32_t)s->texts.longest;
 	struct shape *p = &s->held[(s->texts.longest - longest) / s->texts.step];
 	const int64_t T = p->ids->d[1];
+	struct nr_masker m = nr_masker_begin(s->texts.tokenizer, r->c->text.mask, p->plan, &p->masked);
 	for (int64_t b = 0; b < B; b++) {
 		int64_t n;
 		const int64_t i = b < there ? at + b : at;
+		if (b == there) nr_masker_end(&m);
 		const int32_t *text = nr_corpus_text(&s->held_corpus, i, 0, &n);
 		n = n < T ? n : T;
 		memcpy(s->row, text, (size_t)n * sizeof *s->row);
-		put_row(s, r, p, p->plan, b, n, nr_rng_make(0, NR_STREAM_MASK, 0), (uint64_t)i << 20);
+		put_row(s, &m, p, p->plan, b, n, nr_rng_make(0, NR_STREAM_MASK, 0), (uint64_t)i << 20);
 	}
-	const int64_t K = p->labels->d[1];
-	int32_t *labels = nr_plan_data(p->plan, p->labels);
-	for (int64_t k = there * K; k < B * K; k++) labels[k] = NR_TEXT_IGNORED;
+	nr_masker_end(&m);
 	if (p->types) memset(nr_plan_data(p->plan, p->types), 0, (size_t)(B * T) * sizeof(int32_t));
 	if (p->next) memset(nr_plan_data(p->plan, p->next), 0xff, (size_t)B * sizeof(int32_t));   /* -1: single sentences have none */
 	nr_plan_run(p->plan, &(struct nr_exec){ .train = 0 }, NR_RUN_FORWARD);
@@ -326,7 +312,6 @@ static void close(struct nr_task_run *r)
 	free(s->is_next);
 	free(s->row);
 	free(s->masked);
-	free(s->label);
 	free(s->rank);
 }
 

@@ -20,6 +20,7 @@
 #include "models/text_heads.h"
 #include "norma/nn.h"
 #include "norma/trainer.h"
+#include "tasks/masking.h"
 #include "tasks/texts.h"
 
 enum { KEEP_AUTO, KEEP_YES, KEEP_NO };
@@ -41,7 +42,7 @@ const struct nr_option nr_simcse_options[] = {
 enum { STS, UNIFORMITY, ALIGNMENT };
 enum { CLOSE = 4 };                                     /* score from which a pair means the same */
 
-struct shape { nr_t *ids, *valid, *masked, *labels, *sim; };
+struct shape { nr_t *ids, *valid, *masked_ids, *sim; struct nr_masked masked; };   /* masked_ids: NULL without an MLM term */
 struct simcse {
 	struct nr_texts texts;
 	int64_t sentences;                              /* of a sample in the graph: 2 or 3 */
@@ -68,7 +69,12 @@ static int settle(struct nr_task_run *r, struct nr_error *err)
 		nr_fail(err, NR_EVALUE, "cannot contrast", r->c->data, "a batch of one sample has no other to differ from");
 		return nr_hint(err, "--batch 2 and more, or triplets");
 	}
-	if (r->c->text.mlm_weight > 0 && nr_masking_check(&s->texts, r->c->text.mask, err)) return err->code;
+	if (r->c->text.hard_weight != 0 && s->sentences < 3)
+		return nr_fail(err, NR_EVALUE, "hard_weight does not go with", r->c->data, "it weighs the third text of triplets");
+	if (r->c->text.keep_layer != KEEP_AUTO && r->c->text.pooler != NR_TEXT_CLS)
+		return nr_fail(err, NR_EVALUE, "keep_layer does not go with pooler", nr_text_poolings[r->c->text.pooler],
+			"only cls has a layer");
+	if (r->c->text.mlm_weight > 0 && nr_masking_check(s->texts.tokenizer, s->texts.path, r->c->text.mask, err)) return err->code;
 	const char *pooler = nr_text_poolings[r->c->text.pooler];
 	if (r->c->text.pooler != NR_TEXT_CLS) r->w->pooler = pooler;
 	else r->w->pooler = keeps_layer(r) ? "cls+layer" : "cls_before_pooler";
@@ -81,10 +87,10 @@ static int64_t shapes(struct nr_task_run *r) { return ((struct simcse *)r->own)-
 static nr_t *masked_words(struct nr_task_run *r, struct shape *p, int64_t rows, int64_t T)
 {
 	struct nr_text t;
-	p->masked = nr_input(r->net, "masked", NR_I32, 2, rows, T);
-	p->labels = nr_input(r->net, "labels", NR_I32, 2, rows, T);
-	nr_text_encode(r->net, &r->w->model, &(struct nr_inputs){ .ids = p->masked, .valid = p->valid }, &t);
-	return nr_cross_entropy(r->net, nr_mlm_logits(r->net, &r->w->model, t.tokens, false), p->labels, 0, NR_TEXT_IGNORED);
+	p->masked_ids = nr_input(r->net, "masked", NR_I32, 2, rows, T);
+	nr_text_encode(r->net, &r->w->model, &(struct nr_inputs){ .ids = p->masked_ids, .valid = p->valid }, &t);
+	nr_t *masked = nr_masked_tokens(r->net, t.tokens, r->c->text.mask, &p->masked);
+	return nr_cross_entropy(r->net, nr_mlm_logits(r->net, &r->w->model, masked, false), p->masked.labels, 0, NR_TEXT_IGNORED);
 }
 
 static nr_t *record(struct nr_task_run *r)
@@ -122,15 +128,14 @@ static void bind(struct nr_task_run *r, const struct nr_batch *b, int64_t number
 		const int32_t *text = nr_corpus_text(c, s->texts.sample[row / s->sentences], column < c->columns ? column : 0, &count);
 		nr_texts_put(&s->texts, text, count, T, ids + row * T, valid + row);
 	}
-	if (!p->masked) return;
-	const struct nr_masking m = { s->texts.tokenizer, r->c->text.mask };
+	if (!p->masked_ids) return;
+	struct nr_masker m = nr_masker_begin(s->texts.tokenizer, r->c->text.mask, r->plan, &p->masked);
 	const struct nr_rng rng = nr_rng_make((uint64_t)r->c->seed, NR_STREAM_MASK, (uint32_t)number);
-	int32_t *masked = nr_plan_data(r->plan, p->masked), *labels = nr_plan_data(r->plan, p->labels);
-	for (int64_t row = 0; row < rows; row++) {
-		const int64_t at = row * T, n = valid[row];
-		nr_masking_draw(&m, rng, (uint64_t)row << 20, n, ids + at, masked + at, labels + at);
-		for (int64_t k = at + n; k < at + T; k++) masked[k] = ids[k], labels[k] = NR_TEXT_IGNORED;
-	}
+	int32_t *masked = nr_plan_data(r->plan, p->masked_ids);
+	memcpy(masked, ids, (size_t)(rows * T) * sizeof *masked);
+	for (int64_t row = 0; row < rows; row++)
+		nr_masker_add(&m, rng, (uint64_t)row << 20, row * T, valid[row], ids + row * T, masked + row * T);
+	nr_masker_end(&m);
 }
 
 /* How often a sentence's own positive is the nearest. */

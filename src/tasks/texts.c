@@ -79,28 +79,3 @@ void nr_texts_describe(const struct nr_texts *t, const struct nr_task_run *r, st
 		(long long)r->c->text.max_length, (long long)c->cut, (long long)t->shapes,
 		r->c->text.window ? ", sorted within windows" : "");
 }
-
-int nr_masking_check(const struct nr_texts *t, double share, struct nr_error *err)
-{
-	if (!(share > 0)) return nr_fail(err, NR_EVALUE, "bad value for", "mask", "0 leaves no word to predict");
-	if (nr_tokenizer_special(t->tokenizer, NR_TOKEN_MASK) >= 0) return NR_OK;
-	return nr_fail(err, NR_EVALUE, "cannot mask words", t->path, "the tokenizer has no [MASK]");
-}
-
-void nr_masking_draw(const struct nr_masking *m, struct nr_rng rng, uint64_t first, int64_t n, const int32_t *ids, int32_t *masked,
-	int32_t *labels)
-{
-	const int32_t mask = nr_tokenizer_special(m->tokenizer, NR_TOKEN_MASK);
-	for (int64_t i = 0; i < n; i++) {
-		uint32_t word[4];
-		masked[i] = ids[i];
-		labels[i] = NR_TEXT_IGNORED;
-		if (nr_tokenizer_is_special(m->tokenizer, ids[i])) continue;
-		nr_rng_block(rng, first + (uint64_t)i, word);
-		if ((double)nr_rng_unit(word[0]) >= m->share) continue;
-		labels[i] = ids[i];
-		const float what = nr_rng_unit(word[1]);
-		if (what < 0.8f) masked[i] = mask;
-		else if (what < 0.9f) masked[i] = (int32_t)((uint64_t)word[2] * (uint64_t)nr_tokenizer_size(m->tokenizer) >> 32);
-	}
-}

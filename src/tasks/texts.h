@@ -26,14 +26,6 @@ int64_t nr_texts_choose(struct nr_texts *, int64_t number);             /* of `c
 void nr_texts_put(const struct nr_texts *, const int32_t *text, int64_t count, int64_t T, int32_t *ids, int32_t *valid);
 void nr_texts_describe(const struct nr_texts *, const struct nr_task_run *, struct nr_str *);
 
-/* BERT's masking: of the tokens that are no special ones a share is to be predicted; of these 80 % become [MASK], 10 % another word,
- * 10 % stay. Draws are a pure function of (rng, first + place). labels: the word, or NR_TEXT_IGNORED. */
-struct nr_masking { const struct nr_tokenizer *tokenizer; double share; };
-void nr_masking_draw(const struct nr_masking *, struct nr_rng, uint64_t first, int64_t n, const int32_t *ids, int32_t *masked,
-	int32_t *labels);
-/* An error if the tokenizer has no [MASK], or no token is to be predicted. */
-int nr_masking_check(const struct nr_texts *, double share, struct nr_error *);
-
 /* Rows of options that both tasks have. */
 #define NR_TEXT_ROWS                                                                                                              \
 	NR_OPT_STRING(struct nr_text_task, tokenizer, "", "vocab.txt, tokenizer.json, or a folder with one; default: beside --init"), \

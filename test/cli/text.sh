@@ -85,6 +85,9 @@ run 0 simcse --resume "$tmp/apart" --steps 9 --batch 8; complains "goes on with 
 # the norms of the weights to begin with stay, unless others are named
 run 0 simcse --data "$lines" --init "$tmp/pairs" --batch 8 --steps 2 --max-length 16 --out "$tmp/on"; says "sep(bn,ln)"
 
+run 1 simcse --data "$lines" --init "$tmp/pairs" --batch 8 --steps 2 --max-length 16 --hard-weight 1 --out "$tmp/no"; complains "third text of triplets"; one_line
+run 1 simcse --data "$lines" --init "$tmp/pairs" --batch 8 --steps 2 --max-length 16 --pooler avg --keep-layer yes --out "$tmp/no"; complains "only cls has a layer"; one_line
+
 # ---- embeddings: three formats, any order, any number of threads
 sentences 9 50 >"$tmp/ask"
 run 0 embed "$tmp/triplets" <"$tmp/ask"; cp "$tmp/out" "$tmp/tsv"; silent
