@@ -1,6 +1,7 @@
 /* Text tables: see table.h. */
 #include "base/table.h"
 
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -69,6 +70,14 @@ void nr_table_cell(struct nr_table *t, const char *fmt, ...)
 	va_end(ap);
 	char *copy = nr_arena_strdup(t->arena, buf);
 	t->cell[t->cells++] = copy ? copy : "";
+}
+
+void nr_table_number(struct nr_table *t, double v, const char *unit)
+{
+	if (isfinite(v))
+		nr_table_cell(t, "%.2f%s", v, unit);
+	else
+		nr_table_cell(t, "%s", "");
 }
 
 int64_t nr_table_rows(const struct nr_table *t)

@@ -15,6 +15,8 @@ void nr_table_free(struct nr_table *);
 void nr_table_column(struct nr_table *, const char *title, enum nr_align);
 /* The next cell; a row is full when every column has one. */
 void nr_table_cell(struct nr_table *, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+/* The same with a number to two places and what follows it (" %"); empty if it is not finite. */
+void nr_table_number(struct nr_table *, double, const char *unit);
 int64_t nr_table_rows(const struct nr_table *);
 
 /* Aligned by terminal columns, no trailing spaces. */

@@ -19,23 +19,21 @@ static const struct nr_option options[] = {
 
 struct scores { const struct sts *o; struct nr_sts_score of[NR_STS_TASKS]; int n; };
 
-static void cell(struct nr_table *t, double v) { nr_table_cell(t, isfinite(v) ? "%.2f" : "", v); }
-
 static void add_rows(struct nr_table *t, const struct nr_sts_score *s, bool subsets)
 {
 	nr_table_cell(t, "%s", s->task->name);
 	nr_table_cell(t, "%lld", (long long)s->pairs);
-	cell(t, s->all.spearman);
-	cell(t, s->task->splits ? NAN : s->mean.spearman);
-	cell(t, s->task->splits ? NAN : s->wmean.spearman);
-	cell(t, s->all.pearson);
+	nr_table_number(t, s->all.spearman, "");
+	nr_table_number(t, s->task->splits ? NAN : s->mean.spearman, "");
+	nr_table_number(t, s->task->splits ? NAN : s->wmean.spearman, "");
+	nr_table_number(t, s->all.pearson, "");
 	for (int i = 0; subsets && i < s->subsets; i++) {
 		nr_table_cell(t, "  %s", s->subset[i].name);
 		nr_table_cell(t, "%lld", (long long)s->subset[i].pairs);
-		cell(t, s->subset[i].with.spearman);
+		nr_table_number(t, s->subset[i].with.spearman, "");
 		nr_table_cell(t, "%s", "");
 		nr_table_cell(t, "%s", "");
-		cell(t, s->subset[i].with.pearson);
+		nr_table_number(t, s->subset[i].with.pearson, "");
 	}
 }
 

@@ -78,7 +78,7 @@ static int show(struct cli *c, const void *of, const struct cli_judged *j)
 		nr_table_cell(t, "%s", s->of[i].task->name);
 		nr_table_cell(t, "%lld", (long long)s->of[i].rows);
 		nr_table_cell(t, "%.2f %%", s->of[i].accuracy);
-		nr_table_cell(t, isfinite(s->of[i].f1) ? "%.2f %%" : "", s->of[i].f1);
+		nr_table_number(t, s->of[i].f1, " %");
 		nr_table_cell(t, "%.2f %%", s->of[i].dev);
 	}
 	printf("%s, pooled by %s, protocol %s\n", j->path, pooling, protocol);

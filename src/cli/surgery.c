@@ -70,10 +70,7 @@ void cli_surgery_print(const struct nr_surgery *s)
 		nr_table_cell(t, "%s", k->name);
 		nr_table_cell(t, "%s", k->was);
 		nr_table_cell(t, "%s", k->is);
-		for (int j = 0; measured && j < 2; j++) {
-			const double v = j ? k->fitted : k->copied;
-			nr_table_cell(t, isfinite(v) ? "%.2f %%" : "", 100 * v);
-		}
+		for (int j = 0; measured && j < 2; j++) nr_table_number(t, 100 * (j ? k->fitted : k->copied), " %");
 	}
 	printf("norms replaced at %lld sites%s\n", (long long)s->sites,
 		measured ? "; change of the output there, with gain and bias copied and fitted" : "");

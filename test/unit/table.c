@@ -1,4 +1,5 @@
 /* base/table.c: one table, three forms. */
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -109,9 +110,26 @@ static void empty_and_null_tables_write_nothing(void **state)
 	nr_table_free(NULL);
 }
 
+static void numbers_that_are_none_are_empty(void **state)
+{
+	(void)state;
+	struct nr_table *t = nr_table_make();
+	struct nr_str s = { 0 };
+	nr_table_column(t, "a", NR_RIGHT);
+	nr_table_column(t, "b", NR_RIGHT);
+	nr_table_number(t, 12.345, " %");
+	nr_table_number(t, NAN, " %");
+	nr_table_number(t, -INFINITY, "");
+	nr_table_number(t, 0, "");
+	nr_table_csv(t, &s);
+	is(&s, "a,b\n12.35 %,\n,0.00\n");
+	nr_table_free(t);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(numbers_that_are_none_are_empty),
 		cmocka_unit_test(text_is_aligned_without_trailing_spaces),
 		cmocka_unit_test(csv_quotes_what_needs_it),
 		cmocka_unit_test(markdown_keeps_alignment_and_escapes_bars),
