@@ -4,7 +4,9 @@ const root=document.getElementById('microscope'),D=JSON.parse(root.querySelector
 const [pick,slide]=root.querySelectorAll('select,input'),said=root.querySelector('output'),NS='http://www.w3.org/2000/svg';
 const figures=[...root.querySelectorAll('figure')],maps=root.querySelector('.maps'),L=52,R=452,T=30,B=250;
 const steps=[...new Set(D.arms.flatMap(a=>a.steps))].sort((a,b)=>a-b);
-const el=(name,set,text)=>{const e=document.createElementNS(NS,name);for(const k in set)e.setAttribute(k,set[k]);
+/* The live page's policy refuses style attributes, not the object's own. */
+const el=(name,set,text)=>{const e=document.createElementNS(NS,name);
+ for(const k in set)if(k==='style')e.style.cssText=set[k];else e.setAttribute(k,set[k]);
  if(text!==undefined)e.textContent=text;return e;};
 const digits=v=>v===0?'0':Math.abs(v)>=1e5||Math.abs(v)<1e-3?v.toExponential(1):String(+v.toPrecision(3));
 const at=(a,step)=>a.steps.reduce((k,s,i)=>s<=step?i:k,-1);

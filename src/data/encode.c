@@ -202,8 +202,9 @@ int nr_encode(struct nr_encoder *e, const char *text, size_t bytes, const char *
 		const int32_t part = around->part[i], type = around->type[i];
 		if (part >= 0 && how->plain) continue;
 		const struct span s = part >= 0 ? (struct span){ 0, 1 } : kept[part == PART_B];
+		if (!s.count) continue;                         /* a text without tokens need not have memory */
 		const int32_t *from = part >= 0 ? &around->part[i] : e->part[part == PART_B].id + s.from;
-		if (s.count) memcpy(e->ids.id + e->ids.count, from, (size_t)s.count * sizeof *from);
+		memcpy(e->ids.id + e->ids.count, from, (size_t)s.count * sizeof *from);
 		for (int64_t k = 0; k < s.count; k++) e->types.id[e->ids.count + k] = how->plain ? part == PART_B : type;
 		e->ids.count += s.count;
 	}

@@ -48,9 +48,8 @@ static void add_profile(struct nr_str *s, const struct nr_microscope_view *v, co
 
 static void add_controls(struct nr_str *s)
 {
-	nr_str_add(s, "<p class=\"controls\" hidden=\"hidden\"><label>What: <select style=\"max-width:100%\"></select></label><br/>"
-		      "<label>When: <input type=\"range\" min=\"0\" value=\"0\" step=\"1\" "
-		      "style=\"width:min(60%,24rem);vertical-align:middle\"/>"
+	nr_str_add(s, "<p class=\"controls\" hidden=\"hidden\"><label>What: <select></select></label><br/>"
+		      "<label>When: <input type=\"range\" min=\"0\" value=\"0\" step=\"1\"/>"
 		      "</label> <output></output></p>\n");
 }
 

@@ -132,8 +132,8 @@ static int64_t arm_called(const struct nr_study *s, const char *name)
 static int64_t partner(const struct nr_study *s, const char *name)
 {
 	int64_t found = -1;
-	for (const char *part = name; part && found < 0; part = strstr(part, ", "), part += part ? 2 : 0) {
-		const char *end = strstr(part, ", ");
+	for (const char *part = name, *end; part && found < 0; part = end ? end + 2 : NULL) {
+		end = strstr(part, ", ");
 		const char *other = nr_arena_printf(s->arena, "%.*s%s%s", (int)(part - name), name, s->baseline, end ? end : "");
 		if (other) found = arm_called(s, other);
 	}
