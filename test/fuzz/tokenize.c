@@ -52,8 +52,8 @@ static void check(const struct nr_tokenizer *t, struct nr_encoder *e, const char
 		for (int64_t i = 0; i < out.count; i++) assert(nr_tokenizer_token(t, out.ids[i]) &&
 			(out.types[i] == 0 || (pair && out.types[i] == 1)));
 		if (out.count > 1 << 16) return;
-		assert(!round || (count == out.count && !memcmp(first, out.ids, (size_t)count * sizeof *first)));
-		memcpy(first, out.ids, (size_t)(count = out.count) * sizeof *first);
+		assert(!round || (count == out.count && (!count || !memcmp(first, out.ids, (size_t)count * sizeof *first))));
+		if ((count = out.count)) memcpy(first, out.ids, (size_t)count * sizeof *first);     /* none need no address */
 	}
 	size_t bytes;
 	char *text = nr_decode(t, out.ids, out.count, length, &bytes);
