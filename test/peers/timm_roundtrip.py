@@ -72,7 +72,7 @@ def dual_patch_norm(folder):
             weights[f"{name}.{part}"] = t + 0.3 * torch.randn(t.shape, generator=g)
     save_file(weights, Path(folder) / "shaken.safetensors")
     norma("convert", Path(folder) / "shaken.safetensors", Path(folder) / "dpn-timm.safetensors", "--to", "timm", "--model", text,
-          "--norm", "patch=dual")
+          "--file-norm", "patch=dual")
     state = load_file(Path(folder) / "dpn-timm.safetensors")
     pre = {k: state.pop(f"patch_embed.norm_pre.{k}").double() for k in ("weight", "bias")}
     model = timm.models.VisionTransformer(img_size=32, patch_size=8, embed_dim=64, depth=2, num_heads=2, num_classes=10).eval()
