@@ -216,7 +216,8 @@ static const char *model_text(struct cli *c, const struct convert *o, const char
 {
 	struct nr_st_file *f;
 	const char *text = o->model, *own = NULL;
-	if (!(path = nr_weights_path(path, c->arena)) || nr_st_open(&f, path, c->err)) return NULL;
+	if (!(path = nr_weights_path(path, c->arena))) nr_fail(c->err, NR_EMEMORY, "cannot convert", NULL, "out of memory");
+	if (!path || nr_st_open(&f, path, c->err)) return NULL;
 	if (!*text && (own = nr_st_metadata(f, "norma.model"))) text = nr_arena_strdup(c->arena, own);
 	for (int i = 0; i < KEPT_KEYS; i++)
 		if ((own = nr_st_metadata(f, kept_keys[i]))) kept[i] = nr_arena_strdup(c->arena, own);
