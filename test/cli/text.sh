@@ -5,19 +5,10 @@ set -euo pipefail
 . "$(dirname "$0")/check.inc"
 # shellcheck source=test/cli/made_up.inc
 . test/cli/made_up.inc
+# shellcheck source=test/cli/words.inc
+. test/cli/words.inc
 export NORMA_DATA=$tmp/none
 bpe=test/golden/text/tokenizer/bpe
-words="the a cat dog bird sees likes hunts red blue big small house tree and or not in on very"
-mkdir "$tmp/words"
-vocab=$tmp/words/vocab.txt
-printf '%s\n' '[PAD]' '[UNK]' '[CLS]' '[SEP]' '[MASK]' >"$vocab"
-tr ' ' '\n' <<<"$words" >>"$vocab"
-# sentences SEED COUNT: of 3 to 12 words, drawn by a rule
-sentences() {
-	awk -v s="$1" -v n="$2" -v w="$words" 'BEGIN { k = split(w, word, " "); for (i = 0; i < n; i++) { s = (s * 1103 + 12345) % 65536
-		m = 3 + s % 10; line = ""; for (j = 0; j < m; j++) { s = (s * 1103 + 12345) % 65536; line = line (j ? " " : "") word[1 + int(s / 7) % k] }
-		print line } }'
-}
 sentences 1 60 | awk '{ print } NR % 9 == 0 { print "" }' >"$tmp/lines.txt"
 { echo "sent0,sent1,hard_neg"; paste -d, <(sentences 2 40) <(sentences 3 40) <(sentences 4 40); } >"$tmp/triplets.csv"
 cut -d, -f1,2 "$tmp/triplets.csv" >"$tmp/pairs.csv"
