@@ -44,7 +44,7 @@ mlm="mlm --data $lines,val=0.2 --tokenizer $vocab --model bert:$size --batch 8 -
 	run 0 $mlm --out "$tmp/whole" --nsp --steps 60 --checkpoint-steps 5 --eval-every 2
 	"$NORMA" $mlm --out "$tmp/killed" --nsp --steps 60 --checkpoint-steps 5 --eval-every 2 >/dev/null 2>&1 & pid=$!
 }
-for ((i = 0; i < 200; i++)); do [ ! -e "$tmp/killed/last.safetensors" ] || break; sleep 0.05; done
+await [ -e "$tmp/killed/last.safetensors" ]
 kill -9 $pid 2>/dev/null || true
 wait $pid 2>/dev/null || true
 run 0 mlm --resume "$tmp/killed"; weights "$tmp/whole/model.safetensors" "$tmp/killed/model.safetensors"
