@@ -1,4 +1,5 @@
-/* How long the command takes to start: `norma --version` as a process of its own, many times. With --peer Python imports PyTorch in turn. */
+/* How long the command takes to start: `norma --version` as a process of its own, many times; with --peer Python imports PyTorch in
+ * turn. */
 #include <string.h>
 
 #include "base/clock.h"
