@@ -107,7 +107,7 @@ if(TARGET norma-golden)
 endif()
 
 file(GLOB cli_tests CONFIGURE_DEPENDS test/cli/*.sh)
-set(cli_sets equal-bits train) # once for each instruction set
+set(cli_sets equal-bits graph text train) # once for each instruction set
 foreach(script IN LISTS cli_tests)
 	get_filename_component(name ${script} NAME_WE)
 	if(name IN_LIST cli_sets)
