@@ -105,17 +105,6 @@ INL vf rounded(vf x)
 #endif
 	return x;
 }
-/* a b + c, rounded once in every build: for the long sums of products, whose error would be larger emulated. */
-INL vf vfma(vf a, vf b, vf c)
-{
-#ifdef NR_EMULATED
-	typedef double vd __attribute__((vector_size(VL * 8)));
-	return __builtin_convertvector(
-		__builtin_convertvector(a, vd) * __builtin_convertvector(b, vd) + __builtin_convertvector(c, vd), vf);
-#else
-	return a * b + c;
-#endif
-}
 INL vf vabs(vf x) { return (vf)((vi)x & bci(0x7fffffff)); }
 
 INL float hmax(vf v)
