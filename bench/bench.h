@@ -108,13 +108,24 @@ struct bench_load { double busy, own, wall; };
 struct bench_load bench_load_start(void);
 double bench_load_share(const struct bench_load *);
 double bench_median(double *v, int64_t n);      /* sorts v */
+double bench_percentile(const double *sorted, int64_t n, double share);      /* the value that this share does not exceed */
 long bench_peak_rss_mib(void);
+
+/* The most that the machine does on all threads: multiply-adds (two operations each) and bytes read and written by a copy beyond the
+ * caches (limits.c). 0: not measured. */
+struct bench_limits { double gflops, gbs; };
+struct bench_limits bench_limits_before(bool tiny);     /* leaves no trace in the peak memory; where it would, all is 0 */
+void bench_limits_measure(struct bench_limits *, bool tiny);    /* again: the better figure stays; 25 ms */
+/* peak_gflops and copy_gbs and, if gflops > 0, its share_of_peak. */
+void bench_limits_put(json_t *record, const struct bench_limits *, double gflops);
+
 /* GFLOP/s of our own product 1576x768x768: the median of 15. 0 when out of memory. */
 double bench_ref_gflops(bool tiny);
+json_t *bench_rounded(double);                  /* three digits behind the point are enough for every figure */
 /* A record of the target with the keys of peers/common.py and ours. NULL and err on failure. */
 json_t *bench_measure(const struct bench_target *, const struct bench_options *, struct nr_error *);
-/* Time by kind of instruction, as a table. */
-int bench_profile(const struct bench_target *, int64_t steps, FILE *, struct nr_error *);
+/* Time by kind of instruction and its distance from its limit, as a table or as one record with "ops" (profile.c). */
+int bench_profile(const struct bench_target *, const struct bench_options *, struct nr_error *);
 
 /* ---- against the peers, each measurement in its own process (peer.c) ---- */
 

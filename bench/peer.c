@@ -53,7 +53,6 @@ static json_t *run_peer(struct work *w, const char *mode, struct nr_error *err)
 }
 
 static double num(const json_t *r, const char *key) { return json_number_value(json_object_get(r, key)); }
-static json_t *rounded(double v) { return json_real(nearbyint(v * 1e3) / 1e3); }
 
 static double median_of(json_t **r, int64_t n, const char *key)
 {
@@ -80,14 +79,14 @@ static json_t *merge_own(json_t **own, int64_t n)
 	json_t *r = json_copy(own[0]);
 	const double ms = median_of(own, n, "ms"), gflops = num(r, "gflop") / ms * 1e3,
 		     ref = median_of(own, n, "ref_gflops");
-	json_object_set_new(r, "ms", rounded(ms));
-	json_object_set_new(r, "ms_best", rounded(least_of(own, n, "ms_best")));
-	json_object_set_new(r, "steps_per_s", rounded(1e3 / ms));
-	json_object_set_new(r, "samples_per_s", rounded(1e3 / ms * num(r, "samples")));
-	json_object_set_new(r, "gflops", rounded(gflops));
-	json_object_set_new(r, "ref_gflops", rounded(ref));
-	json_object_set_new(r, "share_of_ref", rounded(median_of(own, n, "share_of_ref")));
-	json_object_set_new(r, "foreign_cpu", rounded(median_of(own, n, "foreign_cpu")));
+	json_object_set_new(r, "ms", bench_rounded(ms));
+	json_object_set_new(r, "ms_best", bench_rounded(least_of(own, n, "ms_best")));
+	json_object_set_new(r, "steps_per_s", bench_rounded(1e3 / ms));
+	json_object_set_new(r, "samples_per_s", bench_rounded(1e3 / ms * num(r, "samples")));
+	json_object_set_new(r, "gflops", bench_rounded(gflops));
+	json_object_set_new(r, "ref_gflops", bench_rounded(ref));
+	json_object_set_new(r, "share_of_ref", bench_rounded(median_of(own, n, "share_of_ref")));
+	json_object_set_new(r, "foreign_cpu", bench_rounded(median_of(own, n, "foreign_cpu")));
 	json_object_set_new(r, "peak_rss_mib", json_integer((json_int_t)most_of(own, n, "peak_rss_mib")));
 	json_object_set_new(r, "rounds", json_integer(n));
 	return r;
@@ -99,21 +98,21 @@ static json_t *merge_peer(json_t **own, json_t **peer, int64_t n)
 	json_t *all = json_array();
 	for (int64_t i = 0; i < n; i++) {
 		ratio[i] = num(peer[i], "ms") / num(own[i], "ms");
-		json_array_append_new(all, rounded(ratio[i]));
+		json_array_append_new(all, bench_rounded(ratio[i]));
 	}
 	const double best = least_of(peer, n, "ms_best") / least_of(own, n, "ms_best");
 	json_t *r = json_object();
-	json_object_set_new(r, "ms", rounded(median_of(peer, n, "ms")));
-	json_object_set_new(r, "ms_best", rounded(least_of(peer, n, "ms_best")));
-	json_object_set_new(r, "ratio", rounded(bench_median(ratio, n)));
-	json_object_set_new(r, "ratio_best", rounded(best));
+	json_object_set_new(r, "ms", bench_rounded(median_of(peer, n, "ms")));
+	json_object_set_new(r, "ms_best", bench_rounded(least_of(peer, n, "ms_best")));
+	json_object_set_new(r, "ratio", bench_rounded(bench_median(ratio, n)));
+	json_object_set_new(r, "ratio_best", bench_rounded(best));
 	json_object_set_new(r, "ratio_rounds", all);
 	json_object_set_new(r, "rss_mib", json_integer((json_int_t)most_of(peer, n, "peak_rss_mib")));
 	json_object_set_new(
-		r, "rss_share", rounded(most_of(own, n, "peak_rss_mib") / most_of(peer, n, "peak_rss_mib")));
-	json_object_set_new(r, "gflop", rounded(num(peer[0], "gflop")));
+		r, "rss_share", bench_rounded(most_of(own, n, "peak_rss_mib") / most_of(peer, n, "peak_rss_mib")));
+	json_object_set_new(r, "gflop", bench_rounded(num(peer[0], "gflop")));
 	json_object_set_new(r, "params", json_integer((json_int_t)num(peer[0], "params")));
-	json_object_set_new(r, "foreign_cpu", rounded(median_of(peer, n, "foreign_cpu")));
+	json_object_set_new(r, "foreign_cpu", bench_rounded(median_of(peer, n, "foreign_cpu")));
 	return r;
 }
 
@@ -122,7 +121,7 @@ static void promote(json_t *r, const char *mode, const json_t *peer)
 {
 	char key[64];
 	snprintf(key, sizeof key, "ratio_%s", mode);
-	json_object_set_new(r, key, rounded(num(peer, "ratio")));
+	json_object_set_new(r, key, bench_rounded(num(peer, "ratio")));
 	const json_t *old = json_object_get(r, "ratio");
 	if (old && json_number_value(old) <= num(peer, "ratio")) return;
 	json_object_set_new(r, "peer", json_string(mode));

@@ -66,7 +66,7 @@ static int step(struct cli *c, const struct bench_options *o, const struct bench
 {
 	const int threads = omp_get_max_threads();
 	if (!o->tiny && o->peer == BENCH_NONE) cli_bound_spin(c);
-	if (o->profile) return bench_profile(t, t->tiny ? 1 : 10, stdout, c->err);
+	if (o->profile) return bench_profile(t, o, c->err);
 	if (!o->json) bench_print_header(stdout);
 	return print_record(o,
 		o->peer == BENCH_NONE ? bench_measure(t, o, c->err) : bench_compare(t, o, threads, c->err), c->err);

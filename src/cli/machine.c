@@ -9,9 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/clock.h"
 #include "base/host.h"
-#include "base/mem.h"
 #include "base/str.h"
 #include "bench/bench.h"
 #include "math/gemm.h"
@@ -69,31 +67,12 @@ void machine_read(struct machine *m)
 	nr_str_release(&libraries);
 }
 
-/* Bytes read and written by threads that each copy their part; far beyond the caches. */
-static double copy_rate(void)
-{
-	const size_t bytes = (size_t)64 << 20, parts = 64, part = bytes / parts;
-	char *from = nr_slab_make(bytes), *to = nr_slab_make(bytes);
-	double best = 0;
-	const double start = nr_clock();
-	for (int i = 0; from && to && (i < 3 || nr_clock() - start < 0.1); i++) {
-		const double s = nr_clock();
-#pragma omp parallel for schedule(static)
-		for (size_t p = 0; p < parts; p++)
-			memcpy(to + p * part, i ? from + p * part : memset(from + p * part, 1, part), part);
-		const double rate = 2e-9 * (double)bytes / (nr_clock() - s);
-		if (i && rate > best) best = rate;   /* the first touches the pages */
-	}
-	nr_slab_free(from, bytes);
-	nr_slab_free(to, bytes);
-	return best;
-}
-
 void machine_measure(struct machine *m)
 {
 	const struct bench_load load = bench_load_start();
+	bench_limits_measure(&m->limits, false);
 	m->sgemm = bench_ref_gflops(false);
-	m->copy = copy_rate();
+	bench_limits_measure(&m->limits, false);
 	m->foreign = bench_load_share(&load);
 }
 
