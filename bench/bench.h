@@ -53,6 +53,7 @@ struct bench_case {
 	struct bench_size full, tiny;
 };
 extern const struct bench_case bench_cases[];    /* ends with a NULL name */
+bool bench_is_latency(const struct bench_case *);        /* one sample: the time of a forward pass is what counts */
 extern const struct bench_model bench_vit, bench_mae, bench_simcse, bench_graphormer;
 
 struct bench_target {
@@ -83,6 +84,7 @@ struct bench {
 	struct nr_segment *segment;
 	int64_t segments;
 	void *scratch;                          /* of the optimizer */
+	double plan_seconds;                    /* to record and to plan, without initial values */
 };
 int bench_open(struct bench **, const struct bench_target *, unsigned plan_flags, struct nr_error *);
 void bench_close(struct bench *);               /* NULL is fine */
@@ -101,7 +103,8 @@ struct bench_options {
 	char *text, *vocab;                     /* of `bench tokenize`; empty: made up, and those of the tests */
 	char *model;                            /* of `bench embed`, which takes text too */
 };
-enum bench_peer { BENCH_NONE, BENCH_EAGER, BENCH_COMPILE, BENCH_BOTH };
+/* both: eager and compile; strong: the fastest of several settings of PyTorch; all: these three; onnx: eager and onnxruntime. */
+enum bench_peer { BENCH_NONE, BENCH_EAGER, BENCH_COMPILE, BENCH_BOTH, BENCH_STRONG, BENCH_ALL, BENCH_ONNX };
 
 /* The system's state before a measurement, for foreign_cpu: CPU seconds of other processes by wall time. */
 struct bench_load { double busy, own, wall; };
@@ -129,8 +132,9 @@ int bench_profile(const struct bench_target *, const struct bench_options *, str
 
 /* ---- against the peers, each measurement in its own process (peer.c) ---- */
 
-/* The record of bench_measure plus peer, peer_ms, peer_ms_best, ratio, peer_rss_mib, rss_share (of the faster peer),
+/* The record of bench_measure plus peer, peer_ms, peer_ms_best, ratio, peer_rss_mib, rss_share (of the fastest peer),
  * and "peers": the same for each mode asked for. */
+const char *bench_peer_title(const char *mode);         /* "torch eager" of "eager" */
 json_t *bench_compare(const struct bench_target *, const struct bench_options *, int threads, struct nr_error *);
 
 enum { BENCH_MAX_ROUNDS = 100 };
@@ -167,6 +171,7 @@ void bench_print_header(FILE *);
 void bench_print(FILE *, const json_t *record); /* one row for us and one for each peer (print.c) */
 int bench_json_line(FILE *, json_t *record, struct nr_error *);         /* takes the reference; 6 digits */
 int bench_gemm(const struct bench_options *, struct nr_error *);        /* gemm.c */
+int bench_scaling(const struct bench_options *, struct nr_error *);     /* scaling.c */
 /* t-SNE against scikit-learn, uniformity against SGEMM (tsne.c, uniformity.c). */
 int bench_tsne(const struct bench_options *, int threads, struct nr_error *);
 int bench_uniformity(const struct bench_options *, struct nr_error *);

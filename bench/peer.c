@@ -1,4 +1,4 @@
-/* Us against PyTorch in one run: rounds of ours, eager, compile, each in a process of its own, so that peak memory is
+/* Us against PyTorch in one run: rounds of ours, then each peer, each in a process of its own, so that peak memory is
  * honest and no thread team of one disturbs the other. A ratio is taken within a round; the median of rounds counts. */
 #include <errno.h>
 #include <stdlib.h>
@@ -8,8 +8,20 @@
 #include "bench.h"
 #include "math/isa.h"
 
-enum { MAX_ROUNDS = BENCH_MAX_ROUNDS, MAX_ARGS = 32 };
-static const char *const modes[] = { "eager", "compile" };
+enum { EAGER, COMPILE, STRONG, ONNX, MODES, MAX_ROUNDS = BENCH_MAX_ROUNDS, MAX_ARGS = 32 };
+static const struct { const char *name, *title; } modes[MODES] = {
+	[EAGER] = { "eager", "torch eager" }, [COMPILE] = { "compile", "torch compile" }, [STRONG] = { "strong", "torch strong" },
+	[ONNX] = { "onnx", "onnxruntime" },
+};
+static const unsigned asked[] = { [BENCH_NONE] = 0, [BENCH_EAGER] = 1 << EAGER, [BENCH_COMPILE] = 1 << COMPILE, [BENCH_BOTH] = 1 << EAGER | 1 << COMPILE,
+	[BENCH_STRONG] = 1 << STRONG, [BENCH_ALL] = 1 << EAGER | 1 << COMPILE | 1 << STRONG, [BENCH_ONNX] = 1 << EAGER | 1 << ONNX };
+
+const char *bench_peer_title(const char *mode)
+{
+	int m = 0;
+	while (m < MODES && strcmp(modes[m].name, mode)) m++;
+	return m < MODES ? modes[m].title : mode;
+}
 
 struct work {
 	const struct bench_target *target;
@@ -39,11 +51,13 @@ static json_t *run_own(struct work *w, struct nr_error *err)
 	return last_record(argv, err);
 }
 
-static json_t *run_peer(struct work *w, const char *mode, struct nr_error *err)
+/* `before`: a record of an earlier round. The settings that won then are run again, and no others. */
+static json_t *run_peer(struct work *w, int mode, const json_t *before, struct nr_error *err)
 {
 	char words[512];
-	snprintf(words, sizeof words, "%s --task %s --mode %s --threads %s --seconds %s", w->target->of->peer,
-		w->target->train ? "train" : "infer", mode, w->threads_text, w->seconds);
+	const char *won = json_string_value(json_object_get(before, "candidate"));
+	snprintf(words, sizeof words, "%s --task %s --mode %s --threads %s --seconds %s%s%s", w->target->of->peer,
+		w->target->train ? "train" : "infer", modes[mode].name, w->threads_text, w->seconds, won ? " --candidate " : "", won ? won : "");
 	char *argv[MAX_ARGS + 2] = { w->python, w->script }, *save = NULL;
 	int n = 2;
 	char *word = strtok_r(words, " ", &save);   /* the script's own name */
@@ -81,11 +95,15 @@ static json_t *merge_own(json_t **own, int64_t n)
 		     ref = median_of(own, n, "ref_gflops");
 	json_object_set_new(r, "ms", bench_rounded(ms));
 	json_object_set_new(r, "ms_best", bench_rounded(least_of(own, n, "ms_best")));
+	json_object_set_new(r, "ms_p95", bench_rounded(median_of(own, n, "ms_p95")));
 	json_object_set_new(r, "steps_per_s", bench_rounded(1e3 / ms));
 	json_object_set_new(r, "samples_per_s", bench_rounded(1e3 / ms * num(r, "samples")));
 	json_object_set_new(r, "gflops", bench_rounded(gflops));
 	json_object_set_new(r, "ref_gflops", bench_rounded(ref));
 	json_object_set_new(r, "share_of_ref", bench_rounded(median_of(own, n, "share_of_ref")));
+	json_object_set_new(r, "peak_gflops", bench_rounded(most_of(own, n, "peak_gflops")));
+	json_object_set_new(r, "share_of_peak", bench_rounded(median_of(own, n, "share_of_peak")));
+	json_object_set_new(r, "copy_gbs", bench_rounded(most_of(own, n, "copy_gbs")));
 	json_object_set_new(r, "foreign_cpu", bench_rounded(median_of(own, n, "foreign_cpu")));
 	json_object_set_new(r, "peak_rss_mib", json_integer((json_int_t)most_of(own, n, "peak_rss_mib")));
 	json_object_set_new(r, "rounds", json_integer(n));
@@ -110,13 +128,17 @@ static json_t *merge_peer(json_t **own, json_t **peer, int64_t n)
 	json_object_set_new(r, "rss_mib", json_integer((json_int_t)most_of(peer, n, "peak_rss_mib")));
 	json_object_set_new(
 		r, "rss_share", bench_rounded(most_of(own, n, "peak_rss_mib") / most_of(peer, n, "peak_rss_mib")));
+	json_object_set_new(r, "ms_p95", bench_rounded(median_of(peer, n, "ms_p95")));
 	json_object_set_new(r, "gflop", bench_rounded(num(peer[0], "gflop")));
 	json_object_set_new(r, "params", json_integer((json_int_t)num(peer[0], "params")));
 	json_object_set_new(r, "foreign_cpu", bench_rounded(median_of(peer, n, "foreign_cpu")));
+	static const char *const copied[] = { "candidate", "candidates", "version" };
+	for (size_t i = 0; i < sizeof copied / sizeof *copied; i++)
+		if (json_object_get(peer[0], copied[i])) json_object_set(r, copied[i], json_object_get(peer[0], copied[i]));
 	return r;
 }
 
-/* The faster peer's figures at the top of the record: the ratio that has to hold. */
+/* The fastest peer's figures at the top of the record: the ratio that has to hold. */
 static void promote(json_t *r, const char *mode, const json_t *peer)
 {
 	char key[64];
@@ -144,39 +166,43 @@ static int prepare(struct work *w, struct nr_error *err)
 	return bench_find_peer(relative, w->script, w->python, sizeof w->python, err);
 }
 
+/* "peers" of the record, and their ratios. */
+static void add_peers(json_t *r, unsigned which, json_t **own, json_t *peer[MODES][MAX_ROUNDS], int64_t rounds)
+{
+	json_t *peers = json_object();
+	for (int m = 0; m < MODES; m++) {
+		if (!(which >> m & 1)) continue;
+		json_t *p = merge_peer(own, peer[m], rounds);
+		promote(r, modes[m].name, p);
+		json_object_set_new(peers, modes[m].name, p);
+	}
+	json_object_set_new(r, "peers", peers);
+}
+
 json_t *bench_compare(const struct bench_target *t, const struct bench_options *o, int threads, struct nr_error *err)
 {
 	struct work w = { .target = t, .opt = o, .threads = threads };
 	if (prepare(&w, err)) return NULL;
-	const int64_t rounds = o->peer == BENCH_NONE ? 1 : o->rounds < MAX_ROUNDS ? o->rounds : MAX_ROUNDS;
-	json_t *own[MAX_ROUNDS] = { NULL }, *peer[2][MAX_ROUNDS] = { { NULL } }, *r = NULL;
+	const unsigned which = asked[o->peer];
+	const int64_t rounds = !which ? 1 : o->rounds < MAX_ROUNDS ? o->rounds : MAX_ROUNDS;
+	json_t *own[MAX_ROUNDS] = { NULL }, *peer[MODES][MAX_ROUNDS] = { { NULL } }, *r = NULL;
 	struct nr_progress bar;
-	nr_progress_init(&bar, stderr, w.name, 3 * rounds, 0);
+	nr_progress_init(&bar, stderr, w.name, (MODES + 1) * rounds, 0);
 	bool ok = true;
 	for (int64_t i = 0; i < rounds && ok; i++) {
-		nr_progress_update(&bar, 3 * i, "round %d: norma", (int)i + 1);
+		nr_progress_update(&bar, (MODES + 1) * i, "round %d: norma", (int)i + 1);
 		ok = (own[i] = run_own(&w, err)) != NULL;
-		for (int m = 0; m < 2 && ok; m++) {
-			if (!(o->peer >> m & 1)) continue;
-			nr_progress_update(&bar, 3 * i + m + 1, "round %d: torch %s", (int)i + 1, modes[m]);
-			ok = (peer[m][i] = run_peer(&w, modes[m], err)) != NULL;
+		for (int m = 0; m < MODES && ok; m++) {
+			if (!(which >> m & 1)) continue;
+			nr_progress_update(&bar, (MODES + 1) * i + m + 1, "round %d: %s", (int)i + 1, modes[m].title);
+			ok = (peer[m][i] = run_peer(&w, m, peer[m][0], err)) != NULL;
 		}
 	}
 	nr_progress_release(&bar);
-	if (ok && (r = merge_own(own, rounds))) {
-		json_t *peers = json_object();
-		for (int m = 0; m < 2; m++) {
-			if (!(o->peer >> m & 1)) continue;
-			json_t *p = merge_peer(own, peer[m], rounds);
-			promote(r, modes[m], p);
-			json_object_set_new(peers, modes[m], p);
-		}
-		if (o->peer != BENCH_NONE) json_object_set_new(r, "peers", peers);
-		else json_decref(peers);
-	}
+	if (ok && (r = merge_own(own, rounds)) && which) add_peers(r, which, own, peer, rounds);
 	for (int64_t i = 0; i < rounds; i++) {
 		json_decref(own[i]);
-		for (int m = 0; m < 2; m++) json_decref(peer[m][i]);
+		for (int m = 0; m < MODES; m++) json_decref(peer[m][i]);
 	}
 	return r;
 }
