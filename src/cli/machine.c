@@ -2,7 +2,6 @@
 #include "machine.h"
 
 #include <omp.h>
-#include <sched.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,6 +10,7 @@
 
 #include "base/host.h"
 #include "base/str.h"
+#include "base/threads.h"
 #include "bench/bench.h"
 #include "math/gemm.h"
 #include "math/isa.h"
@@ -31,7 +31,7 @@ static void read_cpu(struct machine *m)
 	nr_host_cpu(m->cpu, sizeof m->cpu);
 	m->cpus = sysconf(_SC_NPROCESSORS_ONLN);
 	cpu_set_t set;
-	m->allowed = sched_getaffinity(0, sizeof set, &set) ? m->cpus : CPU_COUNT(&set);
+	m->allowed = nr_threads_cpus(&set) ? CPU_COUNT(&set) : m->cpus;
 	m->l1 = sysconf(_SC_LEVEL1_DCACHE_SIZE);
 	m->l2 = sysconf(_SC_LEVEL2_CACHE_SIZE);
 	m->l3 = sysconf(_SC_LEVEL3_CACHE_SIZE);
