@@ -121,6 +121,7 @@ struct bench_limits bench_limits_before(bool tiny);     /* leaves no trace in th
 void bench_limits_measure(struct bench_limits *, bool tiny);    /* again: the better figure stays; 25 ms */
 /* peak_gflops and copy_gbs and, if gflops > 0, its share_of_peak. */
 void bench_limits_put(json_t *record, const struct bench_limits *, double gflops);
+void bench_limits_add(json_t *record, bool tiny);       /* measured now, for records that count no operations */
 
 /* GFLOP/s of our own product 1576x768x768: the median of 15. 0 when out of memory. */
 double bench_ref_gflops(bool tiny);
@@ -153,7 +154,7 @@ int bench_shape_parse(struct bench_shape *, const char *text, struct nr_error *)
  * 64 channels. separate: at least one special token. */
 struct nr_tokens bench_tokens(struct bench_shape, bool separate);
 
-struct bench_times { double forward, both; };   /* seconds, medians; forward 0: the norm does nothing */
+struct bench_times { double forward, both, flops; };    /* seconds, medians; operations of forward. forward 0: the norm does nothing */
 /* Forward alone and forward with backward of one norm, each for so many seconds. */
 int bench_norm_time(const char *text, struct bench_shape, bool tiny, double seconds, struct bench_times *, struct nr_error *);
 double bench_copy_time(struct bench_shape, bool tiny, double seconds);          /* 0 when out of memory */

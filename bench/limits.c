@@ -77,6 +77,13 @@ struct bench_limits bench_limits_before(bool tiny)
 	return l;
 }
 
+void bench_limits_add(json_t *r, bool tiny)
+{
+	struct bench_limits l = { 0 };
+	bench_limits_measure(&l, tiny);
+	bench_limits_put(r, &l, 0);
+}
+
 void bench_limits_put(json_t *r, const struct bench_limits *l, double gflops)
 {
 	json_object_set_new(r, "peak_gflops", bench_rounded(l->gflops));

@@ -70,7 +70,7 @@ static int choose(struct set *s, struct nr_error *err)
 static double num(const json_t *r, const char *key) { return json_number_value(json_object_get(r, key)); }
 static const char *text_of(const json_t *r, const char *key) { return json_string_value(json_object_get(r, key)); }
 
-static json_t *record(const struct set *s, const char *name, struct bench_shape at, struct bench_times t)
+static json_t *record(const struct set *s, const char *name, struct bench_shape at, struct bench_times t, const struct bench_limits *l)
 {
 	const double bytes = (double)(at.B * at.T * at.C) * sizeof(real);
 	json_t *r = json_pack("{s:s, s:s, s:s, s:i, s:[I,I,I]}", "case", "norm", "norm", name, "mode", "norma", "threads",
@@ -79,6 +79,7 @@ static json_t *record(const struct set *s, const char *name, struct bench_shape 
 	if (t.forward > 0) json_object_set_new(r, "fwd_gbps", bench_rounded(2e-9 * bytes / t.forward));
 	if (t.both > 0) json_object_set_new(r, "fwdbwd_us", bench_rounded(1e6 * t.both));
 	if (t.both > 0) json_object_set_new(r, "fwdbwd_gbps", bench_rounded(5e-9 * bytes / t.both));
+	bench_limits_put(r, l, t.forward > 0 ? 1e-9 * t.flops / t.forward : 0);
 	return r;
 }
 
@@ -97,7 +98,9 @@ static json_t *measure(const struct set *s, struct bench_shape at, struct nr_err
 {
 	const bool tiny = s->opt->tiny;
 	json_t *all = json_array();
-	json_array_append_new(all, record(s, "copy", at, (struct bench_times){ bench_copy_time(at, tiny, s->seconds), 0 }));
+	struct bench_limits limits = { 0 };
+	bench_limits_measure(&limits, tiny);
+	json_array_append_new(all, record(s, "copy", at, (struct bench_times){ .forward = bench_copy_time(at, tiny, s->seconds) }, &limits));
 	for (int i = 0; i < s->count; i++) {
 		const struct item *k = &s->item[i];
 		struct bench_times t;
@@ -107,7 +110,7 @@ static json_t *measure(const struct set *s, struct bench_shape at, struct nr_err
 			json_decref(all);
 			return NULL;
 		}
-		json_t *r = record(s, k->name, at, t);
+		json_t *r = record(s, k->name, at, t, &limits);
 		if (k->peer) json_object_set_new(r, "peer_name", json_string(k->peer->name));
 		json_object_set_new(r, "foreign_cpu", bench_rounded(bench_load_share(&load)));
 		if (k->grid) add_bound(r, k, at, t, (before + bench_ref_gflops(tiny)) / 2);
