@@ -125,7 +125,8 @@ static int measure(const struct bench_options *o, const char *model, const char 
 		double sum = 0;
 		for (int64_t i = 0; i < values; i++) sum += fabs((double)k.out[i]);
 		*r = (struct result){ .rate = (double)(k.count * (passes - 1)) / spent, .rss = (double)bench_peak_rss_mib(),
-			.size = sum / (double)values, .gflops = 1e-9 * nr_text_runner_flops(k.runner) * (double)(passes - 1) / spent, .texts = k.count, .different = nr_text_runner_different(k.runner) };
+			.size = sum / (double)values, .gflops = 1e-9 * nr_text_runner_flops(k.runner) * (double)(passes - 1) / spent,
+			.texts = k.count, .different = nr_text_runner_different(k.runner) };
 		bench_limits_measure(&limits, o->tiny);
 		r->limits = limits;
 	}
@@ -148,7 +149,8 @@ static int ask(char *const argv[], struct result *r, struct nr_error *err)
 	*r = (struct result){ .rate = json_number_value(json_object_get(one, "texts_per_s")),
 		.rss = json_number_value(json_object_get(one, "peak_rss_mib")), .size = json_number_value(json_object_get(one, "size")),
 		.texts = json_integer_value(json_object_get(one, "texts")),
-		.different = json_integer_value(json_object_get(one, "different")), .gflops = json_number_value(json_object_get(one, "gflops")),
+		.different = json_integer_value(json_object_get(one, "different")),
+		.gflops = json_number_value(json_object_get(one, "gflops")),
 		.limits = { json_number_value(json_object_get(one, "peak_gflops")), json_number_value(json_object_get(one, "copy_gbs")) } };
 	json_decref(records);
 	return r->rate > 0 ? NR_OK : nr_fail(err, NR_EFORMAT, "no result from", argv[1], "texts_per_s is missing");

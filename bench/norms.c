@@ -100,7 +100,8 @@ static json_t *measure(const struct set *s, struct bench_shape at, struct nr_err
 	json_t *all = json_array();
 	struct bench_limits limits = { 0 };
 	bench_limits_measure(&limits, tiny);
-	json_array_append_new(all, record(s, "copy", at, (struct bench_times){ .forward = bench_copy_time(at, tiny, s->seconds) }, &limits));
+	const struct bench_times copy = { .forward = bench_copy_time(at, tiny, s->seconds) };
+	json_array_append_new(all, record(s, "copy", at, copy, &limits));
 	for (int i = 0; i < s->count; i++) {
 		const struct item *k = &s->item[i];
 		struct bench_times t;

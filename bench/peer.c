@@ -13,8 +13,9 @@ static const struct { const char *name, *title; } modes[MODES] = {
 	[EAGER] = { "eager", "torch eager" }, [COMPILE] = { "compile", "torch compile" }, [STRONG] = { "strong", "torch strong" },
 	[ONNX] = { "onnx", "onnxruntime" },
 };
-static const unsigned asked[] = { [BENCH_NONE] = 0, [BENCH_EAGER] = 1 << EAGER, [BENCH_COMPILE] = 1 << COMPILE, [BENCH_BOTH] = 1 << EAGER | 1 << COMPILE,
-	[BENCH_STRONG] = 1 << STRONG, [BENCH_ALL] = 1 << EAGER | 1 << COMPILE | 1 << STRONG, [BENCH_ONNX] = 1 << EAGER | 1 << ONNX };
+static const unsigned asked[] = { [BENCH_NONE] = 0, [BENCH_EAGER] = 1 << EAGER, [BENCH_COMPILE] = 1 << COMPILE,
+	[BENCH_BOTH] = 1 << EAGER | 1 << COMPILE, [BENCH_STRONG] = 1 << STRONG,
+	[BENCH_ALL] = 1 << EAGER | 1 << COMPILE | 1 << STRONG, [BENCH_ONNX] = 1 << EAGER | 1 << ONNX };
 
 const char *bench_peer_title(const char *mode)
 {
@@ -57,7 +58,8 @@ static json_t *run_peer(struct work *w, int mode, const json_t *before, struct n
 	char words[512];
 	const char *won = json_string_value(json_object_get(before, "candidate"));
 	snprintf(words, sizeof words, "%s --task %s --mode %s --threads %s --seconds %s%s%s", w->target->of->peer,
-		w->target->train ? "train" : "infer", modes[mode].name, w->threads_text, w->seconds, won ? " --candidate " : "", won ? won : "");
+		w->target->train ? "train" : "infer", modes[mode].name, w->threads_text, w->seconds,
+		won ? " --candidate " : "", won ? won : "");
 	char *argv[MAX_ARGS + 2] = { w->python, w->script }, *save = NULL;
 	int n = 2;
 	char *word = strtok_r(words, " ", &save);   /* the script's own name */

@@ -101,7 +101,8 @@ static void add_row(struct nr_table *t, const struct row *r, const struct cost *
 int bench_scaling(const struct bench_options *o, struct nr_error *err)
 {
 	enum { ROWS = sizeof rows / sizeof *rows, COLUMNS = 10 };
-	static const char *const columns[COLUMNS] = { "more", "to", "operations", "ms", "time", "of peak", "MiB", "memory", "plan ms", "plan" };
+	static const char *const columns[COLUMNS] = { "more", "to", "operations", "ms", "time", "of peak", "MiB", "memory",
+		"plan ms", "plan" };
 	struct cost cost[ROWS];
 	struct bench_limits limits = { 0 };
 	bench_limits_measure(&limits, o->tiny);

@@ -137,7 +137,8 @@ static int run(struct cli *c, const void *conf, const struct nr_list *args)
 const struct cli_command cli_bench = {
 	.name = "bench",
 	.title = "time training steps, also against PyTorch",
-	.usage = "step CASE | all | latency | scaling | loop CASE | gemm | norms | loader | tsne | uniformity | tokenize | molecules | embed",
+	.usage = "step CASE | all | latency | scaling | loop CASE | gemm | norms | loader | tsne | uniformity | tokenize | "
+		 "molecules | embed",
 	.about = "step  a training step (CASE/train) or inference (CASE/infer): median, best and 95th percentile of single\n"
 		 "steps, as a share of the peak of multiply-adds and of the rate of a matrix product 1576x768x768, both measured\n"
 		 "in the same process. --profile: each kind of instruction, and its share of what the peak and a copy allow.\n\n"

@@ -55,7 +55,8 @@ static void a_linear_layer_moves_its_operands_once(void **state)
 	const struct nr_work forward = work_of(&f, "linear", NR_PASS_FORWARD), backward = work_of(&f, "linear", NR_PASS_BACKWARD);
 	assert_values(forward.bytes, x + w + b + y);
 	assert_int_equal((int64_t)forward.flops, 2 * 18 * 64);
-	assert_values(backward.bytes, x + w + y + w + b);       /* x and w are kept; dy is read, dw and db are written, dx is not asked for */
+	/* x and w are kept; dy is read, dw and db are written, dx is not asked for */
+	assert_values(backward.bytes, x + w + y + w + b);
 	assert_int_equal((int64_t)backward.flops, 2 * 2 * 18 * 64);
 	end(&f);
 }
