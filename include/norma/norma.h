@@ -28,7 +28,7 @@ NR_API const char *nr_version(void);
 NR_API int nr_threads(void);
 /* For the first line of main: the program starts once more with GOMP_SPINCOUNT=2000 in its environment, as the command norma does,
  * unless that or OMP_WAIT_POLICY is set. libgomp reads it before main and lets idle threads spin for milliseconds otherwise; on a busy
- * machine small steps then take up to a hundred times as long. Returns if it was set already, or cannot be. */
+ * machine small steps then take many times as long. Returns if it was set already, or cannot be. */
 NR_API void nr_bound_spin(char *const argv[]);
 
 #endif
