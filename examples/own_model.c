@@ -109,6 +109,7 @@ int main(int argc, char **argv)
 	struct nr_store *store = NULL;
 	struct nr_net *n = NULL;
 	char text[1024];
+	nr_bound_spin(argv);            /* the steps are small: threads that spin for long would slow them on a busy machine */
 	int code = nr_store_make(&store, 1, &err);
 	if (!code && !(n = nr_net_make(store))) code = nr_fail(&err, NR_EMEMORY, "cannot record the model", NULL, "out of memory");
 	if (!code) code = nr_norms_use(n, argc > 1 ? argv[1] : NULL, &defaults, &err);

@@ -95,6 +95,7 @@ struct nr_op {
 	uint32_t cheap;                     /* bit j: y[j] can be made by rebuild, which reads `rebuild_keeps` */
 	uint32_t rebuild_keeps;
 	uint32_t optional;                  /* bit j: forward may find y[j].p NULL when nobody reads it */
+	uint32_t gathers;                   /* bit i: forward reads only rows of x[i] that others name: no more than it writes */
 	uint32_t flags;
 	const struct nr_fuse *fuse;         /* ends with a NULL producer */
 	/* NR_NARROW: bit i: token t of y[0] needs token t of x[i] alone, which is then cut likewise; other inputs stay whole. */
