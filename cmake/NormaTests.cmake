@@ -88,7 +88,7 @@ foreach(script IN LISTS cli_tests)
 	norma_test(cli.${name} 300 bash ${script})
 endforeach()
 
-foreach(check layers bans format)
+foreach(check layers bans tags format)
 	norma_test(lint.${check} 120 ${PROJECT_SOURCE_DIR}/scripts/check-${check})
 	set_tests_properties(lint.${check} PROPERTIES LABELS lint)
 endforeach()
