@@ -23,7 +23,7 @@ struct nr_train {
 	double epochs;
 	int64_t steps, batch, accumulate;   /* steps > 0 instead of epochs */
 	struct nr_optim optim;
-	int32_t schedule;
+	struct nr_schedule schedule;        /* its kind and what that reads; the rest follows from lr, epochs and the next line */
 	double warmup, min_lr, warmup_lr;   /* warm-up in epochs */
 	/* task classify */
 	int32_t loss;                       /* enum nr_train_loss */

@@ -116,9 +116,10 @@ void nr_citations(struct nr_str *s, const struct nr_arms *const *arms, int count
 	for (const struct nr_dataset *const *d = nr_datasets(); *d; d++)
 		if (any_run(arms, count, uses_data, *d)) add(s, "data, ", (*d)->name, (*d)->cite);
 	if (any_run(arms, count, has_uniformity, NULL)) add(s, "measure, ", "uniformity", "arXiv:2005.10242");
-	if (any_run(arms, count, is_measured, "map"))
-		add(s, "measure, ", "t-SNE", "van der Maaten, Hinton 2008; Barnes-Hut: van der Maaten 2014");
-	if (any_run(arms, count, is_measured, "similarity")) add(s, "measure, ", "CKA", "arXiv:1905.00414");
+	const struct nr_part_told *p;
+	const char *part;
+	for (int i = 0; (p = nr_part_told(i, &part)); i++)
+		if (p->measure && any_run(arms, count, is_measured, part)) add(s, "measure, ", p->measure, p->cite);
 	nr_html_printf(s,
 		"software: The norma authors. norma: normalization in transformers, in plain C, version %s, Apache-2.0 (CITATION.cff).",
 		NR_VERSION);

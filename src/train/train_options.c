@@ -1,12 +1,11 @@
-/* The settings of a training, as one option table: its own rows, those of the optimizer under their common names, and those
- * of the augmentation. */
+/* The settings of a training, as one option table: its own rows, those of optimizer and schedule under their common names,
+ * and those of the augmentation. */
 #include <pthread.h>
 #include <string.h>
 
 #include "norma/trainer.h"
 
 static const char *const losses[] = { "softmax", "sigmoid", NULL };
-static const char *const schedules[] = { "constant", "cosine", "linear", "rsqrt", NULL };
 
 #define S struct nr_train
 static const struct nr_option common[] = {
@@ -22,7 +21,8 @@ static const struct nr_option common[] = {
 	NR_OPT_INT(S, steps, 0, 0, 1e15, "steps of the optimizer, instead of epochs"),
 	NR_OPT_INT(S, batch, 128, 1, 1000000, "samples of a step (of a part of it, with accumulate)"),
 	NR_OPT_INT(S, accumulate, 1, 1, 100000, "parts of a step: gradients are summed over so many batches"),
-	NR_OPT_ENUM(S, schedule, "cosine", schedules, "how the learning rate falls after warm-up"),
+	{ .name = "schedule", .type = NR_TENUM, .offset = offsetof(S, schedule.kind), .size = NR_FIELD_SIZE(S, schedule.kind),
+	  .text = "cosine", .choices = nr_schedule_names, .help = "how the learning rate falls after warm-up" },
 	NR_OPT_FLOAT(S, warmup, 1, 0, 1e6, "epochs of linear warm-up"),
 	NR_OPT_FLOAT(S, warmup_lr, 0, 0, 1e6, "learning rate at step 0"),
 	NR_OPT_FLOAT(S, min_lr, 0, 0, 1e6, "learning rate at the end"),
@@ -60,6 +60,9 @@ static const struct nr_option classify[] = {
 /* Rows of a table for a part of the settings, with our names where they differ. */
 struct rename { const char *theirs, *ours; };
 static const struct rename optim_names[] = { { "kind", "optimizer" }, { "eps", "adam_eps" }, { NULL, NULL } };
+static const struct rename schedule_names[] = { { "kind", NULL }, { "base", NULL }, { "final", NULL }, { "total", NULL },
+	{ "warmup", NULL }, { "warmup_start", NULL }, { "inclusive", NULL }, { "counted", NULL },       /* own rows, in epochs, or fixed */
+	{ "power", "schedule_power" }, { "timescale", "schedule_timescale" }, { "gamma", "schedule_gamma" }, { NULL, NULL } };
 static const struct rename augment_names[] = { { "size", NULL }, { "channels", NULL }, { "crop_share", NULL },
 	{ NULL, NULL } };                               /* the model's, and our own */
 
@@ -125,7 +128,8 @@ static void build(void)
 		struct of_task *o = &of_task[i];
 		append(&o->table, common, 0, o->pictures ? NULL : of_pictures);
 		append(&o->table, o->rows, o->offset, NULL);
-		append(&o->table, nr_optim_options, offsetof(struct nr_train, optim), optim_names);
+		append(&o->table, nr_optim_options(), offsetof(struct nr_train, optim), optim_names);
+		append(&o->table, nr_schedule_options, offsetof(struct nr_train, schedule), schedule_names);
 		if (o->pictures) append(&o->table, nr_augment_options, offsetof(struct nr_train, augment), augment_names);
 		for (const struct nr_option *row = o->rows; row->name; row++)           /* tasks may share rows */
 			if (!has(&all, row->name)) append(&all, (struct nr_option[]){ *row, NR_OPT_END }, o->offset, NULL);
@@ -133,7 +137,8 @@ static void build(void)
 			for (struct nr_option *r = o->table.row; r->name; r++)
 				if (!strcmp(r->name, v->name)) r->text = v->text;
 	}
-	append(&all, nr_optim_options, offsetof(struct nr_train, optim), optim_names);
+	append(&all, nr_optim_options(), offsetof(struct nr_train, optim), optim_names);
+	append(&all, nr_schedule_options, offsetof(struct nr_train, schedule), schedule_names);
 	append(&all, nr_augment_options, offsetof(struct nr_train, augment), augment_names);
 }
 
