@@ -94,7 +94,7 @@ try() {
 	done
 }
 picture=vit_nano:dim=24,depth=2,heads=3,patch=7
-text=(--tokenizer "$tmp/vocab.txt" --model bert:dim=16,depth=2,heads=2,hidden=24,positions=24 --max-length 16 --batch 8)
+text=(--tokenizer "$tmp/vocab.txt" --model "bert:dim=16,depth=2,heads=2,hidden=24,positions=24" --max-length 16 --batch 8)
 try classify train --data mnist --model $picture,dropout=0.1 --norm "sep(bn,ln)" --batch 16 --accumulate 2 --epochs 3 --smoothing 0.1 \
 	--mixup 0.3 --cutmix 0.5 --crop pad --pad 2 --flip 0.5 --ema 0.9
 try sigmoid train --data mnist --model $picture --batch 16 --epochs 1 --loss sigmoid --zero-head --head-bias -2 --optimizer sgd
