@@ -1,5 +1,4 @@
-/* The rate of nr_gemm at the shapes of transformers: forward (NT), gradient of the input (NN) and of the weight (TN),
- * own kernels and oneDNN in turn. */
+/* The rate of nr_gemm at the shapes of transformers: forward (NT), gradient of the input (NN) and of the weight (TN). */
 #include <stdlib.h>
 #include <string.h>
 
@@ -19,7 +18,6 @@ static const struct layer { int64_t tokens, in, out; } layers[] = {
 	{ 8320, 64, 192 }, { 8320, 64, 256 }, { 8320, 256, 64 },
 	{ 788, 384, 1152 }, { 788, 384, 1536 }, { 788, 1536, 384 },
 };
-static const char *const engines[] = { "own", "onednn" };
 static const char *const kinds[] = { "NT", "NN", "TN" };
 
 struct operands { real *a, *b, *c; void *scratch; };
@@ -47,36 +45,28 @@ static struct nr_gemm product(const struct layer *l, int kind, const struct oper
 	};
 }
 
-/* Median GFLOP/s of both engines, run in turn. */
-static int rates(
-	const struct nr_gemm *g, const struct operands *x, double seconds, double rate[2], struct nr_error *err)
+/* Median GFLOP/s. */
+static double rate_of(const struct nr_gemm *g, const struct operands *x, double seconds)
 {
-	static double t[2][REPS];
+	static double t[REPS];
 	int64_t n = 0;
-	for (int e = 0; e < 2; e++) {
-		if (nr_gemm_select(engines[e], err)) return err->code;
-		nr_gemm_run(g, x->scratch);
-	}
+	nr_gemm_run(g, x->scratch);
 	for (const double start = nr_clock(); n < REPS && (n < 5 || nr_clock() - start < seconds); n++) {
-		for (int e = 0; e < 2; e++) {
-			nr_gemm_select(engines[e], NULL);
-			const double s = nr_clock();
-			nr_gemm_run(g, x->scratch);
-			t[e][n] = nr_clock() - s;
-		}
+		const double s = nr_clock();
+		nr_gemm_run(g, x->scratch);
+		t[n] = nr_clock() - s;
 	}
-	for (int e = 0; e < 2; e++) rate[e] = 2e-9 * (double)g->m * (double)g->n * (double)g->k / bench_median(t[e], n);
-	return NR_OK;
+	return 2e-9 * (double)g->m * (double)g->n * (double)g->k / bench_median(t, n);
 }
 
 static void report(struct nr_table *t, const struct bench_options *o, const struct nr_gemm *g, int kind,
-	const double rate[2], struct nr_error *err)
+	double rate, struct nr_error *err)
 {
 	if (o->json) {
 		bench_json_line(stdout,
-			json_pack("{s:s, s:s, s:I, s:I, s:I, s:f, s:f}", "case", "gemm", "kind", kinds[kind], "m",
-				(json_int_t)g->m, "n", (json_int_t)g->n, "k", (json_int_t)g->k, "own_gflops",
-				rate[0], "onednn_gflops", rate[1]),
+			json_pack("{s:s, s:s, s:I, s:I, s:I, s:f}", "case", "gemm", "kind", kinds[kind], "m",
+				(json_int_t)g->m, "n", (json_int_t)g->n, "k", (json_int_t)g->k, "gflops",
+				rate),
 			err);
 		return;
 	}
@@ -84,9 +74,7 @@ static void report(struct nr_table *t, const struct bench_options *o, const stru
 	nr_table_cell(t, "%lld", (long long)g->m);
 	nr_table_cell(t, "%lld", (long long)g->n);
 	nr_table_cell(t, "%lld", (long long)g->k);
-	nr_table_cell(t, "%.1f", rate[0]);
-	nr_table_cell(t, "%.1f", rate[1]);
-	nr_table_cell(t, "%.2f", rate[0] / rate[1]);
+	nr_table_cell(t, "%.1f", rate);
 }
 
 static int all_shapes(struct nr_table *t, const struct bench_options *o, struct operands *x, struct nr_error *err)
@@ -94,9 +82,7 @@ static int all_shapes(struct nr_table *t, const struct bench_options *o, struct 
 	for (int kind = 0; kind < 3; kind++)
 		for (size_t i = 0; i < sizeof layers / sizeof *layers; i++) {
 			const struct nr_gemm g = product(&layers[i], kind, x);
-			double rate[2];
-			if (rates(&g, x, o->seconds, rate, err)) return err->code;
-			report(t, o, &g, kind, rate, err);
+			report(t, o, &g, kind, rate_of(&g, x, o->seconds), err);
 		}
 	return err->code;
 }
@@ -122,8 +108,8 @@ int bench_gemm(const struct bench_options *o, struct nr_error *err)
 		memory + (3 * part + 63) / 64 * 64 };
 	for (int64_t i = 0; i < 2 * most; i++) x.a[i] = (real)(i % 13 - 6) / 13;
 	struct nr_table *t = nr_table_make();
-	static const char *const titles[] = { "kind", "m", "n", "k", "own", "oneDNN", "own/oneDNN" };
-	for (int i = 0; i < 7; i++) nr_table_column(t, titles[i], i ? NR_RIGHT : NR_LEFT);
+	static const char *const titles[] = { "kind", "m", "n", "k", "GFLOP/s" };
+	for (int i = 0; i < 5; i++) nr_table_column(t, titles[i], i ? NR_RIGHT : NR_LEFT);
 	const int code = all_shapes(t, o, &x, err);
 	if (!code && !o->json) {
 		struct nr_str text = { 0 };

@@ -105,7 +105,6 @@ static json_t *record(
 	json_object_set_new(r, "dtype", json_string("f32"));
 	json_object_set_new(r, "threads", json_integer(omp_get_max_threads()));
 	json_object_set_new(r, "isa", json_string(nr_isa_name(nr_isa_active())));
-	json_object_set_new(r, "gemm", json_string(nr_gemm_engine_active() == NR_GEMM_OWN ? "own" : "onednn"));
 	json_object_set_new(r, "tiny", json_boolean(g->tiny));
 	json_object_set_new(r, "samples", json_integer(g->size->batch));
 	json_object_set_new(r, "ms", rounded(s * 1e3));

@@ -45,7 +45,7 @@ else()
 endif()
 
 # Installed users of the static library link our dependencies by name.
-set(NORMA_STATIC_LIBS dnnl yaml jansson turbojpeg png matio archive curl crypto sqlite3 z utf8proc microhttpd m)
+set(NORMA_STATIC_LIBS yaml jansson turbojpeg png matio archive curl crypto sqlite3 z utf8proc microhttpd m)
 
 add_library(norma_shared SHARED ${objects})
 add_library(norma_static STATIC ${objects})
@@ -67,8 +67,8 @@ target_link_options(norma_static INTERFACE $<INSTALL_INTERFACE:-fopenmp>)
 add_library(norma::norma ALIAS norma_shared)
 add_library(norma::norma_static ALIAS norma_static)
 
-# The reference kernels in double: no instruction-set files, no oneDNN.
+# The reference kernels in double: no instruction-set files.
 add_library(norma64 STATIC EXCLUDE_FROM_ALL ${sources})
 set_target_properties(norma64 PROPERTIES LINKER_LANGUAGE C)
 target_compile_definitions(norma64 PUBLIC NR_DOUBLE NR_NO_FAST)
-target_link_libraries(norma64 PRIVATE norma_internal PUBLIC norma_deps64)
+target_link_libraries(norma64 PRIVATE norma_internal PUBLIC norma_deps)

@@ -137,7 +137,7 @@ const struct cli_command cli_bench = {
 		 "beside the rate of a matrix product 1576x768x768 in the same process.\n\n"
 		 "all  every case, each in a process of its own.\n\n"
 		 "loop  the replayed plan against the same kernels called from a hand-written loop.\n\n"
-		 "gemm  matrix products at the shapes of transformers, own kernels and oneDNN.\n\n"
+		 "gemm  matrix products at the shapes of transformers, each at its rate.\n\n"
 		 "norms  every normalization alone, forward and with backward, beside a plain copy; GB/s count x read\n"
 		 "and y written, then x and dy read and dx written. A norm that mixes tokens is also held against its\n"
 		 "matrix products at the rate of our own SGEMM.\n\n"

@@ -6,7 +6,6 @@
 #include "bench/bench.h"
 #include "cli.h"
 #include "machine.h"
-#include "math/gemm.h"
 #include "math/isa.h"
 #include "norma/norma.h"
 
@@ -53,8 +52,6 @@ static int print_json(const struct machine *m, const struct warnings *w, struct 
 	json_object_set_new(r, "isa_available", sets(true));
 	json_object_set_new(r, "isa", json_string(nr_isa_name(nr_isa_active())));
 	json_object_set_new(r, "isa_reason", json_string(nr_isa_reason()));
-	json_object_set_new(r, "gemm", json_string(nr_gemm_engine_active() == NR_GEMM_OWN ? "own" : "onednn"));
-	json_object_set_new(r, "gemm_reason", json_string(nr_gemm_reason()));
 	json_object_set_new(r, "threads", json_integer(m->threads));
 	json_object_set_new(r, "sgemm_gflops", m->sgemm > 0 ? json_real(m->sgemm) : json_null());
 	json_object_set_new(r, "copy_gb_s", m->copy > 0 ? json_real(m->copy) : json_null());
@@ -97,7 +94,6 @@ static void print_facts(const struct machine *m, bool measured)
 		join(sets(true), b, sizeof b));
 	row("sets", text);
 	row("kernels", nr_isa_reason());
-	row("products", nr_gemm_reason());
 	snprintf(text, sizeof text, "%d", m->threads);
 	row("threads", text);
 	if (measured) {

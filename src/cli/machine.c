@@ -14,7 +14,6 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "bench/bench.h"
-#include "math/gemm.h"
 #include "math/isa.h"
 
 /* The first line of a file, without its newline; false if there is none. */
@@ -145,9 +144,6 @@ void machine_check(const struct machine *m, struct warnings *w)
 	const char *isa = env("NORMA_ISA");
 	if (*isa && strcmp(isa, "auto") && strcmp(isa, nr_isa_name(nr_isa_active()))) warn(w, "%s", nr_isa_reason());
 	else if (nr_isa_active() < nr_isa_best()) warn(w, "slower kernels than possible: %s", nr_isa_reason());
-	const char *gemm = env("NORMA_GEMM");
-	if (*gemm && strcmp(gemm, "auto") && strcmp(gemm, "own") && strcmp(gemm, "onednn"))
-		warn(w, "%s", nr_gemm_reason());
 	if (!strcmp(env("NORMA_FUSE"), "0")) warn(w, "NORMA_FUSE=0: ops are not fused; steps take longer");
 	if (!strcmp(env("NORMA_NARROW"), "0")) warn(w, "NORMA_NARROW=0: tokens that nothing reads are made; steps take longer");
 	check_openmp(m, w);

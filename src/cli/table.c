@@ -50,7 +50,6 @@ const struct nr_option cli_common_options[] = {
 
 const struct cli_env cli_environment[] = {
 	{ "NORMA_ISA", "instruction set of the kernels: auto, plain, avx2 or avx512" },
-	{ "NORMA_GEMM", "engine of matrix products: auto, own or onednn" },
 	{ "NORMA_FUSE", "0 keeps the planner from fusing ops" },
 	{ "NORMA_NARROW", "0 lets the planner make all tokens, also where the loss reads the first ones only" },
 	{ "NORMA_DATA", "folder of the data sets; default ~/.cache/norma/data" },
