@@ -16,7 +16,7 @@ set -euo pipefail
 . test/cli/molecules.inc
 kept=test/cli/task-bits.txt
 built=${NORMA_BUILD:-build}
-export NORMA_ISA=plain NORMA_GEMM=own NORMA_DATA=$tmp/data
+export NORMA_ISA=plain NORMA_DATA=$tmp/data
 unset NORMA_FUSE NORMA_NARROW
 
 # ---- the probe
