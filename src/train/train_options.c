@@ -91,7 +91,7 @@ static void build(void)
 {
 	size_t n = 0;
 	while (nr_tasks()[n]) n++;
-	table = calloc(n, sizeof *table);
+	table = calloc(n + 1, sizeof *table);
 	for (size_t i = 0; table && i < n; i++) fill(&table[i], nr_tasks()[i]);
 }
 

@@ -9,7 +9,8 @@ static void every_task_says_what_it_is(void **state)
 {
 	(void)state;
 	for (const struct nr_task *const *t = nr_tasks(); *t; t++) {
-		const char *const words[] = { (*t)->name, (*t)->title, (*t)->command, (*t)->summary, (*t)->usage, (*t)->about, (*t)->sample };
+		const char *const words[] = { (*t)->name, (*t)->title, (*t)->command, (*t)->summary, (*t)->usage, (*t)->about,
+			(*t)->sample };
 		for (size_t i = 0; i < sizeof words / sizeof *words; i++) assert_true(words[i] && *words[i]);
 		assert_non_null((*t)->settle), assert_non_null((*t)->record), assert_non_null((*t)->ready);
 		assert_non_null((*t)->bind), assert_non_null((*t)->evaluate);
