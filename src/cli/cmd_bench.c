@@ -25,9 +25,9 @@ static const struct nr_option options[] = { NR_OPT_BOOL(struct bench_options, js
 	CLI_TEXT(struct bench_options, model, "", "DIR", "embed: folder of a text model; default $NORMA_MINILM (scripts/setup-minilm)"),
 	NR_OPT_END };
 
-enum { STEP, ALL, LOOP, GEMM, NORMS, LOADER, TSNE, UNIFORMITY, TOKENIZE, MOLECULES, EMBED };
+enum { STEP, ALL, LOOP, GEMM, NORMS, LOADER, TSNE, UNIFORMITY, TOKENIZE, MOLECULES, EMBED, STARTUP };
 static const char *const names[] = { "step", "all", "loop", "gemm", "norms", "loader", "tsne", "uniformity", "tokenize",
-	"molecules", "embed", NULL };
+	"molecules", "embed", "startup", NULL };
 
 static void words(struct nr_str *s)
 {
@@ -116,6 +116,7 @@ static int run(struct cli *c, const void *conf, const struct nr_list *args)
 	if (k == STEP) return step(c, o, &t);
 	if (k == ALL) return all(c, o);
 	if (k == TOKENIZE) return bench_tokenize(o, c->err);
+	if (k == STARTUP) return bench_startup(o, c->err);
 	if (!o->tiny && ((k != NORMS && k != EMBED) || o->peer == BENCH_NONE)) cli_bound_spin(c);
 	switch (k) {
 	case LOOP: return bench_loop(&t, o, c->err);
@@ -132,7 +133,7 @@ static int run(struct cli *c, const void *conf, const struct nr_list *args)
 const struct cli_command cli_bench = {
 	.name = "bench",
 	.title = "time training steps, also against PyTorch",
-	.usage = "step CASE | all | loop CASE | gemm | norms | loader | tsne | uniformity | tokenize | molecules | embed",
+	.usage = "step CASE | all | loop CASE | gemm | norms | loader | tsne | uniformity | tokenize | molecules | embed | startup",
 	.about = "step  a training step (CASE/train) or inference (CASE/infer): median and best of single steps,\n"
 		 "beside the rate of a matrix product 1576x768x768 in the same process.\n\n"
 		 "all  every case, each in a process of its own.\n\n"
@@ -148,6 +149,7 @@ const struct cli_command cli_bench = {
 		 "molecules  molecules per second from SMILES to the inputs of Graphormer, with shortest paths.\n\n"
 		 "embed  sentence embeddings of a real model, texts in a second and memory; --peer: beside PyTorch with batches sorted\n"
 		 "by length.\n\n"
+		 "startup  the command from its start to its end, `norma --version`; --peer: beside `import torch`.\n\n"
 		 "With --peer the PyTorch script of bench/peers runs in turn; the ratio is the peer's time over ours,\n"
 		 "within a round, median of rounds. It needs the environment of scripts/setup-peers.",
 	.conf_size = sizeof(struct bench_options),

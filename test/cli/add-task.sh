@@ -154,11 +154,10 @@ grep -q '"sample": "picture"' "$dir/run/env.json" || fail "the record lacks the 
 
 # killed and resumed: the same bits
 "$norma" brightness "${tiny[@]}" --checkpoint-steps 2 --out "$dir/killed" >/dev/null 2>&1 & pid=$!
-for ((i = 0; i < 400; i++)); do [ ! -e "$dir/killed/last.safetensors" ] || break; sleep 0.01; done
+for ((i = 0; i < 6000; i++)); do [ ! -e "$dir/killed/last.safetensors" ] || break; sleep 0.05; done
 kill -9 $pid 2>/dev/null || true
 wait $pid 2>/dev/null || true
 knows "resuming" "after 30 of 30 steps" "$norma" brightness --resume "$dir/killed"
-bits() { tail -c +$((9 + $(od -An -t u8 -N8 "$1"))) "$1" | sha256sum; }
 [ "$(bits "$dir/run/model.safetensors")" = "$(bits "$dir/killed/model.safetensors")" ] || fail "a resumed run ends with other bits"
 
 # recipes: its own, and one of it given to another command

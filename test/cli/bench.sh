@@ -3,7 +3,6 @@
 set -euo pipefail
 # shellcheck source=test/cli/check.inc
 . "$(dirname "$0")/check.inc"
-export GOMP_SPINCOUNT=1000  # steps of microseconds: long spins would make a loaded machine crawl
 
 keys=(case ms ms_best gflop gflops ref_gflops share_of_ref peak_rss_mib threads isa reps steps_per_s samples_per_s
 	params planned_mib foreign_cpu)
@@ -22,6 +21,7 @@ for c in vit_tiny_bs8 vit_small_bs4 mae32_bs128 simcse_bs32_len32 graphormer_sli
 done
 run 0 bench loop vit_tiny_bs8 --tiny --json; json case replay_ms hand_ms ratio; says '"same_gradients":true'
 run 0 bench tsne --tiny --json; json case seconds kl trustworthiness
+run 0 bench startup --tiny --json; json case ms ms_best runs
 run 0 bench uniformity --tiny --json; json case ms gflops share_of_ref peak_rss_mib
 run 0 bench all --tiny --json; [ "$(wc -l <"$tmp/out")" = 10 ] || fail "not ten records"
 run 0 bench all --tiny; says "mae32_bs128/infer"

@@ -10,8 +10,8 @@ set -euo pipefail
 [ -z "${NORMA_SANITIZE:-}" ] || exit 77
 # shellcheck source=test/cli/made_up.inc
 . test/cli/made_up.inc
-# shellcheck source=test/cli/sentences.inc
-. test/cli/sentences.inc
+# shellcheck source=test/cli/words.inc
+. test/cli/words.inc
 # shellcheck source=test/cli/molecules.inc
 . test/cli/molecules.inc
 kept=test/cli/task-bits.txt
@@ -69,7 +69,6 @@ probe=$("$tmp/probe")
 # ---- the runs
 made_up "$tmp/data/mnist" train 80
 made_up "$tmp/data/mnist" t10k 20
-made_up_vocab >"$tmp/vocab.txt"
 sentences 1 60 | awk '{ print } NR % 9 == 0 { print "" }' >"$tmp/lines.txt"
 { echo "sent0,sent1,hard_neg"; paste -d, <(sentences 2 40) <(sentences 3 40) <(sentences 4 40); } >"$tmp/triplets.csv"
 mkdir -p "$tmp/data/sts/tokenized/STSB"
@@ -94,7 +93,7 @@ try() {
 	done
 }
 picture=vit_nano:dim=24,depth=2,heads=3,patch=7
-text=(--tokenizer "$tmp/vocab.txt" --model "bert:dim=16,depth=2,heads=2,hidden=24,positions=24" --max-length 16 --batch 8)
+text=(--tokenizer "$vocab" --model "bert:dim=16,depth=2,heads=2,hidden=24,positions=24" --max-length 16 --batch 8)
 try classify train --data mnist --model $picture,dropout=0.1 --norm "sep(bn,ln)" --batch 16 --accumulate 2 --epochs 3 --smoothing 0.1 \
 	--mixup 0.3 --cutmix 0.5 --crop pad --pad 2 --flip 0.5 --ema 0.9
 try sigmoid train --data mnist --model $picture --batch 16 --epochs 1 --loss sigmoid --zero-head --head-bias -2 --optimizer sgd
