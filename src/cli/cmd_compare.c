@@ -77,8 +77,7 @@ static const struct nr_option *table(void)
 	if (rows[0].name) return rows;
 	for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
 		const struct cli_command *c = command(names[i]);
-		if (c && c->table) n = take(n, c->table());
-		if (c) n = take(n, c->options);
+		if (c) n = take(take(n, cli_table(c)), c->options);
 	}
 	return rows;
 }

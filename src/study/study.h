@@ -48,6 +48,7 @@ struct nr_study_command {
 	size_t conf_size;
 	bool takes_checkpoint;              /* as its argument */
 	bool trains;                        /* its --out is a run directory with checkpoints */
+	const char *metric;                 /* what it is about: a key of its result; NULL: an accuracy */
 };
 
 /* An option as text; a list has several values. at: for messages; NULL: it was a flag. */

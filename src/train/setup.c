@@ -60,9 +60,8 @@ static int parse_model(struct nr_trainer *t, struct nr_error *err)
 {
 	if (nr_model_parse(&t->w.model, t->c.model, t->arena, err)) return err->code;
 	t->norms = t->w.norms = nr_norm_choice_text(&t->c.norms, t->arena);
-	t->run = (struct nr_task_run){ .c = &t->c, .w = &t->w, .source = t->source, .norms = t->norms, .arena = t->arena,
-		.train = { t->split, t->train_index, t->train_count },
-		.decides = t->task->decides, .lower = t->task->lower, .passes = 1,
+	t->run = (struct nr_task_run){ .c = &t->c, .settings = t->c.own.bytes, .w = &t->w, .source = t->source, .norms = t->norms,
+		.arena = t->arena, .train = { t->split, t->train_index, t->train_count }, .decides = t->task->decides, .passes = 1,
 		.own = nr_arena_alloc(t->arena, t->task->own_size + 1) };
 	if (!t->run.own) return out_of_memory(err);
 	if (t->task->settle(&t->run, err)) return err->code;
