@@ -6,7 +6,7 @@ set -euo pipefail
 
 run 2 benhc; complains "unknown command 'benhc' (did you mean 'bench'?)"; one_line
 run 2 zzzzzz; complains "unknown command 'zzzzzz'"; one_line
-run 2 bench; complains "step, all, loop, gemm"; one_line
+run 2 bench; complains "step, all, latency, scaling, loop, gemm"; one_line
 run 2 bench stpe vit_tiny_bs8; complains "did you mean 'step'?"; one_line
 run 2 bench step; complains "one case"; one_line
 run 2 bench step a b; complains "one case"; one_line
