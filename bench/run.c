@@ -54,15 +54,16 @@ static int make_segments(struct bench *b, struct nr_error *err)
 			.v = v,
 			.count = e->count,
 			.nd = e->nd,
+			.d = e->d,
 			.lr_scale = 1,
 			.decay = 1,
 		};
 	}
-	nr_option_defaults(nr_optim_options, &b->optim);
-	b->optim.kind = NR_OPTIM_ADAMW;
+	nr_option_defaults(nr_optim_options(), &b->optim);
+	b->optim.kind = nr_optim_kind("adamw");
 	b->optim.lr = 1e-4;
 	b->optim.weight_decay = .05;
-	b->scratch = malloc(nr_optim_scratch(b->segment, b->segments) + 1);
+	b->scratch = malloc(nr_optim_scratch(&b->optim, b->segment, b->segments) + 1);
 	return b->scratch ? NR_OK : nr_fail(err, NR_EMEMORY, "cannot prepare the optimizer", NULL, "out of memory");
 }
 

@@ -1,5 +1,5 @@
 # libnorma, shared and static, from one set of objects; libnorma64 (real = double) for the tests.
-set(layers base draw math graph nn norms models data train analysis tasks study report serve)
+set(layers base draw math graph nn norms models data optim train analysis tasks study report serve)
 set(sources)
 foreach(layer IN LISTS layers)
 	file(GLOB_RECURSE found CONFIGURE_DEPENDS src/${layer}/*.c)

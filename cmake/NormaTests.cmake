@@ -117,7 +117,7 @@ foreach(script IN LISTS cli_tests)
 	endif()
 endforeach()
 
-foreach(check layers bans format)
+foreach(check layers bans tags format)
 	norma_test(lint.${check} ${PROJECT_SOURCE_DIR}/scripts/check-${check})
 	set_tests_properties(lint.${check} PROPERTIES LABELS lint)
 endforeach()

@@ -2,30 +2,46 @@
  * the sum over all parts of a divided cache, of which a core sees one. */
 #include "math/stream.h"
 
-#include "norma/real.h"
+#include <omp.h>
+
+#include "math/chunk.h"
 
 #ifndef NR_NO_FAST
 #include <cpuid.h>
 
-static int64_t largest(unsigned leaf)
+struct cache { int64_t bytes, cpus; };          /* cpus: that share it */
+
+static struct cache largest(unsigned leaf)
 {
 	unsigned a, b, c, d;
-	int64_t most = 0;
+	struct cache most = { 0, 1 };
 	for (unsigned i = 0; i < 8 && __get_cpuid_count(leaf, i, &a, &b, &c, &d) && a & 31; i++) {
 		const int64_t ways = (b >> 22) + 1, parts = (b >> 12 & 1023) + 1, line = (b & 4095) + 1;
 		const int64_t bytes = ways * parts * line * ((int64_t)c + 1);
-		if (bytes > most) most = bytes;
+		if (bytes > most.bytes) most = (struct cache){ bytes, (a >> 14 & 4095) + 1 };
 	}
 	return most;
 }
+
+static int64_t our_share(void)
+{
+	const struct cache intel = largest(4), last = intel.bytes ? intel : largest(0x8000001d);
+	return nr_cache_share(last.bytes, last.cpus, omp_get_num_procs());
+}
 #else
-static int64_t largest(unsigned leaf) { return 0 * leaf; }
+static int64_t our_share(void) { return 0; }
 #endif
+
+int64_t nr_cache_share(int64_t bytes, int64_t sharers, int64_t cpus)
+{
+	const int64_t most = 16 << 20; /* a CPU: twelve is the largest today, 96 MiB for eight cores */
+	return nr_min64(cpus < sharers ? bytes / sharers * cpus : bytes, most * cpus);
+}
 
 int64_t nr_last_cache(void)
 {
 	static _Atomic int64_t bytes = -1;
-	if (bytes < 0) bytes = largest(4) ? largest(4) : largest(0x8000001d);
+	if (bytes < 0) bytes = our_share();
 	return bytes;
 }
 

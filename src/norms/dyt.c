@@ -1,12 +1,12 @@
 /* dyt: y = weight tanh(alpha x) + bias, no statistics at all. Zhu, Chen, He, LeCun & Liu 2025, Eq. 1.
  *
  * Backward: t = tanh(alpha x), s = dy weight (1 - t^2): dx = alpha s, dalpha = sum(s x), dweight = sum(dy t), dbias =
- * sum(dy). t is made again from x, row by row in cache. */
+ * sum(dy). t is made again from x. */
 #include <stdbool.h>
 
 #include "graph/blocks.h"
-#include "math/act.h"
 #include "math/row.h"
+#include "math/squash.h"
 #include "norms/norms.h"
 
 struct dyt { float alpha; bool affine; };
@@ -24,56 +24,25 @@ static int shape(struct nr_node *k)
 	const nr_t *x = k->in[X];
 	const int64_t C = nr_cols(x);
 	nr_out_like(k, 0, x);
-	/* per block: dweight, dbias, two rows, dalpha */
-	k->scratch = (size_t)(nr_blocks_most(x) * (4 * C + 1)) * sizeof(real);
+	/* per block: dweight, dbias, dalpha */
+	k->scratch = (size_t)(nr_blocks_most(x) * (2 * C + 1)) * sizeof(real);
 	return nr_expect(k, k->n_in == 2 || (nr_len(k->in[WEIGHT]) == C && nr_len(k->in[BIAS]) == C),
 		"one weight and one bias per channel");
-}
-
-static void tanh_of(int64_t C, real alpha, const real *x, real *t)
-{
-	nr_row_scale(C, alpha, x, t);
-	nr_act_active->forward[NR_ACT_TANH](C, t, t);
 }
 
 static void forward(const struct nr_call *k)
 {
 	const struct nr_view *x = &k->x[X], *y = &k->y[0];
 	const struct nr_blocks b = nr_blocks_of(x, nr_packed(x) && nr_packed(y));
-	const real alpha = *(const real *)k->x[ALPHA].p;
 	const int affine = k->node->n_in > WEIGHT;
+	const real alpha = *(const real *)k->x[ALPHA].p, *weight = affine ? k->x[WEIGHT].p : NULL;
+	const real *bias = affine ? k->x[BIAS].p : NULL;
 #pragma omp parallel for schedule(static)
 	for (int64_t q = 0; q < b.count; q++) {
-		int64_t rows, r = nr_block(&b, q, &rows);
-		for (const int64_t end = r + rows; r < end; r++) {
-			real *to = nr_row(y, r);
-			tanh_of(x->c, alpha, nr_row(x, r), to);
-			if (!affine) continue;
-			nr_row_mul(x->c, to, k->x[WEIGHT].p, to, 0);
-			nr_row_add(x->c, to, k->x[BIAS].p, to);
-		}
+		int64_t rows;
+		const int64_t r = nr_block(&b, q, &rows);
+		nr_squash_active->forward(rows, x->c, nr_row(x, r), x->c, alpha, weight, bias, nr_row(y, r), x->c);
 	}
-}
-
-struct part { real *dweight, *dbias, *t, *s, *dalpha; };        /* of one block: (C) each, one value */
-
-static void backward_row(int64_t C, real alpha, const real *x, const real *dy, const real *weight, real *dx, int add,
-	const struct part *p)
-{
-	tanh_of(C, alpha, x, p->t);
-	if (weight) {
-		nr_row_mul(C, dy, p->t, p->dweight, 1);
-		nr_row_put(C, dy, p->dbias, 1);
-		nr_row_mul(C, dy, weight, p->s, 0);
-	} else {
-		nr_row_put(C, dy, p->s, 0);
-	}
-	nr_row_mul(C, p->t, p->t, p->t, 0);
-	nr_row_mul(C, p->s, p->t, p->t, 0);
-	nr_row_axpy(C, -1, p->t, p->s);                 /* s = g - g t^2 */
-	*p->dalpha += nr_dot(C, p->s, x);
-	if (add) nr_row_axpy(C, alpha, p->s, dx);
-	else nr_row_scale(C, alpha, p->s, dx);
 }
 
 static void backward(const struct nr_call *k)
@@ -82,16 +51,15 @@ static void backward(const struct nr_call *k)
 	const int64_t C = x->c;
 	const struct nr_blocks b = nr_blocks_of(x, nr_packed(x) && nr_packed(dy) && nr_packed(dx));
 	const real alpha = *(const real *)k->x[ALPHA].p, *weight = k->node->n_in > WEIGHT ? k->x[WEIGHT].p : NULL;
-	real *dw = k->scratch, *db = dw + b.count * C, *room = db + b.count * C, *da = room + 2 * b.count * C;
+	real *dw = k->scratch, *db = dw + b.count * C, *da = db + b.count * C;
 #pragma omp parallel for schedule(static)
 	for (int64_t q = 0; q < b.count; q++) {
-		int64_t rows, r = nr_block(&b, q, &rows);
-		const struct part p = { dw + q * C, db + q * C, room + 2 * q * C, room + (2 * q + 1) * C, da + q };
-		memset(p.dweight, 0, (size_t)C * sizeof(real));
-		memset(p.dbias, 0, (size_t)C * sizeof(real));
-		*p.dalpha = 0;
-		for (const int64_t end = r + rows; r < end; r++)
-			backward_row(C, alpha, nr_row(x, r), nr_row(dy, r), weight, nr_row(dx, r), k->add[X], &p);
+		int64_t rows;
+		const int64_t r = nr_block(&b, q, &rows);
+		memset(dw + q * C, 0, (size_t)C * sizeof(real));
+		memset(db + q * C, 0, (size_t)C * sizeof(real));
+		da[q] = nr_squash_active->backward(rows, C, nr_row(x, r), C, nr_row(dy, r), C, alpha, weight, nr_row(dx, r), C,
+			k->add[X], dw + q * C, db + q * C);
 	}
 	if (k->want >> ALPHA & 1) nr_put(k->dx[ALPHA].p, nr_sum(b.count, da), k->add[ALPHA]);
 	if (!weight) return;

@@ -16,7 +16,6 @@ lines=text:path=$tmp/lines.txt
 size=dim=16,depth=2,heads=2,hidden=24,positions=24
 quiet() { sed -E 's/"(seconds|out)":[^,]*,?//g' <<<"$out"; }
 # weights A B: the same bits, whatever the files say of the runs that wrote them
-bits() { tail -c +$((9 + $(od -An -t u8 -N8 "$1"))) "$1" | sha256sum; }
 weights() { [ "$(bits "$1")" = "$(bits "$2")" ] || fail "the weights of $1 and $2 differ"; }
 # far A B: mean squared difference of two tables
 far() { paste "$1" "$2" | awk '{ for (i = 1; i <= NF / 2; i++) s += ($i - $(i + NF / 2)) ^ 2 } END { printf "%d\n", 1e6 * s }'; }

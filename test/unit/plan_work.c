@@ -35,7 +35,7 @@ static void end(struct fixture *f)
 	nr_store_free(f->store);
 }
 /* The first instruction of this op in this pass. */
-static struct nr_work work_of(const struct fixture *f, const char *op, enum nr_pass pass)
+static struct nr_work work_of(const struct fixture *f, const char *op, enum nr_instr_pass pass)
 {
 	for (int32_t i = 0; i < f->plan->n_instr; i++) {
 		const struct nr_work w = nr_instr_work(f->plan, i);

@@ -55,7 +55,7 @@ static void no_box_means_all_of_it(void **state)
 static void a_part_is_cut_from_the_whole(void **state)
 {
 	(void)state;
-	static const struct { int32_t H, W; struct nr_part p; } cut[] = {
+	static const struct { int32_t H, W; struct nr_region p; } cut[] = {
 		{ 20, 20, { 3, 4, 9, 10 } },
 		{ 90, 20, { 30, 0, 50, 20 } },
 		{ 11, 70, { 0, 69, 11, 1 } },
@@ -66,7 +66,7 @@ static void a_part_is_cut_from_the_whole(void **state)
 	for (int channels = 1; channels <= 3; channels += 2)
 		for (size_t i = 0; i < sizeof cut / sizeof *cut; i++)
 			for (int f = 0; f <= NR_FILTER_LANCZOS; f++) {
-				const struct nr_part p = cut[i].p;
+				const struct nr_region p = cut[i].p;
 				make_picture(&from, 40, 33, channels, 0);
 				assert_int_equal(nr_resize(&from, NULL, cut[i].H, cut[i].W, (enum nr_filter)f, &to, &scratch, &err), NR_OK);
 				assert_int_equal(nr_resize_part(nr_pixels_of(&from), NULL, cut[i].H, cut[i].W, p, (enum nr_filter)f, &part,
@@ -91,7 +91,7 @@ static void a_view_is_like_its_copy(void **state)
 			for (int32_t y = 0; y < v.h; y++)
 				memcpy(copy.pixels + y * v.w * channels, v.p + y * v.stride, (size_t)(v.w * channels));
 			assert_int_equal(nr_resize(&copy, NULL, 16, 16, (enum nr_filter)f, &to, &scratch, &err), NR_OK);
-			assert_int_equal(nr_resize_part(v, NULL, 16, 16, (struct nr_part){ 0, 0, 16, 16 }, (enum nr_filter)f, &part,
+			assert_int_equal(nr_resize_part(v, NULL, 16, 16, (struct nr_region){ 0, 0, 16, 16 }, (enum nr_filter)f, &part,
 						 &scratch, &err),
 				NR_OK);
 			assert_true(picture_hash(&to) == picture_hash(&part));

@@ -149,18 +149,20 @@ static void norm_forward(const struct nr_norm_forward *f)
 
 struct means { float a, b; };                   /* of g = dy gain and of g h over a row */
 
-/* n values of row r, at column i: their sums of g and g h, and their share of dgain and dbias. */
-INL void sums_step(int center, const struct nr_norm_backward *f, int64_t r, vf m, vf k, int64_t i, int64_t n, vf *sg, vf *sgh)
+/* n values of row r, at column i: their sums of g and g h, and their share of dgain and dbias. stream: the data come from memory,
+ * and rows further on are asked for. */
+INL void sums_step(int stream, int center, const struct nr_norm_backward *f, int64_t r, vf m, vf k, int64_t i, int64_t n, vf *sg, vf *sgh)
 {
 	const vf v = get(f->x + r * f->ldx + i, n), t = get(f->dy + r * f->lddy + i, n), g = f->gain ? t * get(f->gain + i, n) : t;
 	const vf h = (center ? v - m : v) * k;
+	if (stream) __builtin_prefetch(f->x + (r + 3) * f->ldx + i, 0, 2), __builtin_prefetch(f->dy + (r + 3) * f->lddy + i, 0, 2);
 	if (center) *sg += g;
 	*sgh += g * h;
 	if (f->dgain) set(f->dgain + i, get(f->dgain + i, n) + t * h, n);
 	if (center && f->dbias) set(f->dbias + i, get(f->dbias + i, n) + t, n);
 }
 
-INL struct means row_means(enum nr_norm_kind kind, const struct nr_norm_backward *f, int64_t r)
+INL struct means row_means(int stream, enum nr_norm_kind kind, const struct nr_norm_backward *f, int64_t r)
 {
 	const int center = kind == NR_NORM_LAYER;
 	const int64_t C = f->C;
@@ -169,14 +171,14 @@ INL struct means row_means(enum nr_norm_kind kind, const struct nr_norm_backward
 	vf a0 = bc(0), a1 = bc(0), b0 = bc(0), b1 = bc(0);
 	int64_t i = 0;
 	for (; i + 2 * VL <= C; i += 2 * VL) {
-		sums_step(center, f, r, m, k, i, VL, &a0, &b0);
-		sums_step(center, f, r, m, k, i + VL, VL, &a1, &b1);
+		sums_step(stream, center, f, r, m, k, i, VL, &a0, &b0);
+		sums_step(stream, center, f, r, m, k, i + VL, VL, &a1, &b1);
 	}
 	if (i + VL <= C) {
-		sums_step(center, f, r, m, k, i, VL, &a0, &b0);
+		sums_step(stream, center, f, r, m, k, i, VL, &a0, &b0);
 		i += VL;
 	}
-	if (i < C) sums_step(center, f, r, m, k, i, C - i, &a1, &b1);
+	if (i < C) sums_step(stream, center, f, r, m, k, i, C - i, &a1, &b1);
 	return (struct means){ center ? hsum(a0 + a1) * inv : 0, hsum(b0 + b1) * inv };
 }
 
@@ -216,7 +218,7 @@ INL void backward_all(enum nr_norm_kind kind, int stream, int whole, int add_to,
 		KNOWN(copy.dgain, 1);
 		KNOWN(copy.dbias, center);
 	}
-	for (int64_t r = 0; r < f->rows; r++) dx_row(stream, center, add_to, f, r, row_means(kind, f, r));
+	for (int64_t r = 0; r < f->rows; r++) dx_row(stream, center, add_to, f, r, row_means(stream, kind, f, r));
 }
 
 INL void backward_as(enum nr_norm_kind kind, const struct nr_norm_backward *f)
