@@ -20,6 +20,9 @@ const char *nr_isa_reason(void);         /* why the active one was chosen, one s
 /* Switches all families. name: one of the names above or "auto". Not to be called while kernels run. */
 int nr_isa_select(const char *name, struct nr_error *);
 
+/* Whoever uses a family needs isa.c, whose constructor chooses: a linker takes from libnorma.a only what is named. */
+static enum nr_isa (*const nr_isa_needed)(void) __attribute__((used)) = nr_isa_active;
+
 /* Each family: nr_NAME_active points to the table in use (plain before nr_isa_init); set by nr_isa_select. The library
  * constructor selects NORMA_ISA or the best; an unknown NORMA_ISA is reported by nr_isa_reason and by the command. */
 #define NR_FAMILY_DECLARE(name)                                                                                        \
