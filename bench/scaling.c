@@ -1,6 +1,6 @@
-/* Cost grows as the work does: a small training step, and the same with more of one thing. Time, memory and the time to plan stand
- * beside the operations, each as a ratio to the base, which is run before each of them: the median of these runs. Memory is what a step holds: activations and scratch as planned, parameters,
- * gradients and both moments. */
+/* Cost grows as the work does: a small training step, and the same with more of one thing. Time, memory and the time to plan
+ * stand beside the operations, each as a ratio to the base, which is run before each of them: the median of these runs. Memory
+ * is what a step holds: activations and scratch as planned, parameters, gradients and both moments. */
 #include <omp.h>
 #include <string.h>
 
