@@ -164,6 +164,7 @@ int bench_norms(const struct bench_options *, int threads, struct nr_error *);
 
 /* MB/s of the tokenizers on one thread, and whether the peer's ids are equal (tokenize.c). */
 int bench_tokenize(const struct bench_options *, struct nr_error *);
+int bench_startup(const struct bench_options *, struct nr_error *);
 
 /* Texts embedded in a second, and memory, also beside PyTorch (embed.c). */
 int bench_embed(const struct bench_options *, int threads, struct nr_error *);

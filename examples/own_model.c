@@ -8,7 +8,7 @@
 
 #include <norma/norma.h>
 
-enum { BATCH = 64, TOKENS = 24, SYMBOLS = 8, DIM = 32, HEADS = 4, DEPTH = 2, STEPS = 400, ENTRIES = 256 };
+enum { BATCH = 32, TOKENS = 24, SYMBOLS = 8, DIM = 32, HEADS = 4, DEPTH = 2, STEPS = 400, ENTRIES = 256 };
 
 /* ---- the model: each norm is a named site, and the plan says what stands there ---- */
 

@@ -26,9 +26,9 @@ static const struct nr_option options[] = { NR_OPT_BOOL(struct bench_options, js
 	CLI_TEXT(struct bench_options, model, "", "DIR", "embed: folder of a text model; default $NORMA_MINILM (scripts/setup-minilm)"),
 	NR_OPT_END };
 
-enum { STEP, ALL, LATENCY, SCALING, LOOP, GEMM, NORMS, LOADER, TSNE, UNIFORMITY, TOKENIZE, MOLECULES, EMBED };
+enum { STEP, ALL, LATENCY, SCALING, LOOP, GEMM, NORMS, LOADER, TSNE, UNIFORMITY, TOKENIZE, MOLECULES, EMBED, STARTUP };
 static const char *const names[] = { "step", "all", "latency", "scaling", "loop", "gemm", "norms", "loader", "tsne", "uniformity",
-	"tokenize", "molecules", "embed", NULL };
+	"tokenize", "molecules", "embed", "startup", NULL };
 
 static void words(struct nr_str *s)
 {
@@ -120,6 +120,7 @@ static int run(struct cli *c, const void *conf, const struct nr_list *args)
 	if (k == STEP) return step(c, o, &t);
 	if (k == ALL || k == LATENCY) return all(c, o, k == LATENCY);
 	if (k == TOKENIZE) return bench_tokenize(o, c->err);
+	if (k == STARTUP) return bench_startup(o, c->err);
 	if (!o->tiny && ((k != NORMS && k != EMBED) || o->peer == BENCH_NONE)) cli_bound_spin(c);
 	switch (k) {
 	case LOOP: return bench_loop(&t, o, c->err);
@@ -138,7 +139,7 @@ const struct cli_command cli_bench = {
 	.name = "bench",
 	.title = "time training steps, also against PyTorch",
 	.usage = "step CASE | all | latency | scaling | loop CASE | gemm | norms | loader | tsne | uniformity | tokenize | "
-		 "molecules | embed",
+		 "molecules | embed | startup",
 	.about = "step  a training step (CASE/train) or inference (CASE/infer): median, best and 95th percentile of single\n"
 		 "steps, as a share of the peak of multiply-adds and of the rate of a matrix product 1576x768x768, both measured\n"
 		 "in the same process. --profile: each kind of instruction, and its share of what the peak and a copy allow.\n\n"
@@ -158,6 +159,7 @@ const struct cli_command cli_bench = {
 		 "molecules  molecules per second from SMILES to the inputs of Graphormer, with shortest paths.\n\n"
 		 "embed  sentence embeddings of a real model, texts in a second and memory; --peer: beside PyTorch with batches sorted\n"
 		 "by length.\n\n"
+		 "startup  the command from its start to its end, `norma --version`; --peer: beside `import torch`.\n\n"
 		 "With --peer the PyTorch script of bench/peers runs in turn; the ratio is the peer's time over ours,\n"
 		 "within a round, median of rounds. --peer strong takes the fastest of eager, torch.compile and max-autotune with\n"
 		 "fused AdamW, tcmalloc and two OpenMP runtimes, chosen in the first round. It needs the environment of\n"

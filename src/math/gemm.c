@@ -2,8 +2,8 @@
  *
  * Tasks are tiles of C. How many there are follows the number of threads, which changes no bit: a tile has all of K. Only a
  * weight's gradient with few rows and columns has its K cut as well, by the shape alone; the partial products are folded in order.
- * A turned B that several tiles of rows read is packed once for all of them; any other is packed by each task on its
- * stack, a panel at a time, mostly while it multiplies: no barrier. */
+ * Every task packs the panels of B that it reads on its stack, mostly while it multiplies. To pack a turned B once for all tasks was no
+ * faster: it needs a barrier, and half of it then comes out of another core's cache. */
 #include "math/gemm.h"
 
 #include <omp.h>
@@ -13,7 +13,7 @@
 
 enum {
 	PANEL_MOST = 32,  /* columns of a panel in any instruction set */
-	ROWS = 168,       /* rows of a tile: with K_PASS columns they stay in L2 */
+	ROWS = 256,       /* rows of a tile: NR_GEMM_K columns of them stay in L2 */
 	COLS = 256,       /* columns worked on at a time: this part of C is in L2 when its epilogue runs */
 	COLS_TURNED = 384, /* columns of a tile with a transposed A */
 	FEW_ROWS = 28,    /* a task with fewer rows would pack more than it multiplies: columns are cut instead */
@@ -22,14 +22,12 @@ enum {
 	K_PIECE = 1024,   /* and their length, at least: each costs a pass over C */
 };
 #define SMALL 100000      /* fewer multiplications are not worth waking threads */
-#define PACK_ALONE 65536  /* a smaller B is packed by one thread: a barrier less, which counts on a busy machine */
-#define FOLD_ALONE 40000  /* fewer partial values are folded by one thread, for the same reason */
+#define FOLD_ALONE 40000  /* fewer partial values are folded by one thread: a barrier less, which counts on a busy machine */
 
 struct run {
 	const struct nr_gemm *g;
 	int64_t count, tall, wide, deep;        /* tasks: in the batch, along rows, columns, K */
 	int64_t piece;                          /* of K, for a task */
-	real *packed;                           /* all of B, or NULL */
 	real *part;                             /* (deep - 1, m, n) partial products */
 };
 
@@ -41,11 +39,10 @@ static int64_t pieces_of_k(const struct nr_gemm *g)
 {
 	if (!g->ta || g->count) return 1;
 	const int64_t tiles = ceil_div(g->m, NR_GEMM_TALL) * ceil_div(g->n, COLS_TURNED);
-	return nr_max64(nr_min64(K_PIECES / tiles, g->k / K_PIECE), 1);
+	int64_t pieces = 1;             /* a power of two: balanced on 2, 4 and 8 threads */
+	while (2 * pieces * tiles <= K_PIECES && 2 * pieces * K_PIECE <= g->k) pieces *= 2;
+	return pieces;
 }
-
-/* Whether a B packed for all tasks may be wanted, with any number of threads. */
-static int may_share(const struct nr_gemm *g) { return g->tb && !g->ta && g->count <= 1 && g->m > FEW_ROWS; }
 
 /* n cut into at least `parts` of at least `least`: the parts of all tasks shall be a multiple of the threads. */
 static int64_t balance(int64_t parts, int64_t others, int64_t n, int64_t least, int64_t threads)
@@ -65,16 +62,13 @@ static struct run prepare(const struct nr_gemm *g, void *scratch, int64_t thread
 	const int64_t others = r.count * r.deep;
 	r.tall = balance(r.tall, others * r.wide, g->m, g->ta ? 3 * FEW_ROWS : FEW_ROWS, threads);
 	r.wide = balance(r.wide, others * r.tall, g->n, FEW_COLS, threads);
-	real *aligned = (real *)(void *)(((uintptr_t)scratch + 63) & ~(uintptr_t)63);
-	r.packed = may_share(g) && r.tall > 1 ? aligned : NULL;
-	r.part = aligned;
+	r.part = (real *)(void *)(((uintptr_t)scratch + 63) & ~(uintptr_t)63);
 	return r;
 }
 
 size_t nr_gemm_scratch_of(const struct nr_gemm *g)
 {
-	const int64_t deep = pieces_of_k(g);
-	const int64_t n = may_share(g) ? g->k * round_up(g->n, PANEL_MOST) : (deep - 1) * g->m * g->n;
+	const int64_t n = (pieces_of_k(g) - 1) * g->m * g->n;
 	return n ? (size_t)n * sizeof(real) + 64 : 0;
 }
 
@@ -113,11 +107,6 @@ static void columns(const struct run *r, int64_t b, int64_t q, int64_t i, int64_
 		.ldb = g->ldb, .tb = g->tb, .c = g->c + b * g->stride_c + i * g->ldc + j, .ldc = g->ldc };
 	t.a = g->a + b * g->stride_a + (g->ta ? p * g->lda + i : i * g->lda + p);
 	t.b = g->b + b * g->stride_b + (g->tb ? j * g->ldb + p : p * g->ldb + j);
-	if (r->packed) {
-		t.width = round_up(g->n, nr_gemm_active->panel);
-		t.packed = r->packed;
-		t.first = j;
-	}
 	if (q) {
 		t.c = r->part + ((q - 1) * g->m + i) * g->n + j;
 		t.ldc = g->n;
@@ -156,16 +145,6 @@ static void fold(const struct run *r, int64_t i, int64_t rows)
 	epilogue(g, 0, i, 0, rows, g->n);
 }
 
-/* Group x of four panels, all of them of the same piece of K. */
-static void pack_group(const struct run *r, int64_t x)
-{
-	const struct nr_gemm *g = r->g;
-	const int64_t panel = nr_gemm_active->panel, cols = 4 * panel, groups = ceil_div(g->n, cols);
-	const int64_t piece = nr_gemm_piece(g->k), p = x / groups * piece, j = x % groups * cols, k = nr_min64(piece, g->k - p);
-	nr_gemm_active->pack(k, nr_min64(cols, g->n - j), g->b + j * g->ldb + p, g->ldb, 1,
-		r->packed + p * round_up(g->n, panel) + j * k);
-}
-
 void nr_gemm_run(const struct nr_gemm *g, void *scratch)
 {
 	if (g->m <= 0 || g->n <= 0) return;
@@ -173,18 +152,9 @@ void nr_gemm_run(const struct nr_gemm *g, void *scratch)
 	const int threads = work > SMALL ? omp_get_max_threads() : 1;
 	const struct run r = prepare(g, scratch, threads);
 	const int64_t tasks = r.count * r.tall * r.wide * r.deep, rows = 16, folds = r.deep > 1 ? ceil_div(g->m, rows) : 0;
-	int64_t groups = r.packed ? ceil_div(g->k, nr_gemm_piece(g->k)) * ceil_div(g->n, 4 * nr_gemm_active->panel) : 0;
-	if (g->k * g->n <= PACK_ALONE) {
-		for (int64_t x = 0; x < groups; x++) pack_group(&r, x);
-		groups = 0;
-	}
 	const int fold_alone = g->m * g->n * r.deep <= FOLD_ALONE;
 #pragma omp parallel num_threads(threads) if (threads > 1)
 	{
-		if (groups) {
-#pragma omp for schedule(dynamic, 1)
-			for (int64_t x = 0; x < groups; x++) pack_group(&r, x);
-		}
 #pragma omp for schedule(dynamic, 1) nowait
 		for (int64_t x = 0; x < tasks; x++) run_task(&r, x);
 		if (folds && !fold_alone) {

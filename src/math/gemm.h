@@ -36,28 +36,22 @@ size_t nr_gemm_scratch_of(const struct nr_gemm *);                           /* 
 /* The serial part: one table per instruction set. */
 enum { NR_GEMM_K = 256, NR_GEMM_TALL = 196 };   /* k of one pass: a panel of B stays in L1; most rows of a transposed A */
 
-/* c (m,n) = op(a) op(b) + base + bias. B as it lies, or packed. */
+/* c (m,n) = op(a) op(b) + base + bias */
 struct nr_gemm_tile {
 	int64_t m, n, k;
 	const real *a; int64_t lda; int ta;    /* ta: m <= NR_GEMM_TALL */
 	const real *b; int64_t ldb; int tb;
-	const real *packed; int64_t width;     /* the whole packed B, or NULL; its columns, whole panels */
-	int64_t first;                         /* column of the packed B that is the tile's first */
 	const real *base; int64_t ldbase;      /* (m,n) or NULL; may be c */
 	const real *bias;
 	real *c; int64_t ldc;
 };
 
 struct nr_gemm_kernels {
-	int panel;                             /* columns of a panel */
-	/* out: ceil(n / panel) panels of k rows, k <= NR_GEMM_K, the last one filled with zeros; b (k,n), or (n,k) when tb */
-	void (*pack)(int64_t k, int64_t n, const real *b, int64_t ldb, int tb, real *out);
 	void (*tile)(const struct nr_gemm_tile *);
 };
 NR_FAMILY_DECLARE(gemm);
 
-/* K is cut into pieces of equal length, multiples of 4: a matter of k alone. Rows p.. of a packed B
- * are at p * width, column j of a piece of k rows at j * k. */
+/* K is cut into pieces of equal length, multiples of 4: a matter of k alone. */
 static inline int64_t nr_gemm_piece(int64_t k)
 {
 	const int64_t pieces = (k + NR_GEMM_K - 1) / NR_GEMM_K;

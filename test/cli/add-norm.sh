@@ -103,29 +103,33 @@ const struct nr_norm nr_norm_centred = {
 END
 
 # ---- build. Objects of untouched sources are those of the build at hand: only what the two edits concern is compiled.
+concerned=$(cd "$dir/tree" && grep -rl --include='*.c' 'norms\.def"' . | sed 's|^\./||' | tr '\n' ' ')
 cat >"$dir/compile" <<'END'
-#!/bin/bash
+#!/bin/sh
 # compile CC ARG...: a compiler launcher that takes the object of a source that is the same in both trees
-object= dep= src=
-args=("$@")
-for ((i = 0; i < $#; i++)); do
-	case ${args[i]} in
-	-o) object=${args[i + 1]} ;;
-	-MF) dep=${args[i + 1]} ;;
-	-c) src=${args[i + 1]} ;;
+object= dep= src= before=
+for arg; do
+	case $before in
+	-o) object=$arg ;;
+	-MF) dep=$arg ;;
+	-c) src=$arg ;;
 	esac
+	before=$arg
 done
 rel=${src#"$TREE"/}
-if [ "$object" ] && [ -f "$BUILT/$object" ] && [ "$BUILT/$object" -nt "$SOURCE/$rel" ] && cmp -s "$src" "$SOURCE/$rel" &&
-	! grep -q 'norms\.def"' "$src"; then
-	echo "$object: $src" >"$dep"
-	exec cp "$BUILT/$object" "$object"
-fi
-echo "$rel" >>"$TREE/../compiled"
+case " $CONCERNED" in
+*" $rel "*) ;;
+*)
+	if [ "$object" ] && [ "$BUILT/$object" -nt "$SOURCE/$rel" ] && [ -f "$SOURCE/$rel" ]; then
+		echo "$object: $src" >"$dep"
+		exec cp "$BUILT/$object" "$object"
+	fi
+	;;
+esac
 exec "$@"
 END
 chmod +x "$dir/compile"
-export TREE=$dir/tree BUILT=$built SOURCE=$source
+export TREE=$dir/tree BUILT=$built SOURCE=$source CONCERNED="$concerned"
 cached() { sed -n "s/^$1:[A-Z]*=//p" "$built/CMakeCache.txt"; }
 cmake -G Ninja -S "$dir/tree" -B "$dir/b" -DNORMA_MAN=OFF -DCMAKE_C_COMPILER="$(cached CMAKE_C_COMPILER)" \
 	-DCMAKE_BUILD_TYPE="$(cached CMAKE_BUILD_TYPE)" -DCMAKE_C_COMPILER_LAUNCHER="$dir/compile" >"$dir/log" 2>&1 ||

@@ -23,7 +23,7 @@ enum {
 	NR = 2 * VL,
 	POINTERS = (MR + 2) / 3,
 	GROUPS_TALL = (NR_GEMM_TALL + MR - 1) / MR,
-	AHEAD = 16,             /* rows of an unpacked operand asked for in advance */
+	AHEAD = 32,             /* rows of an unpacked operand asked for in advance */
 };
 
 /* Groups of rows of one height times a panel: c = a b + bias + base, whole vectors. */
@@ -36,8 +36,18 @@ struct job {
 	float *c; int64_t ldc;
 	const char *after_a;            /* A of the job after this one */
 	const char *next_b; int64_t next_b_step, next_b_lines;  /* the next panel of B: lines to be asked for by each group */
-	const char *far_a; int64_t far_a_step, far_a_lines;     /* the same for the transposed A of the next piece of K */
+	const float *far_a; int64_t far_rows, far_cols, far_turn;       /* the transposed A of the next piece of K, or NULL */
 };
+
+/* The groups of all panels ask for the next piece of a transposed A in turn, each for a quarter of two columns
+ * of lines. */
+INL int64_t far_part(const struct job *w, int64_t turn, const float **at)
+{
+	const int64_t quarter = (w->far_rows + 3) / 4, row = turn % 4 * quarter, column = turn / 4 * 32;
+	if (!w->far_a || column >= w->far_cols) return 0;
+	*at = w->far_a + row * w->lda + column;
+	return nr_min64(quarter, w->far_rows - row);
+}
 
 /* How A lies, and what is packed on the way. */
 enum { ROWS, ROWS_PACK_B, PACKED, PACKED_PACK_B, TURNED, TURNED_PACK_B, KINDS };
@@ -47,11 +57,12 @@ INL void micro(const int mr, const int nv, const int kind, const struct job *w)
 {
 	const int rows = kind <= ROWS_PACK_B, turned = kind >= TURNED, pack_b = kind % 2;
 	const int64_t lda = w->lda, ldb = pack_b ? w->ldb : NR, ldc = w->ldc;
-	const int64_t next_a_step = 4 * (rows || turned ? lda : AP), next_b_step = w->next_b_step, far_a_step = w->far_a_step;
-	const char *next_b = w->next_b, *far_a = w->far_a;
+	const int64_t next_a_step = rows || turned ? 4 * lda : 64, next_b_step = w->next_b_step;
+	const char *next_b = w->next_b;
 	const float *base = w->base, *from = w->a;
 	float *out = w->c, *to_a = w->to_a;
-	for (int64_t groups = w->groups; groups > 0; groups--) {
+	int64_t turn = w->far_turn;
+	for (int64_t groups = w->groups; groups > 0; groups--, turn++) {
 		vf acc[MR][2];
 #pragma GCC unroll 14
 		for (int i = 0; i < mr; i++) acc[i][0] = acc[i][1] = (vf){ 0 };
@@ -61,7 +72,8 @@ INL void micro(const int mr, const int nv, const int kind, const struct job *w)
 		from += rows ? mr * lda : turned ? mr : AP * w->k;
 		const char *next_a = groups > 1 ? (const char *)from : w->after_a;
 		float *to_b = w->to_b;
-		int64_t next_b_lines = w->next_b_lines, far_a_lines = w->far_a_lines, k = w->k;
+		const float *far_a = NULL;
+		int64_t next_b_lines = w->next_b_lines, far_a_lines = rows ? 0 : far_part(w, turn, &far_a), k = w->k;
 #define STEP(u)                                                                                                        \
 	{                                                                                                              \
 		const vf b0 = ld(b + (u) * ldb), b1 = nv > 1 ? ld(b + (u) * ldb + VL) : b0;                            \
@@ -107,7 +119,8 @@ INL void micro(const int mr, const int nv, const int kind, const struct job *w)
 			}
 			if (!rows && far_a_lines > 0) {
 				__builtin_prefetch(far_a, 0, 2);
-				far_a += far_a_step;
+				__builtin_prefetch(far_a + 16, 0, 2);
+				far_a += lda;
 				far_a_lines--;
 			}
 			STEP(0) STEP(1) STEP(2) STEP(3)
@@ -184,20 +197,19 @@ INL void turn(int64_t rows, int64_t cols, const float *x, int64_t ldx, float *ou
 		if (i < cols) st(out + i * NR, r[i]);
 }
 
-static void pack(int64_t k, int64_t n, const float *b, int64_t ldb, int tb, float *out)
+/* A panel of n <= NR columns of B, zeros beyond them: b (k,n), or (n,k) when tb. */
+static void pack(int64_t k, int64_t n, const float *b, int64_t ldb, int tb, float *panel)
 {
-	for (int64_t j = 0; j < n; j += NR, out += k * NR) {
-		if (tb) {
-			for (int64_t p = 0; p < k; p += VL) {
-				turn(n - j, k - p, b + j * ldb + p, ldb, out + p * NR);
-				turn(n - j - VL, k - p, b + (n - j > VL ? j + VL : j) * ldb + p, ldb, out + p * NR + VL);
-			}
-		} else {
-			for (int64_t p = 0; p < k; p++) {
-				st(out + p * NR, ldn(b + p * ldb + j, n - j));
-				st(out + p * NR + VL, n - j > VL ? ldn(b + p * ldb + j + VL, n - j - VL) : (vf){ 0 });
-			}
+	if (tb) {
+		for (int64_t p = 0; p < k; p += VL) {
+			turn(n, k - p, b + p, ldb, panel + p * NR);
+			if (n > VL) turn(n - VL, k - p, b + VL * ldb + p, ldb, panel + p * NR + VL);
 		}
+		return;
+	}
+	for (int64_t p = 0; p < k; p++) {
+		st(panel + p * NR, ldn(b + p * ldb, n));
+		if (n > VL) st(panel + p * NR + VL, ldn(b + p * ldb + VL, n - VL));
 	}
 }
 
@@ -238,24 +250,22 @@ static void micro_edge(int64_t rows, int64_t cols, int kind, const struct job *w
 	}
 }
 
-/* Lines that these groups ask for: their share of the next panel of B; of the transposed A of the next piece of K, whose
- * columns of 16 are shared out among all the groups of this piece. */
+/* Lines that these groups ask for: their share of the next panel of B, and of the next piece of a transposed A. */
 static void ask_ahead(const struct state *s, struct job *w, int64_t group, int64_t j)
 {
 	const struct nr_gemm_tile *t = s->t;
-	if (j + NR < t->n && (t->packed || !t->tb)) {
-		const int64_t part = (s->k + s->groups - 1) / s->groups, from = nr_min64(group * part, s->k);
-		w->next_b_step = 4 * (t->packed ? NR : t->ldb);
-		w->next_b = (const char *)(t->packed ? t->packed + s->p * t->width + (t->first + j + NR) * s->k
-						     : t->b + s->p * t->ldb + j + NR) + from * w->next_b_step;
-		w->next_b_lines = nr_min64(part, (s->k - from) / w->groups);
+	const int64_t next = s->p + s->piece, last = j + NR >= t->n;
+	if (!t->tb && (!last || next < t->k)) {
+		const int64_t part = (s->k + s->groups - 1) / s->groups;
+		w->next_b_step = 4 * t->ldb;
+		w->next_b = (const char *)(t->b + ((last ? next : s->p) + group * part) * t->ldb + (last ? 0 : j + NR));
+		w->next_b_lines = part;
 	}
-	const int64_t next = s->p + s->piece, call = j / NR * s->groups + group;
-	const int64_t column = call / 4 * 16, row = call % 4 * (s->piece / 4);
-	if (t->ta && next < t->k && column < t->m) {
-		w->far_a = (const char *)(t->a + (next + row) * t->lda + column);
-		w->far_a_step = 4 * t->lda;
-		w->far_a_lines = nr_max64(nr_min64(s->piece / 4, t->k - next - row), 0);
+	if (t->ta && next < t->k) {
+		w->far_a = t->a + next * t->lda;
+		w->far_rows = nr_min64(s->piece, t->k - next);
+		w->far_cols = t->m;
+		w->far_turn = j / NR * s->groups + group;
 	}
 }
 
@@ -288,14 +298,13 @@ static void panel_times_rows(const struct state *s, int64_t j)
 {
 	const struct nr_gemm_tile *t = s->t;
 	const int64_t cols = nr_min64(NR, t->n - j);
-	const float *lies = t->tb ? t->b + j * t->ldb + s->p : t->b + s->p * t->ldb + j, *panel = s->panel;
+	const float *lies = t->tb ? t->b + j * t->ldb + s->p : t->b + s->p * t->ldb + j;
 	int64_t first = 0;
-	if (t->packed) panel = t->packed + s->p * t->width + (t->first + j) * s->k;
-	else if (t->tb || cols < NR) pack(s->k, cols, lies, t->ldb, t->tb, s->panel);
+	if (t->tb || cols < NR) pack(s->k, cols, lies, t->ldb, t->tb, s->panel);
 	else groups_times_panel(s, first++, 1, j, lies, 1);
-	if (first < s->high) groups_times_panel(s, first, s->high - first, j, panel, 0);
+	if (first < s->high) groups_times_panel(s, first, s->high - first, j, s->panel, 0);
 	first = nr_max64(first, s->high);
-	if (first < s->groups) groups_times_panel(s, first, s->groups - first, j, panel, 0);
+	if (first < s->groups) groups_times_panel(s, first, s->groups - first, j, s->panel, 0);
 }
 
 static void tile(const struct nr_gemm_tile *t)
@@ -310,4 +319,4 @@ static void tile(const struct nr_gemm_tile *t)
 	}
 }
 
-const struct nr_gemm_kernels NR_FAST(gemm) = { .panel = NR, .pack = pack, .tile = tile };
+const struct nr_gemm_kernels NR_FAST(gemm) = { .tile = tile };
