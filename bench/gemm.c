@@ -131,8 +131,7 @@ static int report(struct nr_table *t, const struct bench_options *o, const struc
 	if (o->json) {
 		json_t *r = json_pack("{s:s, s:s, s:s, s:I, s:I, s:I, s:I, s:i, s:s, s:o}", "case", "gemm", "of", l->from, "kind",
 			kinds[kind], "m", (json_int_t)g.m, "n", (json_int_t)g.n, "k", (json_int_t)g.k, "calls", (json_int_t)l->calls,
-			"threads",
-			omp_get_max_threads(), "isa", nr_isa_name(nr_isa_active()), "gflops", bench_rounded(rate));
+			"threads", omp_get_max_threads(), "isa", nr_isa_name(nr_isa_active()), "gflops", bench_rounded(rate));
 		if (r) bench_limits_put(r, limits, rate);
 		return bench_json_line(stdout, r, err);
 	}

@@ -39,6 +39,7 @@ int bench_startup(const struct bench_options *o, struct nr_error *err)
 	const double median = bench_median(ms, rounds);
 	if (o->json) {
 		json_t *j = json_pack("{s:s,s:f,s:f,s:i}", "case", "startup", "ms", median, "ms_best", best, "runs", runs * (int)rounds);
+		if (j) bench_limits_add(j, o->tiny);
 		if (j && with) {
 			json_object_set_new(j, "peer_ms", json_real(bench_median(peer, rounds)));
 			json_object_set_new(j, "ratio", json_real(bench_median(ratio, rounds)));

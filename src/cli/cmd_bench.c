@@ -96,8 +96,8 @@ static int run(struct cli *c, const void *conf, const struct nr_list *args)
 	if (!what || !names[k]) {
 		const char *near = what ? nr_nearest(what, names) : NULL;
 		struct nr_str all = { 0 };
-		for (int i = 0; names[i]; i++) nr_str_printf(&all, "%s%s", i ? ", " : "bench needs one of ", names[i]);
-		nr_fail(c->err, NR_EUSAGE, what ? "unknown benchmark" : nr_arena_strdup(c->arena, nr_str_text(&all)), what, NULL);
+		for (int i = 0; names[i]; i++) nr_str_printf(&all, "%s%s", i ? ", " : "one of ", names[i]);
+		nr_fail(c->err, NR_EUSAGE, what ? "unknown benchmark" : "bench needs a name", what, "%s", nr_str_text(&all));
 		nr_str_release(&all);
 		return near ? nr_hint(c->err, "did you mean '%s'?", near) : nr_hint(c->err, "norma bench --help");
 	}

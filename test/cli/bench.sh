@@ -4,8 +4,8 @@ set -euo pipefail
 # shellcheck source=test/cli/check.inc
 . "$(dirname "$0")/check.inc"
 
-keys=(case ms ms_best ms_p95 peak_gflops share_of_peak copy_gbs gflop gflops ref_gflops share_of_ref peak_rss_mib threads isa reps steps_per_s samples_per_s
-	params planned_mib foreign_cpu)
+keys=(case ms ms_best ms_p95 peak_gflops share_of_peak copy_gbs gflop gflops ref_gflops share_of_ref peak_rss_mib threads isa reps
+	steps_per_s samples_per_s params planned_mib foreign_cpu)
 loss() { sed -n 's/.*"loss":\([^,}]*\).*/\1/p' <<<"$out"; }
 for c in vit_tiny_bs8 vit_small_bs4 mae32_bs128 simcse_bs32_len32 graphormer_slim_bs128; do
 	for task in train infer; do
@@ -22,7 +22,7 @@ for c in vit_tiny_bs8 vit_small_bs4 mae32_bs128 simcse_bs32_len32 graphormer_sli
 done
 run 0 bench loop vit_tiny_bs8 --tiny --json; json case replay_ms hand_ms ratio peak_gflops copy_gbs; says '"same_gradients":true'
 run 0 bench tsne --tiny --json; json case seconds kl trustworthiness
-run 0 bench startup --tiny --json; json case ms ms_best runs
+run 0 bench startup --tiny --json; json case ms ms_best runs peak_gflops copy_gbs
 run 0 bench uniformity --tiny --json; json case ms gflops share_of_ref share_of_peak peak_rss_mib
 # latency: inference of the cases of one sample, and no other
 run 0 bench latency --tiny --json; [ "$(wc -l <"$tmp/out")" = 2 ] || fail "not two records"
