@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/rng.h"
 #include "bench.h"
 #include "math/random.h"
@@ -78,11 +79,17 @@ int bench_open(struct bench **out, const struct bench_target *t, unsigned flags,
 		code = nr_fail(err, NR_EMEMORY, "cannot record the case", t->of->name, "out of memory");
 	if (!code) code = nr_norms_use(b->net, t->norm, &t->of->model->norms, err);
 	if (!code) {
+		const double start = nr_clock();
 		b->out = (t->train ? t->of->model->train : t->of->model->infer)(b->net, t->size, &b->in);
 		code = nr_norms_done(b->net, err);
+		b->plan_seconds = nr_clock() - start;
 	}
-	if (!code)
+	if (!code) code = nr_store_seal(b->store, err);         /* initial values are no part of planning */
+	if (!code) {
+		const double start = nr_clock();
 		code = nr_plan_make(&b->plan, b->net, b->out, flags | (t->train ? NR_PLAN_TRAIN : 0), err);
+		b->plan_seconds += nr_clock() - start;
+	}
 	if (!code) fill_inputs(b);
 	if (!code && t->train) code = make_segments(b, err);
 	if (code) bench_close(b);

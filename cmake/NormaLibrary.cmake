@@ -25,9 +25,13 @@ endfunction()
 
 norma_objects(norma_objects ${sources})
 target_link_libraries(norma_objects PRIVATE norma_deps)
+if(NORMA_EMULATE)
+	target_compile_definitions(norma_objects PRIVATE NR_EMULATED)
+endif()
 set(objects $<TARGET_OBJECTS:norma_objects>)
 
-# src/math/fast is compiled once per instruction set; all else is for the baseline, chosen at run time.
+# src/math/fast is compiled once per instruction set; all else is for the baseline, chosen at run time. Emulated, it is compiled
+# for the baseline too, on SIMDe (src/math/fast/emulated.h).
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|AMD64|amd64)$")
 	if(fast_sources)
 		set(avx2_flags -mavx2 -mfma -mbmi -mbmi2 -mf16c)
@@ -36,7 +40,12 @@ if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|AMD64|amd64)$")
 			norma_objects(norma_${isa} ${fast_sources})
 			target_link_libraries(norma_${isa} PRIVATE OpenMP::OpenMP_C)
 			target_compile_definitions(norma_${isa} PRIVATE NR_ISA=${isa})
-			target_compile_options(norma_${isa} PRIVATE ${${isa}_flags})
+			if(NORMA_EMULATE) # 64-byte vectors are passed inside one file only: their convention does not matter
+				target_compile_definitions(norma_${isa} PRIVATE NR_EMULATED)
+				target_compile_options(norma_${isa} PRIVATE -Wno-psabi)
+			else()
+				target_compile_options(norma_${isa} PRIVATE ${${isa}_flags})
+			endif()
 			list(APPEND objects $<TARGET_OBJECTS:norma_${isa}>)
 		endforeach()
 	endif()

@@ -8,7 +8,7 @@
 
 #include <norma/norma.h>
 
-enum { BATCH = 64, TOKENS = 24, SYMBOLS = 8, DIM = 32, HEADS = 4, DEPTH = 2, STEPS = 400, ENTRIES = 256 };
+enum { BATCH = 32, TOKENS = 24, SYMBOLS = 8, DIM = 32, HEADS = 4, DEPTH = 2, STEPS = 400, ENTRIES = 256 };
 
 /* ---- the model: each norm is a named site, and the plan says what stands there ---- */
 
@@ -109,6 +109,7 @@ int main(int argc, char **argv)
 	struct nr_store *store = NULL;
 	struct nr_net *n = NULL;
 	char text[1024];
+	nr_bound_spin(argv);            /* the steps are small: threads that spin for long would slow them on a busy machine */
 	int code = nr_store_make(&store, 1, &err);
 	if (!code && !(n = nr_net_make(store))) code = nr_fail(&err, NR_EMEMORY, "cannot record the model", NULL, "out of memory");
 	if (!code) code = nr_norms_use(n, argc > 1 ? argv[1] : NULL, &defaults, &err);

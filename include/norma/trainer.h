@@ -156,5 +156,7 @@ NR_API int nr_text_runner_run(struct nr_text_runner *, const char *const *text, 
 	int (*watch)(void *context, int64_t done, int64_t of), void *context, struct nr_error *);
 /* How many different texts the last run had. */
 NR_API int64_t nr_text_runner_different(const struct nr_text_runner *);
+/* Floating-point operations of the last run, padding included. */
+NR_API double nr_text_runner_flops(const struct nr_text_runner *);
 
 #endif

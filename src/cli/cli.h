@@ -9,6 +9,7 @@
 #include "base/json.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "base/threads.h"
 #include "norma/option.h"
 
 struct cli_common {
@@ -69,8 +70,8 @@ void cli_print_table(struct nr_table *);        /* on stdout; frees it */
 /* One line on stdout; takes the reference. */
 int cli_print_json(json_t *, struct nr_error *);
 
-/* Before heavy work with threads: starts the command again if OpenMP would spin for long (spin.c). */
-void cli_bound_spin(const struct cli *);
+/* Before heavy work with threads: starts the command again if OpenMP would spin for long. */
+static inline void cli_bound_spin(const struct cli *c) { nr_bound_spin(c->argv); }
 
 /* Escape sequences for bold and the like on stdout; "" off a terminal or with NO_COLOR. */
 const char *cli_bold(void), *cli_red(void), *cli_green(void), *cli_plain(void);

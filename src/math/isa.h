@@ -11,7 +11,7 @@
 
 enum nr_isa { NR_ISA_PLAIN, NR_ISA_AVX2, NR_ISA_AVX512, NR_ISA_COUNT };
 
-/* The best set that this CPU and this build have. */
+/* The best set that this CPU and this build have; the preset `emulated` (NR_EMULATED) has them all, on any CPU. */
 enum nr_isa nr_isa_best(void);
 enum nr_isa nr_isa_active(void);
 int nr_isa_supported(enum nr_isa);

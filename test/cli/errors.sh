@@ -44,7 +44,8 @@ fi
 ran="interrupt" code=0
 bash -c 'trap - INT; exec "$0" bench step vit_tiny_bs8 --seconds 60 >/dev/null' "$NORMA" &
 pid=$!
-sleep 2
+begun() { [ "/proc/$pid/exe" -ef "$NORMA" ]; }
+await begun
 kill -INT "$pid"
 wait "$pid" || code=$?
 [ "$code" = 130 ] || fail "exit code $code, not 130"

@@ -59,7 +59,7 @@ ran="kills"
 ran="interrupt" code=0
 train int 1 "${settings[@]:0:${#settings[@]}-1}" --epochs 400 >"$tmp/out" 2>"$tmp/err" &
 pid=$!
-for ((i = 0; i < 100; i++)); do [ -f "$tmp/int/run/last.safetensors" ] && break || sleep 0.1; done
+await [ -f "$tmp/int/run/last.safetensors" ]
 pkill -INT -P "$pid" 2>/dev/null || kill -INT "$pid"
 wait "$pid" || code=$?
 [ "$code" = 130 ] || fail "exit code $code, not 130: $(cat "$tmp/err")"

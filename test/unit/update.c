@@ -1,12 +1,6 @@
 /* Update kernels: every instruction set against double on odd sizes; equal bits at any thread count. */
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-#include <cmocka.h>
+#include "unit/values.h"
+
 #include <omp.h>
 
 #include "math/update.h"
@@ -18,12 +12,7 @@ static real noise(int64_t i, double salt) { return (real)sin((double)i * 12.9898
 
 static void on_each_isa(void (*test)(void))
 {
-	for (int isa = 0; isa < NR_ISA_COUNT; isa++) {
-		if (!nr_isa_supported((enum nr_isa)isa)) continue;
-		assert_int_equal(nr_isa_select(nr_isa_name((enum nr_isa)isa), NULL), 0);
-		test();
-	}
-	assert_int_equal(nr_isa_select("auto", NULL), 0);
+	for (int s = isa_next(-1); s >= 0; s = isa_next(s)) test();
 }
 
 /* Arrays of numbers near 1: errors are absolute, 1e-6 is eight roundings. */

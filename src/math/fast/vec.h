@@ -1,11 +1,15 @@
-/* One vector type for AVX2 and AVX-512, chosen by the compiler flags of this file's two builds (see isa.h).
+/* One vector type for AVX2 and AVX-512, chosen by NR_ISA, which differs in this file's two builds (see isa.h).
  *
  * vf is VL floats, vi VL int32; + - * / compare and shift are the compiler's own. Tails go through ldn/stn, which touch
  * only the first n values. VMAX(a,b), VMIN(a,b) give b when either is NaN: put the value that may be NaN second. */
 #ifndef NR_VEC_H
 #define NR_VEC_H
 
+#ifdef NR_EMULATED
+#include "math/fast/emulated.h"
+#else
 #include <immintrin.h>
+#endif
 #include <stdint.h>
 
 #ifndef NR_ISA
@@ -19,15 +23,16 @@
 
 #define INL static inline __attribute__((always_inline))
 
-#ifdef __AVX512F__
-#define VL 16
+#define NR_LANES_avx2 8
+#define NR_LANES_avx512 16
+#define VL NR_PASTE3(NR_, LANES, NR_ISA)
+#if VL == 16
 #define VMAX(a, b) ((vf)_mm512_max_ps((__m512)(a), (__m512)(b)))
 #define VMIN(a, b) ((vf)_mm512_min_ps((__m512)(a), (__m512)(b)))
 #define VSQRT(a) ((vf)_mm512_sqrt_ps((__m512)(a)))
 #define bc(x) ((vf)_mm512_set1_ps(x)) /* not (vf){} + x: that is an addition and a shuffle on the FMA port */
 #define bci(x) ((vi)_mm512_set1_epi32(x))
 #else
-#define VL 8
 #define VMAX(a, b) ((vf)_mm256_max_ps((__m256)(a), (__m256)(b)))
 #define VMIN(a, b) ((vf)_mm256_min_ps((__m256)(a), (__m256)(b)))
 #define VSQRT(a) ((vf)_mm256_sqrt_ps((__m256)(a)))
@@ -92,6 +97,14 @@ INL void stn(float *p, vf v, int64_t n)
 
 /* m is a comparison's result: a where true, b elsewhere. */
 INL vf vsel(vi m, vf a, vf b) { return (vf)(((vi)a & m) | ((vi)b & ~m)); }
+/* A product that stays one: the compiler does not contract it with a sum that follows. */
+INL vf rounded(vf x)
+{
+#ifndef NR_EMULATED /* whose target cannot */
+	__asm__("" : "+v"(x));
+#endif
+	return x;
+}
 INL vf vabs(vf x) { return (vf)((vi)x & bci(0x7fffffff)); }
 
 INL float hmax(vf v)
