@@ -215,7 +215,7 @@ enum nr_plan_flags {
 	NR_PLAN_POISON = 1 << 4,            /* tests: memory that backward did not ask to keep is filled with NaN before it */
 };
 /* Commit moves the running statistics of all norms below the loss; without NR_PLAN_TRAIN, of those that the output or a tap needs. */
-enum nr_pass { NR_RUN_FORWARD = 1, NR_RUN_BACKWARD = 2, NR_RUN_COMMIT = 4 };
+enum nr_run_flags { NR_RUN_FORWARD = 1, NR_RUN_BACKWARD = 2, NR_RUN_COMMIT = 4 };
 
 /* loss: the scalar to differentiate, or the output of inference. Returns the net's first error if there is one. */
 NR_API int nr_plan_make(struct nr_plan **, struct nr_net *, nr_t *loss, unsigned flags, struct nr_error *);
