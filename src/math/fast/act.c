@@ -2,52 +2,59 @@
  *
  * Both GELUs use the symmetry of their gate: with a = |x| and Q(a) = gate(-a), the upper tail,
  *   gelu(x) = max(x, 0) - a Q(a),   gelu'(x) = d(a) for x < 0, 1 - d(a) for x > 0,   d(a) = (a Q(a))'
- * so nothing cancels on either side. erf form: p, the fourth root of Q, is smooth and its errors shrink by p^3, so that
- * a polynomial of degree 10 on [0, 5.8] gives Q = p^4 to 2e-8 / max(1,a) without exp or division, and d = p^3 r with
- * another one. Both are our own minimax fits (Lawson's iteration); beyond the interval a is clamped, where a Q and |d|
- * are below 2e-7. */
+ * so nothing cancels on either side. erf form: Q and d are polynomials in VL pieces of [0, 5.8], whose coefficients lie in
+ * registers and are picked by a permutation: fewer operations than one long polynomial takes, and no exp or division. The fits
+ * (scripts/gelu-table) are good to 4e-8; beyond the interval a is clamped, where a Q and |d| are below 2e-7. Q on AVX2, whose
+ * pieces would be too few: its fourth root is smooth and errors shrink by the third power of it, so that one polynomial of
+ * degree 10 does (minimax by Lawson's iteration, 2e-8 / max(1,a)). */
 #include "math/act.h"
 #include "math/fast/vec.h"
+#include "math/fast/gelu_table.h"
 
-#define POLY(s, ...) poly(s, (const float[]){ __VA_ARGS__ }, sizeof((float[]){ __VA_ARGS__ }) / sizeof(float))
+#define PIECES_END 5.8f
+#define TAIL_END 5.79f /* what a is clamped to: short of it, so that no rounding leads beyond the last piece */
 
-/* c from the constant up. Groups of four, Horner over the groups: a chain of n would be bound by its latency. n is a
- * constant after inlining, so all loops unroll. */
-INL vf poly(vf s, const float *c, int n)
+INL vf pick(const float *table, vf index) /* table[i], i the low bits of each lane */
 {
-	const vf s2 = s * s, s4 = s2 * s2;
+#if VL == 16
+	return (vf)_mm512_permutexvar_ps((__m512i)index, (__m512)ld(table));
+#else
+	return (vf)_mm256_permutevar8x32_ps((__m256)ld(table), (__m256i)index);
+#endif
+}
+
+/* The polynomial of the piece that a in [0, 5.79] falls into; n coefficients, constant first. In pairs, Horner over the pairs: a
+ * chain of n would be bound by its latency. n is a constant after inlining, so the loop unrolls. */
+INL vf in_pieces(vf a, const float (*c)[VL], int n)
+{
+	const vf per = bc((VL - .5f) / PIECES_END), t = a * per + 12582912.f; /* 1.5 * 2^23: the piece is in the low bits */
+	const vf s = a * per - (t - 12582912.f), s2 = s * s;
 	vf p = bc(0);
-#pragma GCC unroll 8
-	for (int i = (n - 1) / 4 * 4; i >= 0; i -= 4) {
-		vf q = i + 1 < n ? s * bc(c[i + 1]) + bc(c[i]) : bc(c[i]);
-		if (i + 3 < n) q += (s * bc(c[i + 3]) + bc(c[i + 2])) * s2;
-		else if (i + 2 < n) q += s2 * bc(c[i + 2]);
-		p = i + 4 < n ? p * s4 + q : q;
+#pragma GCC unroll 4
+	for (int i = (n - 1) / 2 * 2; i >= 0; i -= 2) {
+		const vf q = i + 1 < n ? s * pick(c[i + 1], t) + pick(c[i], t) : pick(c[i], t);
+		p = i + 2 < n ? p * s2 + q : q;
 	}
 	return p;
 }
+#define IN_PIECES(a, table) in_pieces(a, table, sizeof(table) / sizeof *(table))
 
-#define TAIL_END 5.8f
-
-INL vf tail_root(vf a) /* p, a in [0, 5.8] */
-{
-	return POLY(a, 8.408964276e-01f, -1.677341014e-01f, -5.019240454e-02f, 4.617797211e-03f, 3.873927053e-03f,
-		-1.354060951e-04f, -2.341085492e-04f, 2.677904195e-05f, 4.522028576e-06f, -1.060130444e-06f, 5.840526995e-08f);
-}
+INL vf gelu_slope(vf a) { return IN_PIECES(a, slope_table); } /* d */
 
 INL vf normal_tail(vf a) /* Q */
 {
-	vf p = tail_root(a);
+#if VL == 16
+	return IN_PIECES(a, tail_table);
+#else
+	static const float root[] = { 8.408964276e-01f, -1.677341014e-01f, -5.019240454e-02f, 4.617797211e-03f, 3.873927053e-03f,
+		-1.354060951e-04f, -2.341085492e-04f, 2.677904195e-05f, 4.522028576e-06f, -1.060130444e-06f, 5.840526995e-08f };
+	const vf a2 = a * a, a4 = a2 * a2;
+	vf p = a2 * bc(root[10]) + (a * bc(root[9]) + bc(root[8]));
+	for (int i = 4; i >= 0; i -= 4)
+		p = p * a4 + ((a * bc(root[i + 3]) + bc(root[i + 2])) * a2 + (a * bc(root[i + 1]) + bc(root[i])));
 	p *= p;
 	return p * p;
-}
-
-INL vf gelu_slope(vf a) /* d */
-{
-	vf p = tail_root(a);
-	return p * p * p * POLY(a, 8.408962488e-01f, -8.386653066e-01f, -4.517794251e-01f, 6.019767746e-02f,
-		6.557314098e-02f, -2.574546030e-03f, -6.003219634e-03f, 8.270869148e-04f, 1.393213606e-04f, -3.818620462e-05f,
-		2.350085879e-06f);
+#endif
 }
 
 #define SQRT_8_OVER_PI 1.59576912f /* 2 sqrt(2/pi) */
