@@ -90,7 +90,7 @@ static void forward(const struct nr_attention *a, int64_t b, int64_t h, void *sc
 		    *k = a->k + b * a->sk.batch + h * a->sk.head;
 	const float *v = a->v + b * a->sv.batch + h * a->sv.head;
 	float *out = a->out + b * a->so.batch + h * a->so.head, *lse = a->lse + (b * a->H + h) * a->Tq;
-	const int whole = a->dv % VL == 0;
+	const int whole = a->dv % VL == 0 || (mm_fits(a->dv) && n <= FAR); /* the last product can write straight to the output */
 	int64_t lv = a->sv.row;
 
 	float *w = scratch, *S = take(&w, (QB + 4) * ldS), *max = take(&w, QB + 4), *sum = take(&w, QB + 4);
@@ -105,8 +105,7 @@ static void forward(const struct nr_attention *a, int64_t b, int64_t h, void *sc
 	}
 	for (int64_t i0 = 0; i0 < a->Tq; i0 += QB) {
 		const int64_t M = min64(QB, a->Tq - i0), ldo = whole ? a->so.row : ep;
-		float *o = whole ? out + i0 * a->so.row
-				 : w; /* the last product can write straight to the output */
+		float *o = whole ? out + i0 * a->so.row : w;
 		int64_t lo, hi;
 		nr_attention_range(a, b, i0, i0 + M, &lo, &hi);
 		lo = down(lo);
@@ -132,13 +131,13 @@ static void forward(const struct nr_attention *a, int64_t b, int64_t h, void *sc
 				.klast = k + (j0 + N - 1) * a->sk.row };
 			mm(M, kind == LAST ? N - 1 : up(N), a->d, t.q, t.lq, 1, kt + j0, lt, S, ldS, 1.f, 0);
 			softmax_tile(kind, &u, &t, o, ldo);
-			mm(M, ep, N, S, ldS, 1, v + j0 * lv, lv, o, ldo, 1.f, !t.first);
+			mm(M, whole ? a->dv : ep, N, S, ldS, 1, v + j0 * lv, lv, o, ldo, 1.f, !t.first);
 		}
 		const float rescale = nr_attention_rescale(a);
 		for (int64_t i = 0; i < M; i++) {
 			const vf r = bc(max[i] < LOW / 10 ? 0.f : rescale / sum[i]);
 			float *y = o + i * ldo, *to = out + (i0 + i) * a->so.row;
-			for (int64_t c = 0; c < a->dv; c += VL) stpart(to + c, ld(y + c) * r, a->dv - c);
+			for (int64_t c = 0; c < a->dv; c += VL) stpart(to + c, ldpart(y + c, a->dv - c) * r, a->dv - c);
 		}
 		for (int64_t i = 0; i < M; i += VL) {
 			const vf m = ld(max + i), L = m + vlog(ld(sum + i));
@@ -178,7 +177,7 @@ static void backward(
 	float *gq = a->gq ? a->gq + b * a->sgq.batch + h * a->sgq.head : NULL;
 	float *gk = a->gk ? a->gk + b * a->sgk.batch + h * a->sgk.head : NULL;
 	float *gv = a->gv ? a->gv + b * a->sgv.batch + h * a->sgv.head : NULL;
-	const int far = Tq > FAR || a->Tk > FAR, copy = d % VL != 0 || far, copy_v = e % VL != 0 || far;
+	const int far = Tq > FAR || a->Tk > FAR, copy = !mm_fits(d) || far, copy_v = !mm_fits(e) || far;
 	const int addq = (a->add & NR_ATTENTION_ADD_Q) != 0, addk = (a->add & NR_ATTENTION_ADD_K) != 0;
 	const int addv = (a->add & NR_ATTENTION_ADD_V) != 0;
 
@@ -259,13 +258,13 @@ static void backward(
 			mm(M, Nv, e, G, lg, 1, vt + c, ldS, S, ldS, 1.f, 0);
 			gradient_tile(kind, &u, &t);
 			if (gv)
-				mm(N, ep, M, P, 1, ldS, G, lg, tv + c * lsv, lsv, 1.f,
+				mm(N, copy_v ? ep : e, M, P, 1, ldS, G, lg, tv + c * lsv, lsv, 1.f,
 					zero || i0 > 0 || (!copy_v && addv));
 			if (gk)
-				mm(N, dp, M, S, 1, ldS, Q, lq, tk + c * lsk, lsk, a->scale,
+				mm(N, copy ? dp : d, M, S, 1, ldS, Q, lq, tk + c * lsk, lsk, a->scale,
 					zero || i0 > 0 || (!copy && addk));
 			if (gq)
-				mm(M, dp, N, S, ldS, 1, kr + c * lk, lk, sq + i0 * lsq, lsq, a->scale,
+				mm(M, copy ? dp : d, N, S, ldS, 1, kr + c * lk, lk, sq + i0 * lsq, lsq, a->scale,
 					zero || j0 > 0 || (!copy && addq));
 		}
 		if (copy && gk) unpack(NT, d, sk, gk + j0 * a->sgk.row, a->sgk.row, addk);

@@ -2,8 +2,8 @@
  * prepacked but K^T, V^T.
  *
  * One routine does every product: C[MxN] (+)= alpha A[MxK] B[KxN], A read by scalar broadcast with any
- * two strides (so P and P^T need no copies), B and C as rows of whole vectors, m x n accumulators in
- * registers. */
+ * two strides (so P and P^T need no copies), B and C as rows of whole vectors or, where masks are free, of
+ * less than one, m x n accumulators in registers. */
 #ifndef NR_ATTENTION_MM_H
 #define NR_ATTENTION_MM_H
 
@@ -24,7 +24,16 @@
 #define HIDE(p) __asm__("" \
 			: "+r"(p))
 
-INL void mm_block(const int MR, const int NR, int64_t K, const float *A, int64_t ars, int64_t acs,
+/* w floats, VL of them when w is the constant VL. */
+INL vf ldw(const float *p, int64_t w) { return w == VL ? ld(p) : ldn(p, w); }
+INL void stw(float *p, vf v, int64_t w)
+{
+	if (w == VL) st(p, v);
+	else stn(p, v, w);
+}
+
+/* W: floats of a vector of B and C, VL or less. */
+INL void mm_block(const int MR, const int NR, const int64_t W, int64_t K, const float *A, int64_t ars, int64_t acs,
 	const float *B, int64_t ldb, float *C, int64_t ldc, float alpha, int add)
 {
 	vf c[15][4];
@@ -41,7 +50,7 @@ INL void mm_block(const int MR, const int NR, int64_t K, const float *A, int64_t
 	for (int64_t k = 0; k < K; k++) {
 		vf b[4];
 		UNROLL(4)
-		for (int j = 0; j < NR; j++) b[j] = ld(B + j * VL);
+		for (int j = 0; j < NR; j++) b[j] = ldw(B + j * VL, W);
 		UNROLL(15)
 		for (int i = 0; i < MR; i++) {
 			const vf s = bc(a[i / 3][i % 3 * ars]);
@@ -60,7 +69,7 @@ INL void mm_block(const int MR, const int NR, int64_t K, const float *A, int64_t
 		UNROLL(15)
 		for (int i = 0; i < MR; i++) {
 			UNROLL(4)
-			for (int j = 0; j < NR; j++) st(C + j * VL, ld(C + j * VL) + c[i][j] * al);
+			for (int j = 0; j < NR; j++) stw(C + j * VL, ldw(C + j * VL, W) + c[i][j] * al, W);
 			C += ldc;
 			HIDE(C);
 		}
@@ -68,7 +77,7 @@ INL void mm_block(const int MR, const int NR, int64_t K, const float *A, int64_t
 		UNROLL(15)
 		for (int i = 0; i < MR; i++) {
 			UNROLL(4)
-			for (int j = 0; j < NR; j++) st(C + j * VL, c[i][j] * al);
+			for (int j = 0; j < NR; j++) stw(C + j * VL, c[i][j] * al, W);
 			C += ldc;
 			HIDE(C);
 		}
@@ -86,10 +95,10 @@ static const int mm_rows[] = { 0, 10, 6 };
 
 #define U(m, n) \
 	case m: \
-		mm_block(m, n, K, A + i * ars, ars, acs, B, ldb, C + i * ldc, ldc, alpha, add); \
+		mm_block(m, n, W, K, A + i * ars, ars, acs, B, ldb, C + i * ldc, ldc, alpha, add); \
 		break;
 #define MM_PANEL(n, ...) \
-	static void mm_panel##n(int64_t M, int64_t K, const float *A, int64_t ars, int64_t acs, \
+	INL void mm_panel_of##n(const int64_t W, int64_t M, int64_t K, const float *A, int64_t ars, int64_t acs, \
 		const float *B, int64_t ldb, float *C, int64_t ldc, float alpha, int add) \
 	{ \
 		int64_t nb = \
@@ -100,6 +109,11 @@ static const int mm_rows[] = { 0, 10, 6 };
 				__VA_ARGS__ \
 			} \
 		} \
+	} \
+	static void mm_panel##n(int64_t M, int64_t K, const float *A, int64_t ars, int64_t acs, \
+		const float *B, int64_t ldb, float *C, int64_t ldc, float alpha, int add) \
+	{ \
+		mm_panel_of##n(VL, M, K, A, ars, acs, B, ldb, C, ldc, alpha, add); \
 	}
 #if VL == 16
 MM_PANEL(1,
@@ -115,10 +129,27 @@ MM_PANEL(2, U(1, 2) U(2, 2) U(3, 2) U(4, 2) U(5, 2) U(6, 2))
 #endif
 #undef U
 
-/* N floats wide, a multiple of VL. */
+/* Rows of d floats can be read and written where they lie; AVX2 has no cheap masks. */
+INL int mm_fits(int64_t d) { return d % VL == 0 || (VL == 16 && d < VL); }
+
+#if VL == 16
+static void mm_part(int64_t W, int64_t M, int64_t K, const float *A, int64_t ars, int64_t acs, const float *B,
+	int64_t ldb, float *C, int64_t ldc, float alpha, int add)
+{
+	mm_panel_of1(W, M, K, A, ars, acs, B, ldb, C, ldc, alpha, add);
+}
+#endif
+
+/* N floats wide: see mm_fits. */
 static void mm(int64_t M, int64_t N, int64_t K, const float *A, int64_t ars, int64_t acs, const float *B,
 	int64_t ldb, float *C, int64_t ldc, float alpha, int add)
 {
+#if VL == 16
+	if (N < VL) {
+		mm_part(N, M, K, A, ars, acs, B, ldb, C, ldc, alpha, add);
+		return;
+	}
+#endif
 	const int64_t nv = N / VL;
 	int64_t nb = (nv + MM_COLS - 1) / MM_COLS;
 	for (int64_t j = 0, n; nb > 0; nb--, j += n) {
