@@ -85,6 +85,7 @@ int bench_open(struct bench **out, const struct bench_target *t, unsigned flags,
 		b->plan_seconds = nr_clock() - start;
 	}
 	if (!code) code = nr_store_seal(b->store, err);         /* initial values are no part of planning */
+	if (!code && !t->train) nr_store_fix(b->store);
 	if (!code) {
 		const double start = nr_clock();
 		code = nr_plan_make(&b->plan, b->net, b->out, flags | (t->train ? NR_PLAN_TRAIN : 0), err);

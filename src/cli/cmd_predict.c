@@ -255,6 +255,7 @@ static int run(struct cli *c, const void *conf, const struct nr_list *args)
 	const char *path = nr_weights_path(args->item[0], c->arena);
 	if (!path) return nr_fail(c->err, NR_EMEMORY, "cannot load", args->item[0], "out of memory");
 	int code = nr_weights_open(&w, path, *o->model ? o->model : NULL, *o->norm ? o->norm : NULL, NULL, false, c->err);
+	if (!code) nr_store_fix(w->store);
 	if (!code) code = predict(c, o, w, path, args);
 	nr_weights_close(w);
 	return code;
