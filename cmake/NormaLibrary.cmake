@@ -40,9 +40,9 @@ if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|AMD64|amd64)$")
 			norma_objects(norma_${isa} ${fast_sources})
 			target_link_libraries(norma_${isa} PRIVATE OpenMP::OpenMP_C)
 			target_compile_definitions(norma_${isa} PRIVATE NR_ISA=${isa})
-			if(NORMA_EMULATE) # 64-byte vectors are passed inside one file only: their convention does not matter
+			if(NORMA_EMULATE) # -O1: at -O3 it compiles for minutes; 64-byte vectors stay inside one file, so their convention does not matter
 				target_compile_definitions(norma_${isa} PRIVATE NR_EMULATED)
-				target_compile_options(norma_${isa} PRIVATE -Wno-psabi)
+				target_compile_options(norma_${isa} PRIVATE -O1 -Wno-psabi)
 			else()
 				target_compile_options(norma_${isa} PRIVATE ${${isa}_flags})
 			endif()
