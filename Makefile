@@ -27,7 +27,7 @@ demo: all ## pre-train under three normalizations on real pictures, probe, compa
 test: setup ## build without any warning, run the cheap checks and every test
 	@scripts/run-tests release -DNORMA_WERROR=ON
 
-test-all: ## test, then sanitizers, clang, valgrind, fuzzers (60 s each) and the peers if they are set up
+test-all: ## test, then emulated instruction sets, sanitizers, clang, valgrind, fuzzers (60 s each) and the peers if they are set up
 	@scripts/setup --dev
 	@scripts/test-all
 
@@ -48,7 +48,7 @@ install: all ## into $(DESTDIR)$(PREFIX)
 	@echo "installed into $(DESTDIR)$(PREFIX)"
 
 clean: ## remove every build folder
-	@rm -rf build build-debug build-asan build-tsan build-clang build-fuzz
+	@rm -rf build build-debug build-asan build-tsan build-clang build-emulated build-fuzz
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1|\2/p' $(firstword $(MAKEFILE_LIST)) | \

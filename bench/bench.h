@@ -53,6 +53,7 @@ struct bench_case {
 	struct bench_size full, tiny;
 };
 extern const struct bench_case bench_cases[];    /* ends with a NULL name */
+bool bench_is_latency(const struct bench_case *);        /* one sample: the time of a forward pass is what counts */
 extern const struct bench_model bench_vit, bench_mae, bench_simcse, bench_graphormer;
 
 struct bench_target {
@@ -83,6 +84,7 @@ struct bench {
 	struct nr_segment *segment;
 	int64_t segments;
 	void *scratch;                          /* of the optimizer */
+	double plan_seconds;                    /* to record and to plan, without initial values */
 };
 int bench_open(struct bench **, const struct bench_target *, unsigned plan_flags, struct nr_error *);
 void bench_close(struct bench *);               /* NULL is fine */
@@ -101,25 +103,39 @@ struct bench_options {
 	char *text, *vocab;                     /* of `bench tokenize`; empty: made up, and those of the tests */
 	char *model;                            /* of `bench embed`, which takes text too */
 };
-enum bench_peer { BENCH_NONE, BENCH_EAGER, BENCH_COMPILE, BENCH_BOTH };
+/* both: eager and compile; strong: the fastest of several settings of PyTorch; all: these three; onnx: eager and onnxruntime. */
+enum bench_peer { BENCH_NONE, BENCH_EAGER, BENCH_COMPILE, BENCH_BOTH, BENCH_STRONG, BENCH_ALL, BENCH_ONNX };
 
 /* The system's state before a measurement, for foreign_cpu: CPU seconds of other processes by wall time. */
 struct bench_load { double busy, own, wall; };
 struct bench_load bench_load_start(void);
 double bench_load_share(const struct bench_load *);
 double bench_median(double *v, int64_t n);      /* sorts v */
+double bench_percentile(const double *sorted, int64_t n, double share);      /* the value that this share does not exceed */
 long bench_peak_rss_mib(void);
+
+/* The most that the machine does on all threads: multiply-adds (two operations each) and bytes read and written by a copy beyond the
+ * caches (limits.c). 0: not measured. */
+struct bench_limits { double gflops, gbs; };
+struct bench_limits bench_limits_before(bool tiny);     /* leaves no trace in the peak memory; where it would, all is 0 */
+void bench_limits_measure(struct bench_limits *, bool tiny);    /* again: the better figure stays; 25 ms */
+/* peak_gflops and copy_gbs and, if gflops > 0, its share_of_peak. */
+void bench_limits_put(json_t *record, const struct bench_limits *, double gflops);
+void bench_limits_add(json_t *record, bool tiny);       /* measured now, for records that count no operations */
+
 /* GFLOP/s of our own product 1576x768x768: the median of 15. 0 when out of memory. */
 double bench_ref_gflops(bool tiny);
+json_t *bench_rounded(double);                  /* three digits behind the point are enough for every figure */
 /* A record of the target with the keys of peers/common.py and ours. NULL and err on failure. */
 json_t *bench_measure(const struct bench_target *, const struct bench_options *, struct nr_error *);
-/* Time by kind of instruction, as a table. */
-int bench_profile(const struct bench_target *, int64_t steps, FILE *, struct nr_error *);
+/* Time by kind of instruction and its distance from its limit, as a table or as one record with "ops" (profile.c). */
+int bench_profile(const struct bench_target *, const struct bench_options *, struct nr_error *);
 
 /* ---- against the peers, each measurement in its own process (peer.c) ---- */
 
-/* The record of bench_measure plus peer, peer_ms, peer_ms_best, ratio, peer_rss_mib, rss_share (of the faster peer),
+/* The record of bench_measure plus peer, peer_ms, peer_ms_best, ratio, peer_rss_mib, rss_share (of the fastest peer),
  * and "peers": the same for each mode asked for. */
+const char *bench_peer_title(const char *mode);         /* "torch eager" of "eager" */
 json_t *bench_compare(const struct bench_target *, const struct bench_options *, int threads, struct nr_error *);
 
 enum { BENCH_MAX_ROUNDS = 100 };
@@ -138,7 +154,7 @@ int bench_shape_parse(struct bench_shape *, const char *text, struct nr_error *)
  * 64 channels. separate: at least one special token. */
 struct nr_tokens bench_tokens(struct bench_shape, bool separate);
 
-struct bench_times { double forward, both; };   /* seconds, medians; forward 0: the norm does nothing */
+struct bench_times { double forward, both, flops; };    /* seconds, medians; operations of forward. forward 0: the norm does nothing */
 /* Forward alone and forward with backward of one norm, each for so many seconds. */
 int bench_norm_time(const char *text, struct bench_shape, bool tiny, double seconds, struct bench_times *, struct nr_error *);
 double bench_copy_time(struct bench_shape, bool tiny, double seconds);          /* 0 when out of memory */
@@ -148,6 +164,7 @@ int bench_norms(const struct bench_options *, int threads, struct nr_error *);
 
 /* MB/s of the tokenizers on one thread, and whether the peer's ids are equal (tokenize.c). */
 int bench_tokenize(const struct bench_options *, struct nr_error *);
+int bench_startup(const struct bench_options *, struct nr_error *);
 
 /* Texts embedded in a second, and memory, also beside PyTorch (embed.c). */
 int bench_embed(const struct bench_options *, int threads, struct nr_error *);
@@ -156,6 +173,7 @@ void bench_print_header(FILE *);
 void bench_print(FILE *, const json_t *record); /* one row for us and one for each peer (print.c) */
 int bench_json_line(FILE *, json_t *record, struct nr_error *);         /* takes the reference; 6 digits */
 int bench_gemm(const struct bench_options *, struct nr_error *);        /* gemm.c */
+int bench_scaling(const struct bench_options *, struct nr_error *);     /* scaling.c */
 /* t-SNE against scikit-learn, uniformity against SGEMM (tsne.c, uniformity.c). */
 int bench_tsne(const struct bench_options *, int threads, struct nr_error *);
 int bench_uniformity(const struct bench_options *, struct nr_error *);

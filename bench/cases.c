@@ -14,6 +14,8 @@ const struct bench_case bench_cases[] = {
 #undef CASE
 #undef SIZE
 
+bool bench_is_latency(const struct bench_case *c) { return c->full.batch == 1; }
+
 static int unknown(const char *name, size_t length, const char *task, struct nr_error *err)
 {
 	char word[128], list[512] = "";

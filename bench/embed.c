@@ -18,7 +18,7 @@
 
 enum { EVERY = 4, TINY = 64 };
 /* size: mean absolute value of all embeddings, by which two programs agree. */
-struct result { double rate, rss, size; int64_t texts, different; };
+struct result { double rate, rss, size, gflops; struct bench_limits limits; int64_t texts, different; };
 
 /* ---- the texts -------------------------------------------------------------------------------------------------------------------- */
 
@@ -111,6 +111,7 @@ static int open_work(struct work *k, const char *model, const char *path, bool t
 static int measure(const struct bench_options *o, const char *model, const char *path, struct result *r, struct nr_error *err)
 {
 	struct work k = { 0 };
+	struct bench_limits limits = bench_limits_before(o->tiny);
 	int code = open_work(&k, model, path, o->tiny, err);
 	double spent = 0;
 	int64_t passes = 0;
@@ -124,7 +125,10 @@ static int measure(const struct bench_options *o, const char *model, const char 
 		double sum = 0;
 		for (int64_t i = 0; i < values; i++) sum += fabs((double)k.out[i]);
 		*r = (struct result){ .rate = (double)(k.count * (passes - 1)) / spent, .rss = (double)bench_peak_rss_mib(),
-			.size = sum / (double)values, .texts = k.count, .different = nr_text_runner_different(k.runner) };
+			.size = sum / (double)values, .gflops = 1e-9 * nr_text_runner_flops(k.runner) * (double)(passes - 1) / spent,
+			.texts = k.count, .different = nr_text_runner_different(k.runner) };
+		bench_limits_measure(&limits, o->tiny);
+		r->limits = limits;
 	}
 	nr_text_runner_close(k.runner);
 	nr_tokenizer_close(k.tokenizer);
@@ -145,7 +149,9 @@ static int ask(char *const argv[], struct result *r, struct nr_error *err)
 	*r = (struct result){ .rate = json_number_value(json_object_get(one, "texts_per_s")),
 		.rss = json_number_value(json_object_get(one, "peak_rss_mib")), .size = json_number_value(json_object_get(one, "size")),
 		.texts = json_integer_value(json_object_get(one, "texts")),
-		.different = json_integer_value(json_object_get(one, "different")) };
+		.different = json_integer_value(json_object_get(one, "different")),
+		.gflops = json_number_value(json_object_get(one, "gflops")),
+		.limits = { json_number_value(json_object_get(one, "peak_gflops")), json_number_value(json_object_get(one, "copy_gbs")) } };
 	json_decref(records);
 	return r->rate > 0 ? NR_OK : nr_fail(err, NR_EFORMAT, "no result from", argv[1], "texts_per_s is missing");
 }
@@ -179,16 +185,17 @@ static int report(const struct bench_options *o, int threads, const struct resul
 {
 	const bool agrees = peer && ours->texts == peer->texts && fabs(ours->size - peer->size) < 1e-4 * peer->size;
 	if (o->json) {
-		json_t *r = json_pack("{s:s,s:i,s:I,s:I,s:f,s:f,s:f}", "case", "embed", "threads", threads, "texts",
+		json_t *r = json_pack("{s:s,s:i,s:I,s:I,s:f,s:f,s:f,s:o}", "case", "embed", "threads", threads, "texts",
 			(json_int_t)ours->texts, "different", (json_int_t)ours->different, "texts_per_s", ours->rate, "peak_rss_mib",
-			ours->rss, "size", ours->size);
+			ours->rss, "size", ours->size, "gflops", bench_rounded(ours->gflops));
+		if (r) bench_limits_put(r, &ours->limits, ours->gflops);
 		if (r && peer)
 			json_object_update_new(r, json_pack("{s:f,s:f,s:f,s:f,s:b}", "peer_texts_per_s", peer->rate, "ratio", ratio,
 				"peer_rss_mib", peer->rss, "rss_share", ours->rss / peer->rss, "agrees", agrees));
 		return bench_json_line(stdout, r, err);
 	}
 	printf("%lld texts, %lld of them different, %d threads\n", (long long)ours->texts, (long long)ours->different, threads);
-	printf("norma    %8.0f texts/s %6.0f MiB\n", ours->rate, ours->rss);
+	printf("norma    %8.0f texts/s %6.0f MiB, %.0f %% of the peak\n", ours->rate, ours->rss, 100 * ours->gflops / ours->limits.gflops);
 	if (peer)
 		printf("PyTorch  %8.0f texts/s %6.0f MiB\n%.2fx the speed, %.2f of the memory; embeddings %s\n", peer->rate, peer->rss,
 			ratio, ours->rss / peer->rss, agrees ? "agree" : "DIFFER");

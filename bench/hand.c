@@ -347,7 +347,7 @@ int hand_open(struct hand **out, const struct bench *b, struct nr_error *err)
 	h->size = h->used;
 	h->memory = nr_slab_make(h->size);
 	h->segment = calloc((size_t)b->segments + 1, sizeof *h->segment);
-	h->optim_scratch = malloc(nr_optim_scratch(b->segment, b->segments) + 1);
+	h->optim_scratch = malloc(nr_optim_scratch(&b->optim, b->segment, b->segments) + 1);
 	if (!h->memory || !h->segment || !h->optim_scratch)
 		return nr_fail(err, NR_EMEMORY, "cannot open the hand-written loop", NULL, "out of memory");
 	h->used = 0;

@@ -123,6 +123,7 @@ static int report(const struct bench_options *o, const char *name, int threads, 
 {
 	if (o->json) {
 		json_t *r = json_pack("{s:s,s:i,s:f,s:f}", "case", name, "threads", threads, "samples_per_s", ours, "foreign_cpu", foreign);
+		if (r) bench_limits_add(r, o->tiny);
 		if (r && peer > 0) {
 			json_object_set_new(r, "peer_samples_per_s", json_real(peer));
 			json_object_set_new(r, "ratio", json_real(ratio));

@@ -42,13 +42,13 @@ static int report(
 	const double ratio = bench_median(t->ratio, t->pairs), best = t->replay[0] / t->hand[0];
 	char name[128];
 	bench_target_text(&b->target, name, sizeof name);
-	if (o->json)
-		return bench_json_line(stdout,
-			json_pack("{s:s, s:f, s:f, s:f, s:f, s:f, s:f, s:I, s:b}", "case", name, "replay_ms",
-				replay, "hand_ms", hand, "ratio", ratio, "replay_ms_best", 1e3 * t->replay[0],
-				"hand_ms_best", 1e3 * t->hand[0], "ratio_best", best, "reps", (json_int_t)t->pairs,
-				"same_gradients", same),
-			err);
+	if (o->json) {
+		json_t *r = json_pack("{s:s, s:f, s:f, s:f, s:f, s:f, s:f, s:I, s:b}", "case", name, "replay_ms", replay, "hand_ms", hand,
+			"ratio", ratio, "replay_ms_best", 1e3 * t->replay[0], "hand_ms_best", 1e3 * t->hand[0], "ratio_best", best, "reps",
+			(json_int_t)t->pairs, "same_gradients", same);
+		if (r) bench_limits_add(r, o->tiny);
+		return bench_json_line(stdout, r, err);
+	}
 	printf("%s: replayed %.2f ms (best %.2f), by hand %.2f ms (best %.2f)\n"
 	       "replayed / by hand: %.3f, median of %lld pairs; %.3f of the best; gradients of the first step: %s\n",
 		name, replay, 1e3 * t->replay[0], hand, 1e3 * t->hand[0], ratio, (long long)t->pairs, best,

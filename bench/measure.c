@@ -1,4 +1,4 @@
-/* Times of single steps, the machine's own SGEMM rate beside them, and what other processes took meanwhile. The method
+/* Times of single steps, the machine's limits and our own SGEMM rate beside them, and what other processes took meanwhile. The method
  * is that of peers/common.py, so that records compare. */
 #include <omp.h>
 #include <stdlib.h>
@@ -65,6 +65,12 @@ double bench_median(double *v, int64_t n)
 	return n % 2 ? v[n / 2] : (v[n / 2 - 1] + v[n / 2]) / 2;
 }
 
+double bench_percentile(const double *sorted, int64_t n, double share)
+{
+	const int64_t at = (int64_t)ceil(share * (double)n) - 1;
+	return n <= 0 ? 0 : sorted[at < 0 ? 0 : at < n ? at : n - 1];
+}
+
 double bench_ref_gflops(bool tiny)
 {
 	const int64_t m = tiny ? 64 : 1576, n = tiny ? 32 : 768, k = n, reps = tiny ? 1 : REF_REPS;
@@ -86,11 +92,12 @@ double bench_ref_gflops(bool tiny)
 	return 2e-9 * (double)m * (double)n * (double)k / bench_median(t, reps);
 }
 
-/* Three digits behind the point are enough for every figure. */
-static json_t *rounded(double v) { return json_real(nearbyint(v * 1e3) / 1e3); }
+
+json_t *bench_rounded(double v) { return json_real(nearbyint(v * 1e3) / 1e3); }
 
 static json_t *record(
-	const struct bench *b, double *t, int64_t reps, double first, double ref, double foreign, long rss)
+	const struct bench *b, double *t, int64_t reps, double first, double ref, double foreign, long rss,
+	const struct bench_limits *limits)
 {
 	const struct bench_target *g = &b->target;
 	const struct nr_plan_stats plan = nr_plan_stats(b->plan);
@@ -105,24 +112,25 @@ static json_t *record(
 	json_object_set_new(r, "dtype", json_string("f32"));
 	json_object_set_new(r, "threads", json_integer(omp_get_max_threads()));
 	json_object_set_new(r, "isa", json_string(nr_isa_name(nr_isa_active())));
-	json_object_set_new(r, "gemm", json_string(nr_gemm_engine_active() == NR_GEMM_OWN ? "own" : "onednn"));
 	json_object_set_new(r, "tiny", json_boolean(g->tiny));
 	json_object_set_new(r, "samples", json_integer(g->size->batch));
-	json_object_set_new(r, "ms", rounded(s * 1e3));
-	json_object_set_new(r, "ms_best", rounded(t[0] * 1e3));
+	json_object_set_new(r, "ms", bench_rounded(s * 1e3));
+	json_object_set_new(r, "ms_best", bench_rounded(t[0] * 1e3));
+	json_object_set_new(r, "ms_p95", bench_rounded(bench_percentile(t, reps, .95) * 1e3));
 	json_object_set_new(r, "reps", json_integer(reps));
-	json_object_set_new(r, "first_s", rounded(first));
-	json_object_set_new(r, "ref_gflops", rounded(ref));
-	json_object_set_new(r, "foreign_cpu", rounded(foreign));
-	json_object_set_new(r, "steps_per_s", rounded(1 / s));
-	json_object_set_new(r, "samples_per_s", rounded(samples / s));
-	json_object_set_new(r, "gflop", rounded(flops * 1e-9));
-	json_object_set_new(r, "gflops", rounded(rate));
-	json_object_set_new(r, "share_of_ref", rounded(ref > 0 ? rate / ref : 0));
+	json_object_set_new(r, "first_s", bench_rounded(first));
+	json_object_set_new(r, "ref_gflops", bench_rounded(ref));
+	json_object_set_new(r, "foreign_cpu", bench_rounded(foreign));
+	json_object_set_new(r, "steps_per_s", bench_rounded(1 / s));
+	json_object_set_new(r, "samples_per_s", bench_rounded(samples / s));
+	json_object_set_new(r, "gflop", bench_rounded(flops * 1e-9));
+	json_object_set_new(r, "gflops", bench_rounded(rate));
+	json_object_set_new(r, "share_of_ref", bench_rounded(ref > 0 ? rate / ref : 0));
+	bench_limits_put(r, limits, rate);
 	json_object_set_new(r, "peak_rss_mib", json_integer(rss));
 	json_object_set_new(r, "params", json_integer(plan.param_count));
-	json_object_set_new(r, "planned_mib", rounded((double)(plan.arena_bytes + plan.scratch_bytes) / 0x1p20));
-	if (g->train) json_object_set_new(r, "loss", rounded(bench_loss(b)));
+	json_object_set_new(r, "planned_mib", bench_rounded((double)(plan.arena_bytes + plan.scratch_bytes) / 0x1p20));
+	if (g->train) json_object_set_new(r, "loss", bench_rounded(bench_loss(b)));
 	return r;
 }
 
@@ -130,6 +138,7 @@ static json_t *record(
 json_t *bench_measure(const struct bench_target *g, const struct bench_options *o, struct nr_error *err)
 {
 	static double t[MAX_REPS];
+	struct bench_limits limits = bench_limits_before(g->tiny);
 	const double ref = bench_ref_gflops(g->tiny);
 	double start = nr_clock();
 	struct bench *b;
@@ -148,11 +157,12 @@ json_t *bench_measure(const struct bench_target *g, const struct bench_options *
 	}
 	const double foreign = bench_load_share(&load);
 	const long rss = bench_peak_rss_mib();
+	bench_limits_measure(&limits, g->tiny);
 	json_t *r = NULL;
 	if (!isfinite(bench_loss(b)))
 		nr_fail(err, NR_EDIVERGED, "the loss is not finite", g->of->name, "after %lld steps",
 			(long long)b->exec.step);
-	else if (!(r = record(b, t, reps, first, (ref + bench_ref_gflops(g->tiny)) / 2, foreign, rss)))
+	else if (!(r = record(b, t, reps, first, (ref + bench_ref_gflops(g->tiny)) / 2, foreign, rss, &limits)))
 		nr_fail(err, NR_EMEMORY, "cannot write the record", g->of->name, "out of memory");
 	bench_close(b);
 	return r;

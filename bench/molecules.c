@@ -132,6 +132,7 @@ static int report(const struct bench_options *o, const struct work *w, int threa
 {
 	if (o->json) {
 		json_t *r = json_pack("{s:s,s:i,s:f}", "case", w->name, "threads", threads, "molecules_per_s", ours);
+		if (r) bench_limits_add(r, o->tiny);
 		if (r && peer > 0) {
 			json_object_set_new(r, "peer_molecules_per_s", json_real(peer));
 			json_object_set_new(r, "ratio", json_real(ratio));

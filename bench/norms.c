@@ -67,19 +67,19 @@ static int choose(struct set *s, struct nr_error *err)
 
 /* ---- records ---------------------------------------------------------------------------------------------------- */
 
-static json_t *rounded(double v) { return json_real(nearbyint(v * 1e3) / 1e3); }
 static double num(const json_t *r, const char *key) { return json_number_value(json_object_get(r, key)); }
 static const char *text_of(const json_t *r, const char *key) { return json_string_value(json_object_get(r, key)); }
 
-static json_t *record(const struct set *s, const char *name, struct bench_shape at, struct bench_times t)
+static json_t *record(const struct set *s, const char *name, struct bench_shape at, struct bench_times t, const struct bench_limits *l)
 {
 	const double bytes = (double)(at.B * at.T * at.C) * sizeof(real);
 	json_t *r = json_pack("{s:s, s:s, s:s, s:i, s:[I,I,I]}", "case", "norm", "norm", name, "mode", "norma", "threads",
 		s->threads, "shape", (json_int_t)at.B, (json_int_t)at.T, (json_int_t)at.C);
-	if (t.forward > 0) json_object_set_new(r, "fwd_us", rounded(1e6 * t.forward));
-	if (t.forward > 0) json_object_set_new(r, "fwd_gbps", rounded(2e-9 * bytes / t.forward));
-	if (t.both > 0) json_object_set_new(r, "fwdbwd_us", rounded(1e6 * t.both));
-	if (t.both > 0) json_object_set_new(r, "fwdbwd_gbps", rounded(5e-9 * bytes / t.both));
+	if (t.forward > 0) json_object_set_new(r, "fwd_us", bench_rounded(1e6 * t.forward));
+	if (t.forward > 0) json_object_set_new(r, "fwd_gbps", bench_rounded(2e-9 * bytes / t.forward));
+	if (t.both > 0) json_object_set_new(r, "fwdbwd_us", bench_rounded(1e6 * t.both));
+	if (t.both > 0) json_object_set_new(r, "fwdbwd_gbps", bench_rounded(5e-9 * bytes / t.both));
+	bench_limits_put(r, l, t.forward > 0 ? 1e-9 * t.flops / t.forward : 0);
 	return r;
 }
 
@@ -88,9 +88,9 @@ static void add_bound(json_t *r, const struct item *k, struct bench_shape at, st
 {
 	const struct nr_tokens tok = bench_tokens(at, strchr(k->text, '(') != NULL);
 	const double tokens = (double)tok.h * tok.w, flops = 4 * (double)(at.B * at.C) * tokens * tokens;
-	json_object_set_new(r, "ref_gflops", rounded(gflops));
-	json_object_set_new(r, "gemm_bound_fwd", rounded(t.forward * gflops * 1e9 / flops));
-	json_object_set_new(r, "gemm_bound_fwdbwd", rounded(t.both * gflops * 1e9 / (3 * flops)));
+	json_object_set_new(r, "ref_gflops", bench_rounded(gflops));
+	json_object_set_new(r, "gemm_bound_fwd", bench_rounded(t.forward * gflops * 1e9 / flops));
+	json_object_set_new(r, "gemm_bound_fwdbwd", bench_rounded(t.both * gflops * 1e9 / (3 * flops)));
 }
 
 /* All norms at one shape, in this process: an array of records, `copy` first. */
@@ -98,7 +98,10 @@ static json_t *measure(const struct set *s, struct bench_shape at, struct nr_err
 {
 	const bool tiny = s->opt->tiny;
 	json_t *all = json_array();
-	json_array_append_new(all, record(s, "copy", at, (struct bench_times){ bench_copy_time(at, tiny, s->seconds), 0 }));
+	struct bench_limits limits = { 0 };
+	bench_limits_measure(&limits, tiny);
+	const struct bench_times copy = { .forward = bench_copy_time(at, tiny, s->seconds) };
+	json_array_append_new(all, record(s, "copy", at, copy, &limits));
 	for (int i = 0; i < s->count; i++) {
 		const struct item *k = &s->item[i];
 		struct bench_times t;
@@ -108,9 +111,9 @@ static json_t *measure(const struct set *s, struct bench_shape at, struct nr_err
 			json_decref(all);
 			return NULL;
 		}
-		json_t *r = record(s, k->name, at, t);
+		json_t *r = record(s, k->name, at, t, &limits);
 		if (k->peer) json_object_set_new(r, "peer_name", json_string(k->peer->name));
-		json_object_set_new(r, "foreign_cpu", rounded(bench_load_share(&load)));
+		json_object_set_new(r, "foreign_cpu", bench_rounded(bench_load_share(&load)));
 		if (k->grid) add_bound(r, k, at, t, (before + bench_ref_gflops(tiny)) / 2);
 		json_array_append_new(all, r);
 	}
@@ -186,9 +189,9 @@ static void add_ratio(json_t *to, const struct rounds *r, int mode, size_t i, co
 	const double t = bench_median(theirs, r->n), median = bench_median(ratio, r->n);
 	if (!(t > 0)) return;
 	snprintf(name, sizeof name, "peer_%s_us", key);
-	json_object_set_new(to, name, rounded(t));
+	json_object_set_new(to, name, bench_rounded(t));
 	snprintf(name, sizeof name, "ratio_%s", key);
-	json_object_set_new(to, name, rounded(median));
+	json_object_set_new(to, name, bench_rounded(median));
 }
 
 static json_t *merge(const struct set *s, const struct rounds *r)
@@ -200,7 +203,7 @@ static json_t *merge(const struct set *s, const struct rounds *r)
 		json_t *to = json_array_get(all, i), *by = json_object();
 		for (size_t q = 0; q < sizeof keys / sizeof *keys; q++)
 			if (json_object_get(to, keys[q]))
-				json_object_set_new(to, keys[q], rounded(median_of(r->own, r->n, i, keys[q])));
+				json_object_set_new(to, keys[q], bench_rounded(median_of(r->own, r->n, i, keys[q])));
 		for (int m = 0; m < 2; m++) {
 			json_t *one = json_object();
 			if (s->opt->peer >> m & 1) add_ratio(one, r, m, i, "fwd"), add_ratio(one, r, m, i, "fwdbwd");

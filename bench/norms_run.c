@@ -150,6 +150,7 @@ int bench_norm_time(const char *text, struct bench_shape s, bool tiny, double se
 	if (!code && m.y != m.x) {
 		out->forward = median_time(run_forward, &m, tiny, seconds);
 		out->both = median_time(run_both, &m, tiny, seconds);
+		out->flops = nr_plan_stats(m.infer).forward_flops;
 	}
 	norm_close(&m);
 	return code;

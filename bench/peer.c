@@ -1,4 +1,4 @@
-/* Us against PyTorch in one run: rounds of ours, eager, compile, each in a process of its own, so that peak memory is
+/* Us against PyTorch in one run: rounds of ours, then each peer, each in a process of its own, so that peak memory is
  * honest and no thread team of one disturbs the other. A ratio is taken within a round; the median of rounds counts. */
 #include <errno.h>
 #include <stdlib.h>
@@ -8,8 +8,21 @@
 #include "bench.h"
 #include "math/isa.h"
 
-enum { MAX_ROUNDS = BENCH_MAX_ROUNDS, MAX_ARGS = 32 };
-static const char *const modes[] = { "eager", "compile" };
+enum { EAGER, COMPILE, STRONG, ONNX, MODES, MAX_ROUNDS = BENCH_MAX_ROUNDS, MAX_ARGS = 32 };
+static const struct { const char *name, *title; } modes[MODES] = {
+	[EAGER] = { "eager", "torch eager" }, [COMPILE] = { "compile", "torch compile" }, [STRONG] = { "strong", "torch strong" },
+	[ONNX] = { "onnx", "onnxruntime" },
+};
+static const unsigned asked[] = { [BENCH_NONE] = 0, [BENCH_EAGER] = 1 << EAGER, [BENCH_COMPILE] = 1 << COMPILE,
+	[BENCH_BOTH] = 1 << EAGER | 1 << COMPILE, [BENCH_STRONG] = 1 << STRONG,
+	[BENCH_ALL] = 1 << EAGER | 1 << COMPILE | 1 << STRONG, [BENCH_ONNX] = 1 << EAGER | 1 << ONNX };
+
+const char *bench_peer_title(const char *mode)
+{
+	int m = 0;
+	while (m < MODES && strcmp(modes[m].name, mode)) m++;
+	return m < MODES ? modes[m].title : mode;
+}
 
 struct work {
 	const struct bench_target *target;
@@ -39,11 +52,14 @@ static json_t *run_own(struct work *w, struct nr_error *err)
 	return last_record(argv, err);
 }
 
-static json_t *run_peer(struct work *w, const char *mode, struct nr_error *err)
+/* `before`: a record of an earlier round. The settings that won then are run again, and no others. */
+static json_t *run_peer(struct work *w, int mode, const json_t *before, struct nr_error *err)
 {
 	char words[512];
-	snprintf(words, sizeof words, "%s --task %s --mode %s --threads %s --seconds %s", w->target->of->peer,
-		w->target->train ? "train" : "infer", mode, w->threads_text, w->seconds);
+	const char *won = json_string_value(json_object_get(before, "candidate"));
+	snprintf(words, sizeof words, "%s --task %s --mode %s --threads %s --seconds %s%s%s", w->target->of->peer,
+		w->target->train ? "train" : "infer", modes[mode].name, w->threads_text, w->seconds,
+		won ? " --candidate " : "", won ? won : "");
 	char *argv[MAX_ARGS + 2] = { w->python, w->script }, *save = NULL;
 	int n = 2;
 	char *word = strtok_r(words, " ", &save);   /* the script's own name */
@@ -53,7 +69,6 @@ static json_t *run_peer(struct work *w, const char *mode, struct nr_error *err)
 }
 
 static double num(const json_t *r, const char *key) { return json_number_value(json_object_get(r, key)); }
-static json_t *rounded(double v) { return json_real(nearbyint(v * 1e3) / 1e3); }
 
 static double median_of(json_t **r, int64_t n, const char *key)
 {
@@ -80,14 +95,18 @@ static json_t *merge_own(json_t **own, int64_t n)
 	json_t *r = json_copy(own[0]);
 	const double ms = median_of(own, n, "ms"), gflops = num(r, "gflop") / ms * 1e3,
 		     ref = median_of(own, n, "ref_gflops");
-	json_object_set_new(r, "ms", rounded(ms));
-	json_object_set_new(r, "ms_best", rounded(least_of(own, n, "ms_best")));
-	json_object_set_new(r, "steps_per_s", rounded(1e3 / ms));
-	json_object_set_new(r, "samples_per_s", rounded(1e3 / ms * num(r, "samples")));
-	json_object_set_new(r, "gflops", rounded(gflops));
-	json_object_set_new(r, "ref_gflops", rounded(ref));
-	json_object_set_new(r, "share_of_ref", rounded(median_of(own, n, "share_of_ref")));
-	json_object_set_new(r, "foreign_cpu", rounded(median_of(own, n, "foreign_cpu")));
+	json_object_set_new(r, "ms", bench_rounded(ms));
+	json_object_set_new(r, "ms_best", bench_rounded(least_of(own, n, "ms_best")));
+	json_object_set_new(r, "ms_p95", bench_rounded(median_of(own, n, "ms_p95")));
+	json_object_set_new(r, "steps_per_s", bench_rounded(1e3 / ms));
+	json_object_set_new(r, "samples_per_s", bench_rounded(1e3 / ms * num(r, "samples")));
+	json_object_set_new(r, "gflops", bench_rounded(gflops));
+	json_object_set_new(r, "ref_gflops", bench_rounded(ref));
+	json_object_set_new(r, "share_of_ref", bench_rounded(median_of(own, n, "share_of_ref")));
+	json_object_set_new(r, "peak_gflops", bench_rounded(most_of(own, n, "peak_gflops")));
+	json_object_set_new(r, "share_of_peak", bench_rounded(median_of(own, n, "share_of_peak")));
+	json_object_set_new(r, "copy_gbs", bench_rounded(most_of(own, n, "copy_gbs")));
+	json_object_set_new(r, "foreign_cpu", bench_rounded(median_of(own, n, "foreign_cpu")));
 	json_object_set_new(r, "peak_rss_mib", json_integer((json_int_t)most_of(own, n, "peak_rss_mib")));
 	json_object_set_new(r, "rounds", json_integer(n));
 	return r;
@@ -99,30 +118,34 @@ static json_t *merge_peer(json_t **own, json_t **peer, int64_t n)
 	json_t *all = json_array();
 	for (int64_t i = 0; i < n; i++) {
 		ratio[i] = num(peer[i], "ms") / num(own[i], "ms");
-		json_array_append_new(all, rounded(ratio[i]));
+		json_array_append_new(all, bench_rounded(ratio[i]));
 	}
 	const double best = least_of(peer, n, "ms_best") / least_of(own, n, "ms_best");
 	json_t *r = json_object();
-	json_object_set_new(r, "ms", rounded(median_of(peer, n, "ms")));
-	json_object_set_new(r, "ms_best", rounded(least_of(peer, n, "ms_best")));
-	json_object_set_new(r, "ratio", rounded(bench_median(ratio, n)));
-	json_object_set_new(r, "ratio_best", rounded(best));
+	json_object_set_new(r, "ms", bench_rounded(median_of(peer, n, "ms")));
+	json_object_set_new(r, "ms_best", bench_rounded(least_of(peer, n, "ms_best")));
+	json_object_set_new(r, "ratio", bench_rounded(bench_median(ratio, n)));
+	json_object_set_new(r, "ratio_best", bench_rounded(best));
 	json_object_set_new(r, "ratio_rounds", all);
 	json_object_set_new(r, "rss_mib", json_integer((json_int_t)most_of(peer, n, "peak_rss_mib")));
 	json_object_set_new(
-		r, "rss_share", rounded(most_of(own, n, "peak_rss_mib") / most_of(peer, n, "peak_rss_mib")));
-	json_object_set_new(r, "gflop", rounded(num(peer[0], "gflop")));
+		r, "rss_share", bench_rounded(most_of(own, n, "peak_rss_mib") / most_of(peer, n, "peak_rss_mib")));
+	json_object_set_new(r, "ms_p95", bench_rounded(median_of(peer, n, "ms_p95")));
+	json_object_set_new(r, "gflop", bench_rounded(num(peer[0], "gflop")));
 	json_object_set_new(r, "params", json_integer((json_int_t)num(peer[0], "params")));
-	json_object_set_new(r, "foreign_cpu", rounded(median_of(peer, n, "foreign_cpu")));
+	json_object_set_new(r, "foreign_cpu", bench_rounded(median_of(peer, n, "foreign_cpu")));
+	static const char *const copied[] = { "candidate", "candidates", "version" };
+	for (size_t i = 0; i < sizeof copied / sizeof *copied; i++)
+		if (json_object_get(peer[0], copied[i])) json_object_set(r, copied[i], json_object_get(peer[0], copied[i]));
 	return r;
 }
 
-/* The faster peer's figures at the top of the record: the ratio that has to hold. */
+/* The fastest peer's figures at the top of the record: the ratio that has to hold. */
 static void promote(json_t *r, const char *mode, const json_t *peer)
 {
 	char key[64];
 	snprintf(key, sizeof key, "ratio_%s", mode);
-	json_object_set_new(r, key, rounded(num(peer, "ratio")));
+	json_object_set_new(r, key, bench_rounded(num(peer, "ratio")));
 	const json_t *old = json_object_get(r, "ratio");
 	if (old && json_number_value(old) <= num(peer, "ratio")) return;
 	json_object_set_new(r, "peer", json_string(mode));
@@ -145,39 +168,43 @@ static int prepare(struct work *w, struct nr_error *err)
 	return bench_find_peer(relative, w->script, w->python, sizeof w->python, err);
 }
 
+/* "peers" of the record, and their ratios. */
+static void add_peers(json_t *r, unsigned which, json_t **own, json_t *peer[MODES][MAX_ROUNDS], int64_t rounds)
+{
+	json_t *peers = json_object();
+	for (int m = 0; m < MODES; m++) {
+		if (!(which >> m & 1)) continue;
+		json_t *p = merge_peer(own, peer[m], rounds);
+		promote(r, modes[m].name, p);
+		json_object_set_new(peers, modes[m].name, p);
+	}
+	json_object_set_new(r, "peers", peers);
+}
+
 json_t *bench_compare(const struct bench_target *t, const struct bench_options *o, int threads, struct nr_error *err)
 {
 	struct work w = { .target = t, .opt = o, .threads = threads };
 	if (prepare(&w, err)) return NULL;
-	const int64_t rounds = o->peer == BENCH_NONE ? 1 : o->rounds < MAX_ROUNDS ? o->rounds : MAX_ROUNDS;
-	json_t *own[MAX_ROUNDS] = { NULL }, *peer[2][MAX_ROUNDS] = { { NULL } }, *r = NULL;
+	const unsigned which = asked[o->peer];
+	const int64_t rounds = !which ? 1 : o->rounds < MAX_ROUNDS ? o->rounds : MAX_ROUNDS;
+	json_t *own[MAX_ROUNDS] = { NULL }, *peer[MODES][MAX_ROUNDS] = { { NULL } }, *r = NULL;
 	struct nr_progress bar;
-	nr_progress_init(&bar, stderr, w.name, 3 * rounds, 0);
+	nr_progress_init(&bar, stderr, w.name, (MODES + 1) * rounds, 0);
 	bool ok = true;
 	for (int64_t i = 0; i < rounds && ok; i++) {
-		nr_progress_update(&bar, 3 * i, "round %d: norma", (int)i + 1);
+		nr_progress_update(&bar, (MODES + 1) * i, "round %d: norma", (int)i + 1);
 		ok = (own[i] = run_own(&w, err)) != NULL;
-		for (int m = 0; m < 2 && ok; m++) {
-			if (!(o->peer >> m & 1)) continue;
-			nr_progress_update(&bar, 3 * i + m + 1, "round %d: torch %s", (int)i + 1, modes[m]);
-			ok = (peer[m][i] = run_peer(&w, modes[m], err)) != NULL;
+		for (int m = 0; m < MODES && ok; m++) {
+			if (!(which >> m & 1)) continue;
+			nr_progress_update(&bar, (MODES + 1) * i + m + 1, "round %d: %s", (int)i + 1, modes[m].title);
+			ok = (peer[m][i] = run_peer(&w, m, peer[m][0], err)) != NULL;
 		}
 	}
 	nr_progress_release(&bar);
-	if (ok && (r = merge_own(own, rounds))) {
-		json_t *peers = json_object();
-		for (int m = 0; m < 2; m++) {
-			if (!(o->peer >> m & 1)) continue;
-			json_t *p = merge_peer(own, peer[m], rounds);
-			promote(r, modes[m], p);
-			json_object_set_new(peers, modes[m], p);
-		}
-		if (o->peer != BENCH_NONE) json_object_set_new(r, "peers", peers);
-		else json_decref(peers);
-	}
+	if (ok && (r = merge_own(own, rounds)) && which) add_peers(r, which, own, peer, rounds);
 	for (int64_t i = 0; i < rounds; i++) {
 		json_decref(own[i]);
-		for (int m = 0; m < 2; m++) json_decref(peer[m][i]);
+		for (int m = 0; m < MODES; m++) json_decref(peer[m][i]);
 	}
 	return r;
 }

@@ -16,8 +16,8 @@ static void bar(char *out, double ms, double longest)
 
 void bench_print_header(FILE *f)
 {
-	fprintf(f, "%-20s %-14s %9s %9s  %-*s %6s %9s %9s\n", "case", "", "ms", "best", BAR, "", "ratio",
-		"of SGEMM", "peak MiB");
+	fprintf(f, "%-22s %-14s %9s %9s %9s  %-*s %6s %9s %9s %9s\n", "case", "", "ms", "best", "p95", BAR, "", "ratio",
+		"of peak", "of SGEMM", "peak MiB");
 }
 
 void bench_print(FILE *f, const json_t *r)
@@ -30,15 +30,15 @@ void bench_print(FILE *f, const json_t *r)
 	json_object_foreach((json_t *)(uintptr_t)peers, mode, peer)
 		if (num(peer, "ms") > longest) longest = num(peer, "ms");
 	bar(text, num(r, "ms"), longest);
-	fprintf(f, "%-20s %-14s %9.2f %9.2f  %-*s %6s %7.0f %% %9.0f\n",
-		json_string_value(json_object_get(r, "case")), "norma", num(r, "ms"), num(r, "ms_best"), BAR,
-		peers ? text : "", "", 100 * num(r, "share_of_ref"), num(r, "peak_rss_mib"));
+	fprintf(f, "%-22s %-14s %9.2f %9.2f %9.2f  %-*s %6s %7.0f %% %7.0f %% %9.0f\n",
+		json_string_value(json_object_get(r, "case")), "norma", num(r, "ms"), num(r, "ms_best"), num(r, "ms_p95"), BAR,
+		peers ? text : "", "", 100 * num(r, "share_of_peak"), 100 * num(r, "share_of_ref"), num(r, "peak_rss_mib"));
 	json_object_foreach((json_t *)(uintptr_t)peers, mode, peer) {
-		char name[32];
-		snprintf(name, sizeof name, "torch %s", mode);
+		const char *won = json_string_value(json_object_get(peer, "candidate"));
 		bar(text, num(peer, "ms"), longest);
-		fprintf(f, "%-20s %-14s %9.2f %9.2f  %-*s %5.2fx %9s %9.0f\n", "", name, num(peer, "ms"),
-			num(peer, "ms_best"), BAR, text, num(peer, "ratio"), "", num(peer, "rss_mib"));
+		fprintf(f, "%-22s %-14s %9.2f %9.2f %9.2f  %-*s %5.2fx %9s %9s %9.0f\n", won ? won : "", bench_peer_title(mode),
+			num(peer, "ms"), num(peer, "ms_best"), num(peer, "ms_p95"), BAR, text, num(peer, "ratio"), "", "",
+			num(peer, "rss_mib"));
 	}
 	fflush(f);
 }

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/rng.h"
 #include "bench.h"
 #include "math/random.h"
@@ -53,15 +54,16 @@ static int make_segments(struct bench *b, struct nr_error *err)
 			.v = v,
 			.count = e->count,
 			.nd = e->nd,
+			.d = e->d,
 			.lr_scale = 1,
 			.decay = 1,
 		};
 	}
-	nr_option_defaults(nr_optim_options, &b->optim);
-	b->optim.kind = NR_OPTIM_ADAMW;
+	nr_option_defaults(nr_optim_options(), &b->optim);
+	b->optim.kind = nr_optim_kind("adamw");
 	b->optim.lr = 1e-4;
 	b->optim.weight_decay = .05;
-	b->scratch = malloc(nr_optim_scratch(b->segment, b->segments) + 1);
+	b->scratch = malloc(nr_optim_scratch(&b->optim, b->segment, b->segments) + 1);
 	return b->scratch ? NR_OK : nr_fail(err, NR_EMEMORY, "cannot prepare the optimizer", NULL, "out of memory");
 }
 
@@ -77,11 +79,18 @@ int bench_open(struct bench **out, const struct bench_target *t, unsigned flags,
 		code = nr_fail(err, NR_EMEMORY, "cannot record the case", t->of->name, "out of memory");
 	if (!code) code = nr_norms_use(b->net, t->norm, &t->of->model->norms, err);
 	if (!code) {
+		const double start = nr_clock();
 		b->out = (t->train ? t->of->model->train : t->of->model->infer)(b->net, t->size, &b->in);
 		code = nr_norms_done(b->net, err);
+		b->plan_seconds = nr_clock() - start;
 	}
-	if (!code)
+	if (!code) code = nr_store_seal(b->store, err);         /* initial values are no part of planning */
+	if (!code && !t->train) nr_store_fix(b->store);
+	if (!code) {
+		const double start = nr_clock();
 		code = nr_plan_make(&b->plan, b->net, b->out, flags | (t->train ? NR_PLAN_TRAIN : 0), err);
+		b->plan_seconds += nr_clock() - start;
+	}
 	if (!code) fill_inputs(b);
 	if (!code && t->train) code = make_segments(b, err);
 	if (code) bench_close(b);

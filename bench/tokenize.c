@@ -137,6 +137,7 @@ static int report(const struct bench_options *o, const char *name, const struct 
 	if (o->json) {
 		json_t *r = json_pack("{s:s,s:i,s:f,s:I}", "case", name, "threads", 1, "mb_per_s", ours->rate,
 			"ids", (json_int_t)ours->ids);
+		if (r) bench_limits_add(r, o->tiny);
 		if (r && peer) {
 			json_object_set_new(r, "peer_mb_per_s", json_real(peer->rate));
 			json_object_set_new(r, "ratio", json_real(ours->ratio));

@@ -105,6 +105,7 @@ static int report(const struct work *w, const struct layout *a, const struct lay
 		json_t *r = json_pack("{s:s, s:I, s:I, s:i, s:f, s:f, s:f, s:f}", "case", "tsne", "rows", (json_int_t)w->N, "channels",
 			(json_int_t)w->C, "threads", w->threads, "seconds", a->seconds, "kl", a->kl, "trustworthiness", a->trust,
 			"foreign_cpu", foreign);
+		if (r) bench_limits_add(r, w->o->tiny);
 		if (r && b)
 			json_object_update_new(r, json_pack("{s:f, s:f, s:f, s:f}", "peer_seconds", b->seconds, "peer_kl", b->kl,
 				"peer_trustworthiness", b->trust, "ratio", ratio));

@@ -13,19 +13,19 @@ enum { STREAM = 41 << 24 };
 static const char what[] = "cannot bench uniformity";
 
 static int report(const struct bench_options *o, int64_t N, int64_t C, double seconds, double rate, double ref, double foreign,
-	const struct nr_pairs *p, long before, struct nr_error *err)
+	const struct nr_pairs *p, const struct bench_limits *limits, long before, long peak, struct nr_error *err)
 {
 	const double input = (double)(N * C) * sizeof(real) / (1 << 20), matrix = (double)(N * N) * sizeof(real) / (1 << 20);
-	const long peak = bench_peak_rss_mib();
-	if (o->json)
-		return bench_json_line(stdout,
-			json_pack("{s:s, s:I, s:I, s:i, s:f, s:f, s:f, s:f, s:f, s:I, s:I, s:f}", "case", "uniformity", "rows",
-				(json_int_t)N, "channels", (json_int_t)C, "threads", omp_get_max_threads(), "ms", seconds * 1e3, "gflops",
-				rate, "ref_gflops", ref, "share_of_ref", rate / ref, "foreign_cpu", foreign, "peak_rss_mib",
-				(json_int_t)peak, "taken_mib", (json_int_t)(peak - before), "uniformity", p->uniformity),
-			err);
-	printf("uniformity %.6f of %lld x %lld: %.0f ms, %.1f GFLOP/s, %.2f of our SGEMM (%.1f) beside it\n", p->uniformity, (long long)N,
-		(long long)C, seconds * 1e3, rate, rate / ref, ref);
+	if (o->json) {
+		json_t *r = json_pack("{s:s, s:I, s:I, s:i, s:f, s:f, s:f, s:f, s:f, s:I, s:I, s:f}", "case", "uniformity", "rows",
+			(json_int_t)N, "channels", (json_int_t)C, "threads", omp_get_max_threads(), "ms", seconds * 1e3, "gflops", rate,
+			"ref_gflops", ref, "share_of_ref", rate / ref, "foreign_cpu", foreign, "peak_rss_mib", (json_int_t)peak,
+			"taken_mib", (json_int_t)(peak - before), "uniformity", p->uniformity);
+		if (r) bench_limits_put(r, limits, rate);
+		return bench_json_line(stdout, r, err);
+	}
+	printf("uniformity %.6f of %lld x %lld: %.0f ms, %.1f GFLOP/s, %.2f of our SGEMM (%.1f), %.2f of the peak (%.1f) beside it\n",
+		p->uniformity, (long long)N, (long long)C, seconds * 1e3, rate, rate / ref, ref, rate / limits->gflops, limits->gflops);
 	printf("memory taken: %ld MiB beside an input of %.0f MiB; all pairs at once would be %.0f MiB%s\n", peak - before, input, matrix,
 		foreign > 0.15 ? "   (other programs used the CPU)" : "");
 	return NR_OK;
@@ -37,6 +37,7 @@ static int measure(const struct bench_options *o, int64_t N, int64_t C, const re
 	double t[BENCH_MAX_ROUNDS], share[BENCH_MAX_ROUNDS], ref[BENCH_MAX_ROUNDS];
 	const double flops = (double)C * (double)N * (double)(N - 1), start = nr_clock();
 	const struct bench_load load = bench_load_start();
+	struct bench_limits limits = bench_limits_before(o->tiny);
 	double last = bench_ref_gflops(o->tiny);
 	const long before = bench_peak_rss_mib();
 	struct nr_pairs p;
@@ -51,8 +52,10 @@ static int measure(const struct bench_options *o, int64_t N, int64_t C, const re
 		share[n] = flops / t[n] * 1e-9 / ref[n];
 		last = next;
 	}
-	const double r = bench_median(ref, n);
-	return report(o, N, C, bench_median(t, n), r * bench_median(share, n), r, bench_load_share(&load), &p, before, err);
+	const double r = bench_median(ref, n), foreign = bench_load_share(&load);
+	const long peak = bench_peak_rss_mib();
+	bench_limits_measure(&limits, o->tiny);
+	return report(o, N, C, bench_median(t, n), r * bench_median(share, n), r, foreign, &p, &limits, before, peak, err);
 }
 
 int bench_uniformity(const struct bench_options *o, struct nr_error *err)

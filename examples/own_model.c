@@ -8,7 +8,7 @@
 
 #include <norma/norma.h>
 
-enum { BATCH = 64, TOKENS = 24, SYMBOLS = 8, DIM = 32, HEADS = 4, DEPTH = 2, STEPS = 400, ENTRIES = 256 };
+enum { BATCH = 32, TOKENS = 24, SYMBOLS = 8, DIM = 32, HEADS = 4, DEPTH = 2, STEPS = 400, ENTRIES = 256 };
 
 /* ---- the model: each norm is a named site, and the plan says what stands there ---- */
 
@@ -60,7 +60,7 @@ static int64_t list_parameters(struct nr_store *s, struct nr_segment *seg, struc
 		const struct nr_entry *e = nr_store_at(s, i);
 		if (e->buffer) continue;
 		seg[n++] = (struct nr_segment){ .value = nr_value(e), .grad = nr_grad(e), .m = nr_moment(e, 0, err), .v = nr_moment(e, 1, err),
-			.count = e->count, .nd = e->nd, .lr_scale = 1, .decay = e->init & NR_NO_DECAY ? 0 : 1 };
+			.count = e->count, .nd = e->nd, .d = e->d, .lr_scale = 1, .decay = e->init & NR_NO_DECAY ? 0 : 1 };
 		if (!seg[n - 1].m || !seg[n - 1].v) return -1;
 	}
 	return n;
@@ -74,9 +74,9 @@ static int train(struct nr_net *n, nr_t *ids, nr_t *label, nr_t *logits, nr_t *l
 	uint32_t state = 1;
 	if (nr_plan_make(&p, n, loss, NR_PLAN_TRAIN, err)) return err->code;
 	const int64_t parameters = list_parameters(nr_net_store(n), seg, err);
-	void *scratch = parameters > 0 ? malloc(nr_optim_scratch(seg, parameters)) : NULL;
-	nr_option_defaults(nr_optim_options, &adamw);
-	adamw.kind = NR_OPTIM_ADAMW;
+	nr_option_defaults(nr_optim_options(), &adamw);
+	adamw.kind = nr_optim_kind("adamw");
+	void *scratch = parameters > 0 ? malloc(nr_optim_scratch(&adamw, seg, parameters)) : NULL;
 	int code = scratch ? NR_OK : nr_fail(err, NR_EMEMORY, "cannot train", NULL, "out of memory");
 	double right = 0;
 	for (int64_t step = 0; !code && step < STEPS; step++) {
@@ -109,6 +109,7 @@ int main(int argc, char **argv)
 	struct nr_store *store = NULL;
 	struct nr_net *n = NULL;
 	char text[1024];
+	nr_bound_spin(argv);            /* the steps are small: threads that spin for long would slow them on a busy machine */
 	int code = nr_store_make(&store, 1, &err);
 	if (!code && !(n = nr_net_make(store))) code = nr_fail(&err, NR_EMEMORY, "cannot record the model", NULL, "out of memory");
 	if (!code) code = nr_norms_use(n, argc > 1 ? argv[1] : NULL, &defaults, &err);

@@ -53,6 +53,7 @@ struct nr_call {                            /* all a kernel sees; resolved by th
 	uint8_t add[NR_MAXIN];              /* 0: overwrite dx[i]; 1: add to it. No zero-fill pass */
 	uint32_t want;                      /* bit i: dx[i] is used; costly kernels may skip the others */
 	uint32_t dy_dead;                   /* bit j: dy[j] dies with this call, its memory may be overwritten */
+	uint32_t turned;                    /* bit i: x[i] lies as (in,out), see nr_op.turns */
 	int dy_empty;                       /* NR_SUM only: dy[0] is memory that nobody wrote a gradient to */
 	void *stash, *scratch, *pending;
 	const struct nr_exec *ex;
@@ -95,6 +96,8 @@ struct nr_op {
 	uint32_t cheap;                     /* bit j: y[j] can be made by rebuild, which reads `rebuild_keeps` */
 	uint32_t rebuild_keeps;
 	uint32_t optional;                  /* bit j: forward may find y[j].p NULL when nobody reads it */
+	uint32_t turns;                     /* bit i: forward takes the parameter x[i] (out,in) also as (in,out): nr_store_fix */
+	uint32_t gathers;                   /* bit i: forward reads only rows of x[i] that others name: no more than it writes */
 	uint32_t flags;
 	const struct nr_fuse *fuse;         /* ends with a NULL producer */
 	/* NR_NARROW: bit i: token t of y[0] needs token t of x[i] alone, which is then cut likewise; other inputs stay whole. */
@@ -138,6 +141,7 @@ struct nr_entry {
 	double gain;                        /* initial values from number gain_from on are multiplied with it */
 	int64_t gain_from;
 	int64_t offset;                     /* in its slabs */
+	int turned;                         /* its copy (in,out) is made */
 	struct nr_store *store;
 };
 
@@ -158,6 +162,9 @@ NR_API int nr_entry_fill(struct nr_entry *, void (*fill)(const struct nr_entry *
 /* The flat slabs; parameters come first, in order of registration, each at a multiple of 16 values. */
 NR_API real *nr_store_values(const struct nr_store *, int64_t *count);
 NR_API real *nr_store_grads(const struct nr_store *, int64_t *count);
+/* From now on no value of a parameter changes: inference that is planned later keeps the weights of products (out,in) as (in,out)
+ * too, made once, which spares small batches most of what a product costs beside its arithmetic. Same bits. */
+NR_API void nr_store_fix(struct nr_store *);
 /* safetensors in and out; names, shapes and types must match (a missing or left-over tensor is an error). */
 NR_API int nr_store_save(const struct nr_store *, const char *path, struct nr_error *);
 NR_API int nr_store_load(struct nr_store *, const char *path, struct nr_error *);
@@ -214,7 +221,7 @@ enum nr_plan_flags {
 	NR_PLAN_POISON = 1 << 4,            /* tests: memory that backward did not ask to keep is filled with NaN before it */
 };
 /* Commit moves the running statistics of all norms below the loss; without NR_PLAN_TRAIN, of those that the output or a tap needs. */
-enum nr_run { NR_RUN_FORWARD = 1, NR_RUN_BACKWARD = 2, NR_RUN_COMMIT = 4 };
+enum nr_run_flags { NR_RUN_FORWARD = 1, NR_RUN_BACKWARD = 2, NR_RUN_COMMIT = 4 };
 
 /* loss: the scalar to differentiate, or the output of inference. Returns the net's first error if there is one. */
 NR_API int nr_plan_make(struct nr_plan **, struct nr_net *, nr_t *loss, unsigned flags, struct nr_error *);

@@ -37,6 +37,7 @@ struct nr_inputs {
 	nr_t *noise;                        /* (B,N,C), added to the embedded nodes (FLAG); NULL: none */
 };
 
+struct nr_model_file;
 struct nr_model {
 	const char *name, *title, *cite;
 	enum nr_reads reads;
@@ -53,6 +54,7 @@ struct nr_model {
 	nr_t *(*encode_layers)(struct nr_net *, nr_t *tokens, const void *conf, nr_t **layer);
 	nr_t *(*pool)(struct nr_net *, nr_t *tokens, const void *conf);          /* (B,C): what a head reads */
 	nr_t *(*head)(struct nr_net *, nr_t *pooled, const void *conf);          /* NULL: a linear layer "head" of `classes` outputs */
+	const struct nr_model_file *file;   /* what it looks like in a file (src/models/guess.h); NULL: it is not recognised */
 };
 
 struct nr_model_spec { const struct nr_model *of; void *conf; const char *text; };
@@ -110,12 +112,12 @@ struct nr_st_meta;
 NR_API int nr_model_export(const struct nr_store *, const struct nr_model *, const char *path, const char *naming,
 	const struct nr_st_meta *, int64_t n_meta, struct nr_error *);
 
-/* What the tensors of a file look like; texts live in the arena. Heads cannot be seen: a width of 64 is assumed, unless a
- * config.json of Hugging Face's beside the file says how many there are (text models). */
+/* What the tensors of a file look like; texts live in the arena. */
 struct nr_st_file;
 struct nr_guess {
 	const char *model, *norms, *naming; /* "vit_tiny_patch16_224:classes=10", "patch=dual", "timm" */
-	bool sure;                          /* a config.json said what tensors cannot show */
+	bool sure;                          /* a config.json said what tensors cannot show; */
+	const char *doubt;                  /* else what was assumed instead: "heads cannot be seen: ..." */
 };
 NR_API int nr_model_guess(struct nr_guess *, const struct nr_st_file *, struct nr_arena *);   /* 1: it looks like one; 0: it does not */
 

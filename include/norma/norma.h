@@ -26,5 +26,9 @@
 NR_API const char *nr_version(void);
 /* The largest number of threads that a kernel will use: OMP_NUM_THREADS, or the CPUs of this process. */
 NR_API int nr_threads(void);
+/* For the first line of main: the program starts once more with GOMP_SPINCOUNT=2000 in its environment, as the command norma does,
+ * unless that or OMP_WAIT_POLICY is set. libgomp reads it before main and lets idle threads spin for milliseconds otherwise; on a busy
+ * machine small steps then take many times as long. Returns if it was set already, or cannot be. */
+NR_API void nr_bound_spin(char *const argv[]);
 
 #endif

@@ -1,21 +1,96 @@
-/* Objectives of training: their settings, and the names of what they measure. How one is written: src/train/task.h. */
+/* Objectives of training: their settings and their commands, the graph that a trainer steps, and what is measured on the way. */
 #ifndef NORMA_TASK_H
 #define NORMA_TASK_H
 
-#include <stdbool.h>
+#include "norma/data.h"
+#include "norma/graph.h"
 
-#include "norma/option.h"
-
-struct nr_task;
 struct nr_task_metric {                     /* lists end with a NULL name */
 	const char *name;                   /* in records with train_ or eval_ before it */
 	const char *label;                  /* in the progress line; NULL: not shown there */
-	bool percent;
+	const char *unit;                   /* "%": a share of 1, shown as percent; NULL: none */
+	const char *title, *says;           /* of its curve in a report: heading, how to read it; NULL: the name, nothing */
+	bool lower;                         /* the lower one is the better */
+	bool wide;                          /* its curve may span powers of ten */
 };
 enum { NR_TASK_METRICS = 8 };               /* at most, of a step and of an evaluation */
+enum { NR_TASK_SETTINGS = 512 };            /* bytes that a task's settings may have */
+enum { NR_TASK_SHAPES = 16, NR_TASK_META = 8 };
+
+struct nr_task_run;                         /* a task at work: src/train/task.h */
+struct nr_evaluation;
+struct nr_str;
+struct nr_st_meta;
+
+struct nr_task_default { const char *option, *text; };
+
+struct nr_task {
+	const char *name, *title, *cite;
+	/* Its command, `norma COMMAND`, which is also what a run is called in records. continued: what it is called if it begins with
+	 * weights; NULL: the same */
+	const char *command, *summary, *usage, *about, *continued;
+
+	/* Settings: rows beside those that every run has, and the struct that they fill, of at most NR_TASK_SETTINGS bytes */
+	const struct nr_option *options;
+	size_t settings_size;
+	const struct nr_task_default *defaults;     /* of any row, where another is better; ends with NULL. Or NULL */
+	const char *auto_model;             /* what the model `auto` is without weights that say it; NULL: a model must be named */
+
+	/* Samples and measures */
+	enum nr_kind kind;                  /* pictures come in batches of a loader, others it fetches itself */
+	const char *sample;                 /* the word for one: "picture" */
+	bool own_samples;                   /* evaluates on samples that it finds itself, not on those of the data that are set apart */
+	const struct nr_task_metric *of_step, *of_eval;
+	int decides;                        /* which of of_eval says what is best */
+	size_t own_size;                    /* of what it keeps during a run */
+
+	/* Before the first step. settle: options of the model that the task or the data decide. shapes: how many shapes a batch can have
+	 * (lengths of texts), the largest first, at most NR_TASK_SHAPES; NULL: one. record: inputs, model, loss, for every shape. ready:
+	 * the plan is made, those of the evaluation follow. begin: files of its own for the run's folder; or NULL. load: what it wants of
+	 * the loader of pictures; or NULL */
+	int (*settle)(struct nr_task_run *, struct nr_error *);
+	int64_t (*shapes)(struct nr_task_run *);
+	nr_t *(*record)(struct nr_task_run *);
+	int (*ready)(struct nr_task_run *, int64_t eval_batch, struct nr_error *);
+	int (*begin)(struct nr_task_run *, const char *dir, struct nr_error *);
+	void (*load)(const struct nr_task_run *, struct nr_loader_config *);
+
+	/* A step. number: of the batch since the beginning, so that draws are pure functions of it. choose: its shape; NULL: there is one.
+	 * bind: its inputs; the batch is NULL if not of pictures. again: other inputs for the next pass; NULL if there is one only.
+	 * measure: of_step after the passes, summed over samples; NULL if there are none */
+	int64_t (*choose)(struct nr_task_run *, int64_t number);
+	void (*bind)(struct nr_task_run *, const struct nr_batch *, int64_t number);
+	void (*again)(struct nr_task_run *);
+	void (*measure)(struct nr_task_run *, const struct nr_batch *, double *sum);
+
+	/* An evaluation: of_eval and how many samples; NAN: not measured. draw: a PNG of the last one, in the folder `pictures` and at the
+	 * end under the name `picture`; or NULL. predictions: of the last one; or NULL */
+	int (*evaluate)(struct nr_task_run *, const struct nr_evaluation *, double *value, int64_t *samples, struct nr_error *);
+	int (*draw)(struct nr_task_run *, const char *path, struct nr_error *);
+	const char *picture;
+	int (*predictions)(struct nr_task_run *, struct nr_str *csv, struct nr_error *);
+
+	/* describe: lines of the run's header; or NULL. meta: what its checkpoints say beside what all do, at most NR_TASK_META texts
+	 * in the arena; returns how many. Or NULL. close: also after a failure; or NULL */
+	void (*describe)(const struct nr_task_run *, struct nr_str *);
+	int (*meta)(const struct nr_task_run *, struct nr_st_meta *);
+	void (*close)(struct nr_task_run *);
+};
 
 NR_API const struct nr_task *const *nr_tasks(void);                      /* ends with NULL */
 NR_API const struct nr_task *nr_task_find(const char *name, struct nr_error *);  /* unknown ones come with the nearest */
+/* What a column of a record measures ("eval_top1", "train_mae", also "best_top1"), for this task (or NULL), else for the first that
+ * has it. NULL: nothing that a task measures. */
+NR_API const struct nr_task_metric *nr_task_metric_of(const char *column, const char *task);
+
+static inline int nr_task_metrics(const struct nr_task_metric *m)        /* how many */
+{
+	int n = 0;
+	while (m[n].name) n++;
+	return n;
+}
+
+static inline bool nr_metric_percent(const struct nr_task_metric *m) { return m->unit && *m->unit == '%'; }
 
 /* ---- masked autoencoders: MAE and U-MAE ---- */
 
@@ -35,30 +110,5 @@ struct nr_mae {
 	bool self, unit, in_image, extra_norm;
 };
 extern NR_DATA const struct nr_option nr_mae_options[];
-
-/* ---- texts: masked words (BERT) and contrasted sentences (SimCSE) ---- */
-
-struct nr_text_task {
-	char *tokenizer;                    /* "": beside the weights to begin with */
-	int64_t max_length, window;         /* tokens of a text; batches whose samples are sorted by length before they are cut */
-	double mask;                        /* share of tokens to predict, of masked words */
-	bool nsp;                           /* mlm: also whether a sentence follows another */
-	/* simcse */
-	int32_t pooler, keep_layer;         /* enum nr_text_pooling; does the layer after it stay in evaluation: auto, yes, no */
-	double temperature, hard_weight, mlm_weight;
-	char *sts;                          /* folder of the STS sets, for STS-B's dev split; "": below the data root */
-};
-extern NR_DATA const struct nr_option nr_mlm_options[], nr_simcse_options[];
-
-/* ---- graphs: values or classes of molecules ---- */
-
-struct nr_graph_task {
-	int32_t objective;                  /* auto, mae, mse, bce */
-	int64_t max_nodes, bucket;          /* larger graphs are not trained on; batches whose graphs are sorted by size */
-	bool test;                          /* evaluations measure the test split, too */
-	int64_t flag;                       /* passes of a step with adversarial noise; 0: none */
-	double flag_step;
-};
-extern NR_DATA const struct nr_option nr_graph_options[];
 
 #endif

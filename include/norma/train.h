@@ -7,16 +7,7 @@
 
 #include "norma/option.h"
 
-/* ---- optimizers ---- */
-
-enum nr_optim_kind {
-	NR_OPTIM_SGD,       /* momentum, dampening, nesterov; decay is L2, as in PyTorch */
-	NR_OPTIM_ADAM,      /* decay is L2: added to the gradient */
-	NR_OPTIM_ADAMW,     /* Loshchilov & Hutter 2019: w -= lr wd w beside the Adam step */
-	NR_OPTIM_ADAM_BV,   /* big_vision: w -= schedule (lr adam + wd w): decay without lr */
-	NR_OPTIM_LARS,      /* MAE: ratio trust |w| / |g + wd w|; vectors: no ratio, no decay */
-	NR_OPTIM_LARS_TIMM, /* ratio trust |w| / (|g| + wd |w| + eps), only where wd > 0 */
-};
+/* ---- optimizers: one file in src/optim and one line in optimizers.def each ---- */
 
 enum nr_clip_kind {
 	NR_CLIP_NONE,
@@ -26,11 +17,14 @@ enum nr_clip_kind {
 };
 
 struct nr_optim {
-	int32_t kind, clip; /* enum nr_optim_kind, nr_clip_kind */
+	int32_t kind, clip; /* nr_optim_kind("adamw"), enum nr_clip_kind */
 	double lr, weight_decay, beta1, beta2, eps, momentum, dampening, trust, clip_norm, layer_decay;
 	bool nesterov;
+	double own[8];      /* values of options that one optimizer alone has */
 };
-extern NR_DATA const struct nr_option nr_optim_options[];
+/* Rows of all optimizers; each says whose it is. */
+NR_API const struct nr_option *nr_optim_options(void);
+NR_API int32_t nr_optim_kind(const char *name); /* "sgd", "adam", "adamw", "adam-bv", "lars", "lars-timm"; -1: no such name */
 
 /* One parameter. m: momentum or Adam's first moment; v: Adam's second moment (NULL where the kind has none,
  * see nr_optim_slots). grad NULL: frozen, left alone. */
@@ -38,6 +32,7 @@ struct nr_segment {
 	real *value, *grad, *m, *v;
 	int64_t count;
 	int32_t nd;        /* dimensions of the tensor: LARS treats vectors apart */
+	const int64_t *d;  /* (nd) sizes, for optimizers of matrices; NULL: not known */
 	float lr_scale;    /* 1, or what layer-wise decay says */
 	float decay;       /* factor on the weight decay: 0 for parameters without, else 1 */
 };
@@ -48,10 +43,11 @@ struct nr_optim_info { double grad_norm, clip_scale; }; /* before clipping; 1 wi
 
 /* How many of m, v the kind needs: 0, 1 or 2. */
 NR_API int nr_optim_slots(const struct nr_optim *);
-NR_API size_t nr_optim_scratch(const struct nr_segment *, int64_t count); /* bytes */
+/* Bytes; nr_optim NULL: what nr_optim_grad_norm alone needs. */
+NR_API size_t nr_optim_scratch(const struct nr_optim *, const struct nr_segment *, int64_t count);
 /* One step. t counts from 1. info may be NULL: then the norm is only computed where clipping needs it. The
- * gradients are only read. Returns 0, or NR_EDIVERGED with nothing changed when the norm was computed and is
- * not finite. */
+ * gradients are only read. Returns 0, NR_ENAME if there is no such kind, or NR_EDIVERGED with nothing changed when the
+ * norm was computed and is not finite. */
 NR_API int nr_optim_step(const struct nr_optim *, const struct nr_rates *, int64_t t,
 	const struct nr_segment *, int64_t count, void *scratch, struct nr_optim_info *info);
 /* Norm over all gradients. */
@@ -61,20 +57,11 @@ NR_API double nr_clip_scale(int clip, double clip_norm, double norm);
 
 /* ---- schedules ---- */
 
-enum nr_schedule_kind {
-	NR_SCHED_CONSTANT, NR_SCHED_COSINE, NR_SCHED_LINEAR, NR_SCHED_RSQRT, NR_SCHED_STEP, NR_SCHED_POLY
-};
-
-/* value(s) = warm-up for s < warmup, then the decay. With x = (s - warmup) / (total - warmup), in 0..1:
- *   constant  base
- *   cosine    final + (base - final) (1 + cos(pi x)) / 2
- *   poly      final + (base - final) (1 - x)^power         linear: power 1
- *   rsqrt     base / sqrt(1 + (s - warmup) / timescale)
- *   step      base gamma^(milestones <= s)
+/* value(s) = warm-up for s < warmup, then the decay that `kind` names; src/optim/schedules.def has the formulas.
  * Warm-up goes linearly from warmup_start to base; it arrives at s = warmup, or, if inclusive (DINO's
  * linspace), at s = warmup - 1. counted = 0 (timm without prefix): x = s / total, as without warm-up. */
 struct nr_schedule {
-	int32_t kind;
+	int32_t kind; /* nr_schedule_kind("cosine") */
 	double base, final, warmup_start;
 	int64_t warmup, total;
 	bool inclusive, counted;
@@ -82,6 +69,10 @@ struct nr_schedule {
 	char *milestones; /* steps, separated by spaces, e.g. "8 11" */
 };
 extern NR_DATA const struct nr_option nr_schedule_options[];
+extern NR_DATA const char *const nr_schedule_names[]; /* ends with NULL */
+NR_API int32_t nr_schedule_kind(const char *name);    /* -1: no such name */
+/* NR_OK, or what the kind lacks: milestones, for one. */
+NR_API int nr_schedule_check(const struct nr_schedule *, struct nr_error *);
 NR_API double nr_schedule_at(const struct nr_schedule *, int64_t step);
 
 /* ---- layer-wise learning-rate decay, moving averages ---- */

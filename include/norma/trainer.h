@@ -1,7 +1,7 @@
 /* Training: from a data set's, a model's, a norm plan's and an objective's text to a run directory.
  *
- *   struct nr_train c; nr_option_defaults(nr_train_options(), &c); c.data = "fashion-mnist"; ...
- *   struct nr_trainer *t; nr_trainer_open(&t, &c, command, &err); nr_trainer_run(t, &result, &err); nr_trainer_close(t);
+ *   struct nr_train c; nr_train_init(&c, "classify", &err); c.data = "fashion-mnist"; ...
+ *   struct nr_trainer *t; nr_trainer_open(&t, &c, command, &err); nr_trainer_run(t, NULL, &result, &err); nr_trainer_close(t);
  *
  * A run is a pure function of its settings: stopped at any step and resumed, on any number of threads, it ends with the
  * same bits. */
@@ -16,6 +16,7 @@
 struct nr_train {
 	/* what */
 	char *task;                         /* "classify", "mae": nr_tasks */
+	union { unsigned char bytes[NR_TASK_SETTINGS]; int64_t aligned; } own;  /* settings of the task, as its rows lay them out */
 	char *data, *data_root, *split, *model;
 	struct nr_norm_choice norms;
 	char *init, *resample;              /* weights to begin with; how their position table is resized */
@@ -23,16 +24,9 @@ struct nr_train {
 	double epochs;
 	int64_t steps, batch, accumulate;   /* steps > 0 instead of epochs */
 	struct nr_optim optim;
-	int32_t schedule;
+	struct nr_schedule schedule;        /* its kind and what that reads; the rest follows from lr, epochs and the next line */
 	double warmup, min_lr, warmup_lr;   /* warm-up in epochs */
-	/* task classify */
-	int32_t loss;                       /* enum nr_train_loss */
-	double smoothing, mixup, cutmix, mix_prob, mix_switch, head_bias;
-	bool zero_head;
-	struct nr_mae mae;                  /* task mae */
-	struct nr_text_task text;           /* tasks mlm and simcse */
-	struct nr_graph_task graph;         /* task graph */
-	struct nr_augment augment;
+	struct nr_augment augment;          /* of pictures */
 	/* evaluation */
 	char *eval_split;                   /* "auto": val if there is one, else test */
 	double hold_out;                    /* share of the training split kept apart as the evaluation split; 0: none */
@@ -45,16 +39,19 @@ struct nr_train {
 	int64_t seed, workers, log_every, microscope, checkpoint_steps;
 	double checkpoint_minutes;
 };
-enum nr_train_loss { NR_LOSS_SOFTMAX, NR_LOSS_SIGMOID };
-NR_API const struct nr_option *nr_train_options(void);        /* every row: what a run's config.yaml has */
-/* Those of one task, with its defaults: flags of `norma train` and `norma pretrain`. NULL: no such task. */
-NR_API const struct nr_option *nr_train_options_of(const char *task);
+/* Every row of a task: flags of its command, keys of recipes and of a run's config.yaml. NULL: no such task, or out of memory. */
+NR_API const struct nr_option *nr_train_options(const char *task);
+/* The defaults of a task, also of what its rows leave out. */
+NR_API int nr_train_init(struct nr_train *, const char *task, struct nr_error *);
+/* Settings from a config.yaml or a recipe, which names its task (none: classify), above the defaults. Texts go to the arena. */
+NR_API int nr_train_read(struct nr_train *, const char *path, struct nr_arena *, struct nr_error *);
 
 struct nr_score { double loss, top1, top5, ece; int64_t samples; };   /* shares of 1; ece: calibration error, 15 bins */
 struct nr_train_result {
 	int64_t step, steps;
 	double seconds, train_loss;
 	const struct nr_task_metric *of_step, *of_eval;   /* what the task measures */
+	const char *sample;                 /* its word for one: "picture" */
 	double train[NR_TASK_METRICS], last[NR_TASK_METRICS];   /* means over the last epoch; the last evaluation */
 	int decides;                        /* which of of_eval says what is best */
 	double best;
@@ -64,7 +61,7 @@ struct nr_train_result {
 
 /* Called every step by nr_trainer_run; returning non-zero stops after a checkpoint. */
 struct nr_train_watch {
-	int (*step)(void *context, const struct nr_train_result *, double images_per_second, const char *note);
+	int (*step)(void *context, const struct nr_train_result *, double samples_per_second, const char *note);
 	void *context;
 };
 
@@ -156,5 +153,7 @@ NR_API int nr_text_runner_run(struct nr_text_runner *, const char *const *text, 
 	int (*watch)(void *context, int64_t done, int64_t of), void *context, struct nr_error *);
 /* How many different texts the last run had. */
 NR_API int64_t nr_text_runner_different(const struct nr_text_runner *);
+/* Floating-point operations of the last run, padding included. */
+NR_API double nr_text_runner_flops(const struct nr_text_runner *);
 
 #endif

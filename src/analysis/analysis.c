@@ -10,9 +10,16 @@
 #include "base/table.h"
 #include "draw/scatter.h"
 
-const struct nr_part *const nr_parts[] = { &nr_part_layers, &nr_part_distributions, &nr_part_attention, &nr_part_gradients,
-	&nr_part_patch, &nr_part_dtn, &nr_part_map, &nr_part_similarity, &nr_part_against, &nr_part_views, &nr_part_maps,
-	&nr_part_magnitude, &nr_part_directions, &nr_part_sensitivity, &nr_part_cost, NULL };
+#define PART(name) extern const struct nr_part nr_part_##name;
+#include "analysis/parts.def"
+#undef PART
+#define PART(name) &nr_part_##name,
+const struct nr_part *const nr_parts[] = {
+#include "analysis/parts.def"
+	NULL
+};
+#undef PART
+_Static_assert(sizeof nr_parts / sizeof *nr_parts - 1 <= NR_PARTS_MAX, "a bit for each part");
 
 int nr_parts_read(const char *names, unsigned *want, struct nr_error *err)
 {

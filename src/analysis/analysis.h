@@ -4,19 +4,18 @@
  *   nr_analysis_run(&a, &err); nr_analysis_json(&a); nr_analysis_show(&a, &text); nr_analysis_write(&a, dir, &err);
  *   nr_analysis_close(&a);
  *
- * A part is one entry of nr_parts: it may ask for taps of the recorded model, sees every batch after the forward pass, and
- * finishes when all were seen. Numbers are the same bits for any number of threads. */
+ * A part is one file part_NAME.c and one line of parts.def: it may ask for taps of the recorded model, sees every batch after the
+ * forward pass, and finishes when all were seen. Numbers are the same bits for any number of threads. */
 #ifndef NR_ANALYSIS_H
 #define NR_ANALYSIS_H
 
+#include "analysis/part_told.h"
 #include "analysis/taps.h"
 #include "base/json.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include "draw/sheet.h"
 #include "train/evaluate.h"
-
-enum { NR_PARTS_MAX = 24 };
 
 struct nr_analysis {
 	const struct nr_weights *w;
@@ -57,11 +56,9 @@ struct nr_part {
 	json_t *(*json)(const struct nr_analysis *, const void *own);   /* NULL: the model has nothing for it */
 	void (*show)(const struct nr_analysis *, const void *own, struct nr_str *);
 	int (*write)(const struct nr_analysis *, const void *own, const char *dir, struct nr_error *);
+	struct nr_part_told told;           /* for help, documentation and the report */
 };
 extern const struct nr_part *const nr_parts[];          /* ends with NULL */
-extern const struct nr_part nr_part_layers, nr_part_distributions, nr_part_attention, nr_part_gradients, nr_part_patch, nr_part_dtn,
-	nr_part_map, nr_part_similarity, nr_part_against, nr_part_views, nr_part_maps, nr_part_magnitude, nr_part_directions,
-	nr_part_sensitivity, nr_part_cost;
 
 /* "layers,attention" as bits of want. */
 int nr_parts_read(const char *names, unsigned *want, struct nr_error *);

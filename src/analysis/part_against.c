@@ -156,8 +156,17 @@ static int write(const struct nr_analysis *a, const void *own, const char *dir, 
 	return err->code;
 }
 
+/* ---- what is told of it ----------------------------------------------------------------------------------------------------- */
+
+static const struct nr_part_number numbers[] = {
+	{ "CKA", "the same between the layers of this model (rows) and those of the one that `--against` names", "" },
+	{ .name = NULL },
+};
+
 const struct nr_part nr_part_against = {
 	.name = "against", .title = "comparison with another model (--against)", .size = sizeof(struct against),
 		.graphs = true, .begin = begin,
 		.take = take, .end = end, .json = json, .show = show, .write = write,
+	.told = { .about = "how alike they are to those of --against",
+		.numbers = numbers },
 };

@@ -164,8 +164,38 @@ static int write(const struct nr_analysis *a, const void *own, const char *dir, 
 	return code ? code : draw(a, s, dir, err);
 }
 
+/* ---- what is told of it ----------------------------------------------------------------------------------------------------- */
+
+static const struct nr_part_number numbers[] = {
+	{ "distance",
+		"sum over patches of attention times distance on the grid, in tokens; special tokens left out, the "
+		"rest scaled to 1",
+		"DTN, Fig. 2; ViT, Fig. 7" },
+	{ "entropy, most", "of a patch token's and of [CLS]'s attention, in nats; the entropy of looking everywhere", "" },
+	{ "to special", "share of attention that patch tokens give to [CLS] and registers", "" },
+	{ "logit rms, largest", "size of q k / sqrt(d): large logits come before a training that breaks", "" },
+	{ .name = NULL },
+};
+
+static const struct nr_part_curve curves[] = {
+	{ "Attention distance by layer", "mean over heads, in tokens", "Low is local, high is global.", "[].heads[].distance", NR_LINEAR },
+	{ .title = NULL },
+};
+
+static struct nr_part_matrix distances(const json_t *analysis, struct nr_arena *arena)
+{
+	return nr_part_matrix_rows(json_object_get(analysis, "attention"), "layer", "heads", "distance", arena);
+}
+static const struct nr_part_heat heats[] = {
+	{ "Mean attention distance", "block", "head", "Rows are blocks, columns heads; dark heads look nearby, bright ones far.", 0, 0,
+		distances },
+	{ .title = NULL },
+};
+
 const struct nr_part nr_part_attention = {
 	.name = "attention", .title = "attention", .size = sizeof(struct attention),
 	.texts = true, .graphs = true, .taps = NR_TAPS_ATTENTION, .begin = begin,
 	.take = take, .json = json, .show = show, .write = write,
+	.told = { .about = "attention distance, entropy and logits of each head",
+		.numbers = numbers, .curves = curves, .heats = heats },
 };

@@ -61,6 +61,16 @@ static void show(const struct nr_analysis *a, const void *own, struct nr_str *te
 		100 * s->norm_flops / s->flops);
 }
 
-const struct nr_part nr_part_cost = { .name = "cost", .title = "cost", .size = sizeof(struct cost),
-	.texts = true, .graphs = true, .begin = begin, .json = json,
-	.show = show };
+/* ---- what is told of it ----------------------------------------------------------------------------------------------------- */
+
+static const struct nr_part_number numbers[] = {
+	{ "parameters, FLOPs", "of all, and of norms; FLOPs of a forward pass of one picture", "" },
+	{ .name = NULL },
+};
+
+const struct nr_part nr_part_cost = {
+	.name = "cost", .title = "cost", .size = sizeof(struct cost),
+	.texts = true, .graphs = true, .begin = begin, .json = json, .show = show,
+	.told = { .about = "parameters and FLOPs",
+		.numbers = numbers },
+};

@@ -165,8 +165,23 @@ static int write(const struct nr_analysis *a, const void *own, const char *dir, 
 		"alone tell tokens apart. Colours are classes."), err);
 }
 
+/* ---- what is told of it ----------------------------------------------------------------------------------------------------- */
+
+static const struct nr_part_number numbers[] = {
+	{ "common",
+		"length of the mean of the unit vectors of a head's part of patch tokens: 1 when all point the same "
+		"way",
+		"" },
+	{ "two components",
+		"share of their variance on the first two principal components, on which they are drawn",
+		"DTN, Fig. 9" },
+	{ .name = NULL },
+};
+
 const struct nr_part nr_part_directions = {
 	.name = "directions", .title = "directions of tokens", .size = sizeof(struct directions),
 	.texts = true, .graphs = true, .taps = NR_TAPS_SITES, .begin = begin,
 	.take = take, .end = end, .json = json, .show = show, .write = write,
+	.told = { .about = "directions of tokens by head before and after a norm",
+		.numbers = numbers },
 };

@@ -210,8 +210,19 @@ static int write(const struct nr_analysis *a, const void *own, const char *dir, 
 	return code;
 }
 
+/* ---- what is told of it ----------------------------------------------------------------------------------------------------- */
+
+static const struct nr_part_number numbers[] = {
+	{ "quantiles",
+		"5, 25, 50, 75 and 95 % of the first 50 dimensions, before and after each norm of `--site`",
+		"SepNorm, Fig. 2" },
+	{ .name = NULL },
+};
+
 const struct nr_part nr_part_distributions = {
 	.name = "distributions", .title = "distributions", .size = sizeof(struct distributions),
 	.texts = true, .graphs = true, .taps = NR_TAPS_SITES, .begin = begin,
 	.take = take, .end = end, .json = json, .show = show, .write = write,
+	.told = { .about = "quantiles of the first 50 dimensions before and after the norms of --site",
+		.numbers = numbers },
 };

@@ -176,7 +176,30 @@ static int write(const struct nr_analysis *a, const void *own, const char *dir, 
 	return code ? code : draw(a, s, dir, err);
 }
 
+/* ---- what is told of it ----------------------------------------------------------------------------------------------------- */
+
+static const struct nr_part_number numbers[] = {
+	{ "lambda",
+		"weight of a token's own statistics, by head: 1 is layer, 0 instance normalization over the "
+		"neighbourhood",
+		"" },
+	{ "P", "the neighbourhood of a token in the middle, by head and layer", "DTN, Fig. 6 and 7" },
+	{ .name = NULL },
+};
+
+static struct nr_part_matrix lambdas(const json_t *analysis, struct nr_arena *arena)
+{
+	return nr_part_matrix_rows(json_object_get(analysis, "dtn"), "site", "lambda_mean", NULL, arena);
+}
+static const struct nr_part_heat heats[] = {
+	{ "λ of dynamic token normalization", "site", "head", "1 takes the mean within a token as LN, 0 that between tokens as IN.", 0, 1,
+		lambdas },
+	{ .title = NULL },
+};
+
 const struct nr_part nr_part_dtn = {
 	.name = "dtn", .title = "DTN", .size = sizeof(struct dtn),
 	.texts = true, .begin = begin, .json = json, .show = show, .write = write,
+	.told = { .about = "lambda and neighbourhoods of DTN",
+		.numbers = numbers, .heats = heats },
 };

@@ -237,8 +237,29 @@ static int write(const struct nr_analysis *a, const void *own, const char *dir, 
 	return code ? code : draw(a, s, dir, err);
 }
 
+/* ---- what is told of it ----------------------------------------------------------------------------------------------------- */
+
+static const struct nr_part_number numbers[] = {
+	{ "by block", "length of the mean gradient of a block's parameters", "" },
+	{ "|d[CLS]|, |dtoken|",
+		"mean length of the gradient that reaches one token behind a norm, for the loss of one picture",
+		"" },
+	{ "[CLS] in gain, bias",
+		"|g_cls| / (|g_cls| + |g_others|) where the gradient of a shared gain or bias is g_cls + g_others",
+		"SepNorm, Eq. 6" },
+	{ "cosine", "between g_cls and g_others: below 0 they pull the parameter apart", "" },
+	{ .name = NULL },
+};
+
+static const struct nr_part_curve curves[] = {
+	{ "Gradient by block", "2-norm of its parameters", "A level line reaches all depths alike.", "blocks[].norm", NR_LOG_IF_WIDE },
+	{ .title = NULL },
+};
+
 const struct nr_part nr_part_gradients = {
 	.name = "gradients", .title = "gradients", .size = sizeof(struct gradients), .graphs = true, .steps = steps,
 		.end = end, .json = json, .show = show,
 	.write = write,
+	.told = { .about = "gradients by block, and what [CLS] and the other tokens contribute to those of shared gains and biases",
+		.numbers = numbers, .curves = curves },
 };

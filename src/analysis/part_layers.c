@@ -294,8 +294,41 @@ static int write(const struct nr_analysis *a, const void *own, const char *dir, 
 	return code ? code : draw(a, own, dir, err);
 }
 
+/* ---- what is told of it ----------------------------------------------------------------------------------------------------- */
+
+static const struct nr_part_number numbers[] = {
+	{ "uniformity",
+		"log mean exp(-2 d^2) over pairs of unit vectors: 0 when all are one, about -4 when spread evenly",
+		"SepNorm, Eq. 4 and Table 6" },
+	{ "cosine, rank", "mean cosine of pairs; exp of the entropy of the centred singular values: directions in use", "" },
+	{ "norm, sd, max", "length of a token, over all tokens of all pictures", "DTN, Fig. 1" },
+	{ "var. LN, var. IN",
+		"mean of |x - mean| / |x|: how far a patch token is from the mean that layer or instance "
+		"normalization takes off",
+		"after DTN, Fig. 3b" },
+	{ "outliers, ratio",
+		"channels whose root mean square is over 6 times the median channel's; that of the largest one",
+		"" },
+	{ .name = NULL },
+};
+
+static const struct nr_part_curve curves[] = {
+	{ "Uniformity of [CLS] by layer", "lower is more even", "The lowest spreads [CLS] most.", "[].cls.uniformity", NR_LINEAR },
+	{ "Uniformity of tokens by layer", "lower is more even", "The lowest spreads patches most.", "[].tokens.uniformity", NR_LINEAR },
+	{ "Effective rank of [CLS] by layer", "directions", "A fall is a collapse onto few directions.", "[].cls.effective_rank",
+		NR_LINEAR },
+	{ "Effective rank of tokens by layer", "directions", "A fall is a collapse onto few directions.", "[].tokens.effective_rank",
+		NR_LINEAR },
+	{ "Mean cosine of [CLS] by layer", "cosine", "Near 1: every picture has nearly the same [CLS].", "[].cls.mean_cosine", NR_LINEAR },
+	{ "Length of tokens by layer", "2-norm", "The residual stream grows where nothing normalizes it.", "[].tokens.norm_mean",
+		NR_LOG_IF_WIDE },
+	{ .title = NULL },
+};
+
 const struct nr_part nr_part_layers = {
 	.name = "layers", .title = "layers", .size = sizeof(struct layers),
 	.texts = true, .graphs = true, .steps = steps, .begin = begin, .take = take, .end = end,
 	.json = json, .show = show, .write = write,
+	.told = { .about = "uniformity, mean cosine, effective rank, lengths and outlier channels after each block",
+		.numbers = numbers, .curves = curves },
 };

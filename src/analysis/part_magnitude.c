@@ -220,8 +220,20 @@ static int write(const struct nr_analysis *a, const void *own, const char *dir, 
 		"stands out."), err);
 }
 
+/* ---- what is told of it ----------------------------------------------------------------------------------------------------- */
+
+static const struct nr_part_number numbers[] = {
+	{ "length, variation",
+		"of each head's part of a patch token; deviation over mean within a picture, averaged: 0 when all "
+		"tokens are equally long",
+		"DTN, Fig. 1" },
+	{ .name = NULL },
+};
+
 const struct nr_part nr_part_magnitude = {
 	.name = "magnitude", .title = "token magnitude", .size = sizeof(struct magnitude),
 	.texts = true, .graphs = true, .taps = NR_TAPS_SITES, .begin = begin,
 		.take = take, .json = json, .show = show, .write = write,
+	.told = { .about = "lengths of tokens by head before and after a norm",
+		.numbers = numbers },
 };

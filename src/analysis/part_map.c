@@ -169,8 +169,34 @@ static int write(const struct nr_analysis *a, const void *own, const char *dir, 
 	return code ? code : saved;
 }
 
+/* ---- what is told of it ----------------------------------------------------------------------------------------------------- */
+
+static const struct nr_part_number numbers[] = {
+	{ "components, t-SNE",
+		"the last layer's [CLS] and patch tokens in the plane, coloured by class; trustworthiness: are "
+		"neighbours on the map neighbours in the data (1: all are)",
+		"SepNorm's t-SNE" },
+	{ .name = NULL },
+};
+
+static double trust(const json_t *of_cls) { return nr_part_number_at(of_cls, "trustworthiness"); }
+static double percent(const json_t *of_cls)
+{
+	const json_t *explained = json_object_get(of_cls, "explained");
+	return 100 * (json_number_value(json_array_get(explained, 0)) + json_number_value(json_array_get(explained, 1)));
+}
+static const struct nr_part_points points[] = {
+	{ "t-SNE", "tsne1", "tsne2", NULL, NULL,
+		"Trustworthiness #: near 1, neighbours here are neighbours there. Distances between clusters mean nothing.", trust },
+	{ "PCA", "pc1", "pc2", "first component", "second component", "The two components hold # % of the variance.", percent },
+	{ .kind = NULL },
+};
+
 const struct nr_part nr_part_map = {
 	.name = "map", .title = "where samples lie", .size = sizeof(struct map),
 	.texts = true, .graphs = true, .steps = steps, .begin = begin, .take = take, .end = end,
 	.json = json, .show = show, .write = write,
+	.told = { .about = "where samples lie, by components and t-SNE",
+		.numbers = numbers, .points = points,
+		.measure = "t-SNE", .cite = "van der Maaten, Hinton 2008; Barnes-Hut: van der Maaten 2014" },
 };

@@ -147,7 +147,16 @@ static int write(const struct nr_analysis *a, const void *own, const char *dir, 
 		"every picture reads the place alone.", err);
 }
 
+/* ---- what is told of it ----------------------------------------------------------------------------------------------------- */
+
+static const struct nr_part_number numbers[] = {
+	{ "attention of [CLS]", "to each patch, by head, for the first four pictures, in block `--block` and in the last", "" },
+	{ .name = NULL },
+};
+
 const struct nr_part nr_part_maps = {
 	.name = "maps", .title = "attention maps of [CLS]", .size = sizeof(struct maps), .taps = NR_TAPS_ATTENTION, .begin = begin,
 		.take = take, .json = json, .show = show, .write = write,
+	.told = { .about = "what [CLS] looks at",
+		.numbers = numbers },
 };

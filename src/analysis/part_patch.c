@@ -121,6 +121,18 @@ static int write(const struct nr_analysis *a, const void *own, const char *dir, 
 		"that the model has switched off.", err);
 }
 
+/* ---- what is told of it ----------------------------------------------------------------------------------------------------- */
+
+static const struct nr_part_number numbers[] = {
+	{ "gain, bias",
+		"of the norm before the patch projection as pictures, one for each colour; gains of the one after it "
+		"by size",
+		"Dual PatchNorm, Fig. 3" },
+	{ .name = NULL },
+};
+
 const struct nr_part nr_part_patch = {
 	.name = "patch", .title = "patch norms", .size = sizeof(struct patch), .begin = begin, .json = json, .show = show, .write = write,
+	.told = { .about = "Dual PatchNorm's gain and bias as pictures",
+		.numbers = numbers },
 };

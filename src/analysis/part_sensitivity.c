@@ -244,8 +244,24 @@ static int write(const struct nr_analysis *a, const void *own, const char *dir, 
 		"how far the running statistics are off."), err);
 }
 
+/* ---- what is told of it ----------------------------------------------------------------------------------------------------- */
+
+static const struct nr_part_number numbers[] = {
+	{ "batches",
+		"the pooled output with the statistics of batches of 2, 4, 8, ...: mean relative change and cosine to "
+		"the one with running statistics",
+		"" },
+	{ "lengths",
+		"a norm alone on what goes into it: relative change of its output at the tokens that stay when "
+		"samples are cut to different lengths, down to 3/4, 1/2, 1/4",
+		"" },
+	{ .name = NULL },
+};
+
 const struct nr_part nr_part_sensitivity = {
 	.name = "sensitivity", .title = "sensitivity to batch and lengths", .size = sizeof(struct sensitivity),
 		.graphs = true, .taps = NR_TAPS_SITES,
 	.steps = steps, .begin = begin, .take = take, .end = end, .json = json, .show = show, .write = write,
+	.told = { .about = "what batch size and lengths do to outputs",
+		.numbers = numbers },
 };

@@ -137,8 +137,41 @@ static int write(const struct nr_analysis *a, const void *own, const char *dir, 
 	return err->code;
 }
 
+/* ---- what is told of it ----------------------------------------------------------------------------------------------------- */
+
+static const struct nr_part_number numbers[] = {
+	{ "CKA", "linear CKA between every two layers: 1 when one is a rotation of the other", "" },
+	{ .name = NULL },
+};
+
+static struct nr_part_matrix matrix(const json_t *analysis, struct nr_arena *arena)
+{
+	const json_t *all = json_object_get(analysis, "similarity"), *rows = json_object_get(all, "cls"),
+		     *layers = json_object_get(analysis, "layers");
+	if (!rows) rows = json_object_get(all, "tokens");
+	/* Before the first block [CLS] is the same for every picture, and nothing can be said of it. */
+	const size_t all_layers = json_array_size(rows), skip = all_layers && !json_is_number(json_array_get(json_array_get(rows, 0), 0));
+	const size_t n = all_layers - skip;
+	struct nr_part_matrix m = nr_part_matrix_make(n, n, arena);
+	for (size_t i = 0; i < (size_t)m.rows; i++) {
+		const char *name = json_string_value(json_object_get(json_array_get(layers, i + skip), "name"));
+		m.row[i] = name && *name ? nr_part_short_name(name, arena) : nr_arena_printf(arena, "%zu", i + skip);
+		for (size_t k = 0; k < n; k++)
+			m.value[i * n + k] = nr_part_number_at(json_array_get(json_array_get(rows, i + skip), k + skip), "");
+	}
+	m.col = m.row;
+	return m;
+}
+static const struct nr_part_heat heats[] = {
+	{ "Similarity of layers (CKA)", "layer", "layer",
+		"Bright: two layers hold the same information; a dark corner: the last layers differ from the first.", 0, 1, matrix },
+	{ .title = NULL },
+};
+
 const struct nr_part nr_part_similarity = {
 	.name = "similarity", .title = "similarity of layers", .size = sizeof(struct similarity),
 	.texts = true, .graphs = true, .begin = begin, .take = take, .end = end,
 	.json = json, .show = show, .write = write,
+	.told = { .about = "how alike layers are",
+		.numbers = numbers, .heats = heats, .measure = "CKA", .cite = "arXiv:1905.00414" },
 };

@@ -174,7 +174,23 @@ static int write(const struct nr_analysis *a, const void *own, const char *dir, 
 		"one stays near 1.", err);
 }
 
+/* ---- what is told of it ----------------------------------------------------------------------------------------------------- */
+
+static const struct nr_part_number numbers[] = {
+	{ "alignment",
+		"mean |u - v|^2 of the unit vectors of two random crops of a picture (half its area or more, mirrored "
+		"or not): 0 when chance leaves no trace; [CLS] and the mean of the patch tokens",
+		"after Wang and Isola, as uniformity" },
+	{ "relative",
+		"alignment over the mean for crops of different pictures: near 1 when alignment is low by collapse "
+		"alone",
+		"" },
+	{ .name = NULL },
+};
+
 const struct nr_part nr_part_views = {
 	.name = "views", .title = "two views of a picture", .size = sizeof(struct views), .steps = steps, .begin = begin, .end = end,
 	.json = json, .show = show, .write = write,
+	.told = { .about = "alignment of two random crops",
+		.numbers = numbers },
 };

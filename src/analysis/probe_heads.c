@@ -54,7 +54,7 @@ static int share_memory(struct nr_probe_heads *p, struct nr_arena *a)
 		p->segment[2 * h + 1] = (struct nr_segment){ .value = p->bias + b, .grad = p->dbias + b, .m = p->m + K * C + b,
 			.count = p->classes, .nd = 1, .lr_scale = 1, .decay = 1 };
 	}
-	p->update = nr_arena_alloc(a, nr_optim_scratch(p->segment, 2));
+	p->update = nr_arena_alloc(a, nr_optim_scratch(&p->optim, p->segment, 2));
 	return p->update ? NR_OK : NR_EMEMORY;
 }
 
@@ -66,7 +66,7 @@ int nr_probe_heads_make(struct nr_probe_heads **out, int64_t width, int64_t clas
 	*out = NULL;
 	if (p) {
 		*p = (struct nr_probe_heads){ .width = width, .classes = classes, .heads = heads, .batch = batch, .eps = 1e-6,
-			.momentum = .1, .optim = { .kind = NR_OPTIM_LARS, .momentum = .9, .trust = 1e-3 }, .memory = a };
+			.momentum = .1, .optim = { .kind = nr_optim_kind("lars"), .momentum = .9, .trust = 1e-3 }, .memory = a };
 		if (share_memory(p, a)) p = NULL;
 	}
 	if (!p) {

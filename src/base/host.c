@@ -43,7 +43,7 @@ const char *nr_host_compiler(void)
 static int add_file(struct dl_phdr_info *info, size_t size, void *arg)
 {
 	(void)size;
-	static const char *const ours[] = { "libdnnl.so", "libgomp.so", "libomp.so", "libturbojpeg.so", "libnorma.so" };
+	static const char *const ours[] = { "libgomp.so", "libomp.so", "libturbojpeg.so", "libnorma.so" };
 	char *path = info->dlpi_name && *info->dlpi_name ? realpath(info->dlpi_name, NULL) : NULL;
 	const char *slash = path ? strrchr(path, '/') : NULL, *name = slash ? slash + 1 : "";
 	for (size_t i = 0; i < sizeof ours / sizeof *ours; i++)

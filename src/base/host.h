@@ -10,7 +10,7 @@ struct nr_str;
 const char *nr_host_cpu(char *buf, size_t size);
 /* "gcc 12.2.0" */
 const char *nr_host_compiler(void);
-/* "glibc 2.36, libyaml 0.2.5, ..., libdnnl.so.2.6" */
+/* "glibc 2.36, libyaml 0.2.5, ..., libgomp.so.1.0.0" */
 void nr_host_libraries(struct nr_str *);
 
 #endif

@@ -9,6 +9,7 @@
 #include "base/json.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "base/threads.h"
 #include "norma/option.h"
 
 struct cli_common {
@@ -21,6 +22,7 @@ struct cli {
 	struct nr_arena *arena;                 /* lives until the end of the command */
 	struct nr_error *err;
 	const struct cli_common *common;
+	const struct cli_command *command;      /* that runs */
 	char **argv;                            /* of main */
 };
 
@@ -28,6 +30,8 @@ struct cli {
 #define CLI_TEXT(S, f, def, var, help_)                                                                                  \
 	{ .name = #f, .type = NR_TSTRING, .offset = offsetof(S, f), .size = NR_FIELD_SIZE(S, f), .text = def,            \
 	  .metavar = var, .help = help_ }
+
+struct nr_task;
 
 struct cli_command {
 	const char *name, *title;               /* title: one line, lower case, no full stop */
@@ -37,6 +41,7 @@ struct cli_command {
 	size_t conf_size;
 	const struct nr_option *options;        /* its own; NULL: none */
 	const struct nr_option *(*table)(void); /* rows of the library that come before them; NULL: none */
+	const struct nr_task *task;             /* that it trains by, whose rows come before them; NULL: none */
 	void (*words)(struct nr_str *);         /* completion of its arguments, one per line; NULL: none */
 	/* May change the arguments before they are parsed; NULL: they are taken as given. */
 	int (*rewrite)(struct cli *, int argc, char **argv);
@@ -46,10 +51,12 @@ struct cli_command {
 #define COMMAND(name) extern const struct cli_command cli_##name;
 #include "commands.def"
 #undef COMMAND
-extern const struct cli_command *const cli_commands[];  /* ends with NULL */
+extern const struct cli_command *const *cli_commands;  /* those of the tasks, then those of commands.def, then NULL */
+int cli_commands_open(struct nr_arena *);       /* before anything else: 0 or NR_EMEMORY */
 
 /* NULL and an error with the nearest name if there is none. */
 const struct cli_command *cli_find(const char *name, struct nr_error *);
+const struct nr_option *cli_table(const struct cli_command *);  /* rows of the library; NULL: none */
 /* The common rows and the command's own, moved behind struct cli_common; NULL when out of memory. */
 struct nr_option *cli_options(const struct cli_command *, struct nr_arena *);
 void cli_about(const struct cli_command *, struct nr_str *);    /* `about` and `more`, without a newline at the end */
@@ -69,8 +76,8 @@ void cli_print_table(struct nr_table *);        /* on stdout; frees it */
 /* One line on stdout; takes the reference. */
 int cli_print_json(json_t *, struct nr_error *);
 
-/* Before heavy work with threads: starts the command again if OpenMP would spin for long (spin.c). */
-void cli_bound_spin(const struct cli *);
+/* Before heavy work with threads: starts the command again if OpenMP would spin for long. */
+static inline void cli_bound_spin(const struct cli *c) { nr_bound_spin(c->argv); }
 
 /* Escape sequences for bold and the like on stdout; "" off a terminal or with NO_COLOR. */
 const char *cli_bold(void), *cli_red(void), *cli_green(void), *cli_plain(void);

@@ -7,10 +7,11 @@
 #include "analyze_texts.h"
 #include "base/rng.h"
 #include "base/save.h"
+#include "base/table.h"
 #include "graph/streams.h"
 #include "model_flags.h"
 
-struct analyze { struct cli_model m; int64_t samples, block, tokens; char *site, *only, *out, *against, *tokenizer; };
+struct analyze { struct cli_model m; int64_t samples, block, tokens; char *site, *only, *out, *against, *tokenizer; bool parts; };
 
 static const struct nr_option options[] = {
 	CLI_MODEL_OPTIONS(struct analyze, m),
@@ -22,9 +23,8 @@ static const struct nr_option options[] = {
 	CLI_TEXT(struct analyze, tokenizer, "", "PATH", "of a text model; default: beside its weights"),
 	NR_OPT_INT(struct analyze, tokens, 0, 0, 100000,
 		"texts are cut to so many tokens, shorter ones left out; 0: their median, 64 at most"),
-	CLI_TEXT(struct analyze, only, "", "PARTS",
-		"some of layers,distributions,attention,gradients,patch,dtn,map,similarity,against,views,maps,magnitude,directions,"
-		"sensitivity,cost; default: all"),
+	CLI_TEXT(struct analyze, only, "", "PARTS", "some of the parts above, separated by commas; default: all"),
+	NR_OPT_BOOL(struct analyze, parts, "0", "what each part measures, as the table of docs/analysis.md"),
 	CLI_TEXT(struct analyze, out, "", "DIR", "writes analysis.json, tables as CSV and pictures as SVG"),
 	NR_OPT_END
 };
@@ -140,10 +140,39 @@ static int measure(struct cli *c, const struct cli_model *m, struct cli_opened *
 	return code;
 }
 
+/* The table of docs/analysis.md. */
+static void print_parts(void)
+{
+	static const char *const columns[] = { "part", "looks at", "number", "meaning", "figure" };
+	struct nr_table *t = nr_table_make();
+	struct nr_str s = { 0 };
+	for (int i = 0; i < 5; i++) nr_table_column(t, columns[i], NR_LEFT);
+	for (const struct nr_part *const *p = nr_parts; *p; p++)
+		for (const struct nr_part_number *n = (*p)->told.numbers; n && n->name; n++) {
+			const bool first = n == (*p)->told.numbers;
+			nr_table_cell(t, first ? "`%s`" : "", (*p)->name);
+			nr_table_cell(t, first ? "pictures%s%s" : "", (*p)->texts ? ", texts" : "", (*p)->graphs ? ", graphs" : "");
+			nr_table_cell(t, "%s", n->name);
+			nr_table_cell(t, "%s", n->meaning);
+			nr_table_cell(t, "%s", n->figure);
+		}
+	nr_table_markdown(t, &s);
+	nr_table_free(t);
+	fputs(nr_str_text(&s), stdout);
+	nr_str_release(&s);
+}
+
+static void more(struct nr_str *s)
+{
+	nr_str_add(s, "Parts (--only):");
+	for (const struct nr_part *const *p = nr_parts; *p; p++) nr_str_printf(s, "\n  %-14s %s", (*p)->name, (*p)->told.about);
+}
+
 static int run(struct cli *c, const void *conf, const struct nr_list *args)
 {
 	const struct analyze *v = conf;
 	unsigned want;
+	if (v->parts) return print_parts(), NR_OK;
 	if (*v->only && nr_parts_read(v->only, &want, c->err)) return c->err->code;     /* before anything is read */
 	return cli_model_run(c, &v->m, args, measure);
 }
@@ -153,14 +182,7 @@ const struct cli_command cli_analyze = {
 	.title = "dissect a checkpoint layer by layer",
 	.usage = "CHECKPOINT",
 	.about = "Runs pictures of a split through the model, whole and with running statistics, and measures after each block, for\n"
-		 "[CLS] and for patch tokens: uniformity, mean cosine, effective rank, norms, outlier channels (layers); quantiles of the\n"
-		 "first 50 dimensions before and after the norms of --site (distributions); attention distance, entropy and logits of\n"
-		 "each head (attention); gradients by block and what [CLS] and the other tokens contribute to those of shared gains and\n"
-		 "biases (gradients); Dual PatchNorm's gain and bias as pictures (patch); lambda and neighbourhoods of DTN (dtn);\n"
-		 "where samples lie, by components and t-SNE (map); how alike layers are (similarity), also to those of --against\n"
-		 "(against); alignment of two random crops (views); what [CLS] looks at (maps); lengths and directions of tokens by\n"
-		 "head before and after a norm (magnitude, directions); what batch size and lengths do to outputs (sensitivity);\n"
-		 "parameters and FLOPs (cost).\n\n"
+		 "[CLS] and for patch tokens, what the parts below say.\n\n"
 		 "Gradients are those of a training step, with batch statistics: of the cross entropy if the model has a head for the\n"
 		 "data, of MAE's own loss if the file has the decoder, else of the uniformity of [CLS] in the batch and of patch\n"
 		 "tokens in their picture.\n\n"
@@ -168,6 +190,7 @@ const struct cli_command cli_analyze = {
 		 "graph model at the virtual node [VNode] and at the other nodes: distances are in bonds, padding is in no number, and\n"
 		 "gradients are those of the absolute error, or of the cross entropy of targets that are 0 and 1.\n"
 		 "docs/analysis.md says what each number means and which figure of which paper it is.",
+	.more = more,
 	.conf_size = sizeof(struct analyze),
 	.options = options,
 	.run = run,

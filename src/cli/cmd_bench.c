@@ -8,15 +8,16 @@
 #include "bench/molecules.h"
 #include "cli.h"
 
-static const char *const peers[] = { "none", "eager", "compile", "both", NULL };
+static const char *const peers[] = { "none", "eager", "compile", "both", "strong", "all", "onnx", NULL };   /* enum bench_peer */
 static const struct nr_option options[] = { NR_OPT_BOOL(struct bench_options, json, "0",
 						    "one line of JSON for each record"),
 	NR_OPT_FLOAT(struct bench_options, seconds, 6, 0, 3600, "time spent on each case (norms: on each shape), in each round"),
 	NR_OPT_ENUM(struct bench_options, peer, "none", peers,
-		"run PyTorch (tsne: scikit-learn) in turn and add the ratio; --peer alone means both (norms: eager)"),
+		"run PyTorch (tsne: scikit-learn) in turn and add the ratio; both: eager and compile; strong: the fastest of several "
+		"settings; all: these three; onnx: eager and onnxruntime; --peer alone means both (norms: eager, latency: onnx)"),
 	NR_OPT_INT(struct bench_options, rounds, 3, 1, 100, "rounds with --peer: ours, then each peer"),
 	NR_OPT_BOOL(struct bench_options, tiny, "0", "a very small version of the case, one step: for tests"),
-	NR_OPT_BOOL(struct bench_options, profile, "0", "time by kind of instruction instead"),
+	NR_OPT_BOOL(struct bench_options, profile, "0", "step: time by kind of instruction and its share of the machine's limit instead"),
 	NR_OPT_LIST(struct bench_options, norm, "norms: only this one, may be repeated; step: norm plan of the model"),
 	NR_OPT_LIST(struct bench_options, shapes, "norms: samples x tokens x channels, as in 64x196x384; may be repeated"),
 	CLI_TEXT(struct bench_options, text, "", "FILE",
@@ -25,9 +26,9 @@ static const struct nr_option options[] = { NR_OPT_BOOL(struct bench_options, js
 	CLI_TEXT(struct bench_options, model, "", "DIR", "embed: folder of a text model; default $NORMA_MINILM (scripts/setup-minilm)"),
 	NR_OPT_END };
 
-enum { STEP, ALL, LOOP, GEMM, NORMS, LOADER, TSNE, UNIFORMITY, TOKENIZE, MOLECULES, EMBED };
-static const char *const names[] = { "step", "all", "loop", "gemm", "norms", "loader", "tsne", "uniformity", "tokenize",
-	"molecules", "embed", NULL };
+enum { STEP, ALL, LATENCY, SCALING, LOOP, GEMM, NORMS, LOADER, TSNE, UNIFORMITY, TOKENIZE, MOLECULES, EMBED, STARTUP };
+static const char *const names[] = { "step", "all", "latency", "scaling", "loop", "gemm", "norms", "loader", "tsne", "uniformity",
+	"tokenize", "molecules", "embed", "startup", NULL };
 
 static void words(struct nr_str *s)
 {
@@ -36,7 +37,7 @@ static void words(struct nr_str *s)
 		nr_str_printf(s, "%s/train\n%s/infer\n", c->name, c->name);
 }
 
-/* `--peer` without a value means both, for norms eager: compiling each of them takes minutes. */
+/* `--peer` without a value means both; for norms eager, as compiling each of them takes minutes; for latency onnx. */
 static int rewrite(struct cli *c, int argc, char **argv)
 {
 	for (int i = 0; i < argc; i++) {
@@ -46,7 +47,8 @@ static int rewrite(struct cli *c, int argc, char **argv)
 		/* a word that is no case and no subcommand is a misspelt mode: leave it to the parser */
 		const bool value =
 			i + 1 < argc && (peers[k] || (argv[i + 1][0] != '-' && !strchr(argv[i + 1], '_') && i > 1));
-		const char *all = argc && !strcmp(argv[0], "norms") ? "--peer=eager" : "--peer=both";
+		const char *what = argc ? argv[0] : "";
+		const char *all = !strcmp(what, "norms") ? "--peer=eager" : !strcmp(what, "latency") ? "--peer=onnx" : "--peer=both";
 		if (!value && !(argv[i] = nr_arena_strdup(c->arena, all)))
 			return nr_fail(c->err, NR_EMEMORY, "cannot read the arguments", NULL, "out of memory");
 	}
@@ -66,17 +68,18 @@ static int step(struct cli *c, const struct bench_options *o, const struct bench
 {
 	const int threads = omp_get_max_threads();
 	if (!o->tiny && o->peer == BENCH_NONE) cli_bound_spin(c);
-	if (o->profile) return bench_profile(t, t->tiny ? 1 : 10, stdout, c->err);
+	if (o->profile) return bench_profile(t, o, c->err);
 	if (!o->json) bench_print_header(stdout);
 	return print_record(o,
 		o->peer == BENCH_NONE ? bench_measure(t, o, c->err) : bench_compare(t, o, threads, c->err), c->err);
 }
 
-static int all(struct cli *c, const struct bench_options *o)
+/* Every case in both tasks, or inference of those of one sample. */
+static int all(struct cli *c, const struct bench_options *o, bool latency)
 {
 	if (!o->json) bench_print_header(stdout);
 	for (const struct bench_case *k = bench_cases; k->name; k++)
-		for (int train = 1; train >= 0; train--) {
+		for (int train = !latency; train >= 0 && bench_is_latency(k) == latency; train--) {
 			const struct bench_target t = { k, o->tiny ? &k->tiny : &k->full, train, o->tiny };
 			if (print_record(o, bench_compare(&t, o, omp_get_max_threads(), c->err), c->err))
 				return c->err->code;
@@ -93,8 +96,8 @@ static int run(struct cli *c, const void *conf, const struct nr_list *args)
 	if (!what || !names[k]) {
 		const char *near = what ? nr_nearest(what, names) : NULL;
 		struct nr_str all = { 0 };
-		for (int i = 0; names[i]; i++) nr_str_printf(&all, "%s%s", i ? ", " : "bench needs one of ", names[i]);
-		nr_fail(c->err, NR_EUSAGE, what ? "unknown benchmark" : nr_arena_strdup(c->arena, nr_str_text(&all)), what, NULL);
+		for (int i = 0; names[i]; i++) nr_str_printf(&all, "%s%s", i ? ", " : "one of ", names[i]);
+		nr_fail(c->err, NR_EUSAGE, what ? "unknown benchmark" : "bench needs a name", what, "%s", nr_str_text(&all));
 		nr_str_release(&all);
 		return near ? nr_hint(c->err, "did you mean '%s'?", near) : nr_hint(c->err, "norma bench --help");
 	}
@@ -104,6 +107,7 @@ static int run(struct cli *c, const void *conf, const struct nr_list *args)
 		return nr_hint(c->err, "norma bench --help");
 	}
 	if (o->tiny && o->peer != BENCH_NONE) return cli_usage(c, "--tiny cases have no peer");
+	if (o->peer > BENCH_BOTH && k > LATENCY) return cli_usage(c, "--peer %s is for bench step, all and latency", peers[o->peer]);
 	if ((k != TOKENIZE && *o->vocab) || (k != TOKENIZE && k != EMBED && *o->text))
 		return cli_usage(c, "--vocab is for bench tokenize, --text for bench tokenize and embed");
 	if (k != EMBED && *o->model) return cli_usage(c, "--model is for bench embed");
@@ -114,12 +118,14 @@ static int run(struct cli *c, const void *conf, const struct nr_list *args)
 	if (wanted == 2 && bench_target_parse(&t, args->item[1], o->tiny, c->err)) return c->err->code;
 	if (k == STEP && o->norm.count) t.norm = o->norm.item[0];
 	if (k == STEP) return step(c, o, &t);
-	if (k == ALL) return all(c, o);
+	if (k == ALL || k == LATENCY) return all(c, o, k == LATENCY);
 	if (k == TOKENIZE) return bench_tokenize(o, c->err);
+	if (k == STARTUP) return bench_startup(o, c->err);
 	if (!o->tiny && ((k != NORMS && k != EMBED) || o->peer == BENCH_NONE)) cli_bound_spin(c);
 	switch (k) {
 	case LOOP: return bench_loop(&t, o, c->err);
 	case GEMM: return bench_gemm(o, c->err);
+	case SCALING: return bench_scaling(o, c->err);
 	case NORMS: return bench_norms(o, omp_get_max_threads(), c->err);
 	case LOADER: return bench_loader(o, omp_get_max_threads(), c->err);
 	case EMBED: return bench_embed(o, omp_get_max_threads(), c->err);
@@ -132,12 +138,17 @@ static int run(struct cli *c, const void *conf, const struct nr_list *args)
 const struct cli_command cli_bench = {
 	.name = "bench",
 	.title = "time training steps, also against PyTorch",
-	.usage = "step CASE | all | loop CASE | gemm | norms | loader | tsne | uniformity | tokenize | molecules | embed",
-	.about = "step  a training step (CASE/train) or inference (CASE/infer): median and best of single steps,\n"
-		 "beside the rate of a matrix product 1576x768x768 in the same process.\n\n"
-		 "all  every case, each in a process of its own.\n\n"
+	.usage = "step CASE | all | latency | scaling | loop CASE | gemm | norms | loader | tsne | uniformity | tokenize | "
+		 "molecules | embed | startup",
+	.about = "step  a training step (CASE/train) or inference (CASE/infer): median, best and 95th percentile of single\n"
+		 "steps, as a share of the peak of multiply-adds and of the rate of a matrix product 1576x768x768, both measured\n"
+		 "in the same process. --profile: each kind of instruction, and its share of what the peak and a copy allow.\n\n"
+		 "all  every case of several samples, each in a process of its own.\n\n"
+		 "latency  a forward pass of one picture and of one sentence; --peer: beside PyTorch and onnxruntime.\n\n"
+		 "scaling  time and memory of a step, and the time to plan it, for more samples, tokens, channels, blocks and threads,\n"
+		 "beside the ratio of operations.\n\n"
 		 "loop  the replayed plan against the same kernels called from a hand-written loop.\n\n"
-		 "gemm  matrix products at the shapes of transformers, own kernels and oneDNN.\n\n"
+		 "gemm  matrix products at all shapes of the cases, as a share of the peak of multiply-adds.\n\n"
 		 "norms  every normalization alone, forward and with backward, beside a plain copy; GB/s count x read\n"
 		 "and y written, then x and dy read and dx written. A norm that mixes tokens is also held against its\n"
 		 "matrix products at the rate of our own SGEMM.\n\n"
@@ -148,8 +159,11 @@ const struct cli_command cli_bench = {
 		 "molecules  molecules per second from SMILES to the inputs of Graphormer, with shortest paths.\n\n"
 		 "embed  sentence embeddings of a real model, texts in a second and memory; --peer: beside PyTorch with batches sorted\n"
 		 "by length.\n\n"
+		 "startup  the command from its start to its end, `norma --version`; --peer: beside `import torch`.\n\n"
 		 "With --peer the PyTorch script of bench/peers runs in turn; the ratio is the peer's time over ours,\n"
-		 "within a round, median of rounds. It needs the environment of scripts/setup-peers.",
+		 "within a round, median of rounds. --peer strong takes the fastest of eager, torch.compile and max-autotune with\n"
+		 "fused AdamW, tcmalloc and two OpenMP runtimes, chosen in the first round. It needs the environment of\n"
+		 "scripts/setup-peers.",
 	.conf_size = sizeof(struct bench_options),
 	.options = options,
 	.words = words,

@@ -77,8 +77,7 @@ static const struct nr_option *table(void)
 	if (rows[0].name) return rows;
 	for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
 		const struct cli_command *c = command(names[i]);
-		if (c && c->table) n = take(n, c->table());
-		if (c) n = take(n, c->options);
+		if (c) n = take(take(n, cli_table(c)), c->options);
 	}
 	return rows;
 }
@@ -98,7 +97,7 @@ static int add_stage(struct cli *c, struct nr_study *s, const char *name)
 }
 
 /* A flag given once is every arm's; one given several times is a dimension of the grid. */
-static int read_flags(struct cli *c, struct nr_study *s, const struct settings *v, struct nr_axis *axis, int64_t *axes)
+static int read_flags(struct cli *c, struct nr_study *s, const struct settings *v, struct nr_factor *axis, int64_t *axes)
 {
 	static const char *const words[] = { "false", "true" };
 	bool standard[ROWS];
@@ -114,8 +113,8 @@ static int read_flags(struct cli *c, struct nr_study *s, const struct settings *
 		one.value = (const char *const *)given->item;
 		if (given->count == 1 && nr_settings_add(&s->base, &one, c->arena)) return NR_EMEMORY;
 		if (given->count < 2) continue;
-		struct nr_axis *a = &axis[(*axes)++];
-		*a = (struct nr_axis){ .item = nr_arena_alloc(c->arena, (size_t)given->count * sizeof *a->item),
+		struct nr_factor *a = &axis[(*axes)++];
+		*a = (struct nr_factor){ .item = nr_arena_alloc(c->arena, (size_t)given->count * sizeof *a->item),
 			.name = nr_arena_alloc(c->arena, (size_t)given->count * sizeof *a->name), .count = given->count };
 		if (!a->item || !a->name) return NR_EMEMORY;
 		for (int64_t k = 0; k < given->count; k++) {
@@ -127,7 +126,7 @@ static int read_flags(struct cli *c, struct nr_study *s, const struct settings *
 }
 
 /* runs/compare-norm-fashion-mnist */
-static const char *default_out(struct cli *c, const struct nr_study *s, const struct nr_axis *axis, int64_t axes)
+static const char *default_out(struct cli *c, const struct nr_study *s, const struct nr_factor *axis, int64_t axes)
 {
 	struct nr_str text = { 0 };
 	nr_str_add(&text, "runs/compare");
@@ -142,7 +141,7 @@ static const char *default_out(struct cli *c, const struct nr_study *s, const st
 
 static int build(struct cli *c, struct nr_study *s, const struct settings *v)
 {
-	struct nr_axis *axis = nr_arena_alloc(c->arena, ROWS * sizeof *axis);
+	struct nr_factor *axis = nr_arena_alloc(c->arena, ROWS * sizeof *axis);
 	int64_t axes = 0;
 	*s = (struct nr_study){ .arena = c->arena, .commands = cli_study_commands(c), .title = v->title, .question = "", .also = v->also,
 		.metric = *v->metric ? v->metric : NULL, .baseline = *v->baseline ? v->baseline : NULL, .parallel = v->parallel,

@@ -9,8 +9,7 @@
 #include "base/json.h"
 #include "base/save.h"
 #include "cli.h"
-#include "models/graphormer.h"
-#include "models/hf_config.h"
+#include "models/guess.h"
 #include "norma/tokenizer.h"
 #include "surgery.h"
 #include "weights_meta.h"
@@ -106,79 +105,15 @@ static int print_report(struct cli *c, const struct convert *o, const struct nr_
 	return NR_OK;
 }
 
-/* ---- config.json, without which Hugging Face's and timm's loaders do not know the model ------------------------------------- */
-
-static json_int_t of(const struct nr_weights *w, const char *name) { return (json_int_t)nr_model_int(&w->model, name); }
-static const char *text_of(const struct nr_weights *w, const char *name, char *buf, size_t size)
-{
-	const struct nr_option *o = nr_option_find(w->model.of->options, name);
-	return o ? nr_option_text(o, w->model.conf, buf, size) : "";
-}
-static json_int_t hidden(const struct nr_weights *w)
-{
-	char text[64];
-	return (json_int_t)(strtod(text_of(w, "mlp", text, sizeof text), NULL) * (double)of(w, "dim"));
-}
-
-/* What ViTMAEForPreTraining wants beside a ViT's. */
-static json_t *mae_config(json_t *j, const struct nr_mae *o)
-{
-	json_t *more = json_pack("{s:[s], s:s, s:I, s:I, s:I, s:I, s:f, s:b}", "architectures", "ViTMAEForPreTraining", "model_type",
-		"vit_mae", "decoder_hidden_size", (json_int_t)o->decoder_dim, "decoder_num_hidden_layers", (json_int_t)o->decoder_depth,
-		"decoder_num_attention_heads", (json_int_t)o->decoder_heads, "decoder_intermediate_size",
-		(json_int_t)(o->decoder_mlp * (double)o->decoder_dim + .5), "mask_ratio", o->mask_ratio, "norm_pix_loss", (int)o->norm_pix);
-	json_object_update(j, more);
-	json_decref(more);
-	return j;
-}
-
-static json_t *hf_config(const struct nr_weights *w)
-{
-	char act[64];
-	const bool tanh_form = !strcmp(text_of(w, "act", act, sizeof act), "gelu_tanh");
-	json_t *j = json_pack("{s:[s], s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:b, s:s, s:f}",
-		"architectures", "ViTForImageClassification", "model_type", "vit", "hidden_size", of(w, "dim"),
-		"num_hidden_layers", of(w, "depth"), "num_attention_heads", of(w, "heads"), "intermediate_size", hidden(w),
-		"image_size", of(w, "image"), "patch_size", of(w, "patch"), "num_channels", of(w, "channels"),
-		"qkv_bias", (int)of(w, "qkv_bias"), "hidden_act", tanh_form ? "gelu_pytorch_tanh" : act, "layer_norm_eps", eps_of(w));
-	if (w->mae) return mae_config(j, w->mae);
-	json_t *name = json_object(), *number = json_object();
-	bool more = true;
-	for (json_int_t i = 0; i < of(w, "classes"); i++) {
-		char key[32], label[64];
-		snprintf(key, sizeof key, "%lld", (long long)i);
-		snprintf(label, sizeof label, "LABEL_%lld", (long long)i);
-		more = more && w->class_name && w->class_name[i];
-		const char *text = more ? w->class_name[i] : label;
-		json_object_set_new(name, key, json_string(text));
-		json_object_set_new(number, text, json_integer(i));
-	}
-	json_object_set_new(j, "id2label", name);
-	json_object_set_new(j, "label2id", number);
-	return j;
-}
-
-static json_t *timm_config(const struct nr_weights *w)
-{
-	char pool[64], mlp[64];
-	const bool avg = !strcmp(text_of(w, "pool", pool, sizeof pool), "avg");
-	const double half[3] = { 0.5, 0.5, 0.5 }, *mean = w->normalize ? w->mean : half, *std = w->normalize ? w->std : half;
-	json_t *args = json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:f, s:b, s:b}", "img_size", of(w, "image"),
-		"patch_size", of(w, "patch"), "in_chans", of(w, "channels"), "embed_dim", of(w, "dim"), "depth", of(w, "depth"),
-		"num_heads", of(w, "heads"), "reg_tokens", of(w, "registers"),
-		"mlp_ratio", strtod(text_of(w, "mlp", mlp, sizeof mlp), NULL), "qkv_bias", (int)of(w, "qkv_bias"),
-		"class_token", (int)of(w, "class_token"));
-	json_t *input = json_pack("{s:[I,I,I], s:[f,f,f], s:[f,f,f]}", "input_size", of(w, "channels"), of(w, "image"), of(w, "image"),
-		"mean", mean[0], mean[1], mean[2], "std", std[0], std[1], std[2]);
-	return json_pack("{s:s, s:I, s:I, s:s, s:o, s:o}", "architecture", "vit_base_patch16_224", "num_classes", of(w, "classes"),
-		"num_features", of(w, "dim"), "global_pool", avg ? "avg" : "token", "model_args", args, "pretrained_cfg", input);
-}
-
+/* config.json, without which Hugging Face's and timm's loaders do not know the model. */
 static int write_config(struct cli *c, const struct convert *o, const struct nr_weights *w, const char *path)
 {
-	json_t *j = w->model.of->reads == NR_READS_TEXT ? nr_hf_config_json(&w->model, w->store, eps_of(w))
-		    : w->model.of->reads == NR_READS_GRAPH ? nr_graphormer_config(&w->model, w->store, eps_of(w))
-		    : !strcmp(o->to, "timm") ? timm_config(w) : hf_config(w);
+	const struct nr_naming *to = nr_naming_find(w->model.of, o->to, c->err);
+	const struct nr_model_file *file = w->model.of->file;
+	if (!to) return c->err->code;
+	if (!file || !file->config) return NR_OK;
+	json_t *j = file->config(&(struct nr_saved){ .model = &w->model, .store = w->store, .naming = to, .eps = eps_of(w), .mae = w->mae,
+		.class_name = w->class_name, .mean = w->normalize ? w->mean : NULL, .std = w->normalize ? w->std : NULL });
 	char *text = j ? json_dumps(j, JSON_INDENT(2) | JSON_REAL_PRECISION(9)) : NULL;
 	const int code = text ? nr_save_file(path, text, strlen(text), c->err)
 			      : nr_fail(c->err, NR_EMEMORY, "cannot write", path, "out of memory");

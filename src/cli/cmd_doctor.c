@@ -6,7 +6,6 @@
 #include "bench/bench.h"
 #include "cli.h"
 #include "machine.h"
-#include "math/gemm.h"
 #include "math/isa.h"
 #include "norma/norma.h"
 
@@ -53,11 +52,11 @@ static int print_json(const struct machine *m, const struct warnings *w, struct 
 	json_object_set_new(r, "isa_available", sets(true));
 	json_object_set_new(r, "isa", json_string(nr_isa_name(nr_isa_active())));
 	json_object_set_new(r, "isa_reason", json_string(nr_isa_reason()));
-	json_object_set_new(r, "gemm", json_string(nr_gemm_engine_active() == NR_GEMM_OWN ? "own" : "onednn"));
-	json_object_set_new(r, "gemm_reason", json_string(nr_gemm_reason()));
 	json_object_set_new(r, "threads", json_integer(m->threads));
 	json_object_set_new(r, "sgemm_gflops", m->sgemm > 0 ? json_real(m->sgemm) : json_null());
-	json_object_set_new(r, "copy_gb_s", m->copy > 0 ? json_real(m->copy) : json_null());
+	json_object_set_new(r, "peak_gflops", m->sgemm > 0 ? json_real(m->limits.gflops) : json_null());
+	json_object_set_new(r, "share_of_peak", m->sgemm > 0 ? json_real(m->sgemm / m->limits.gflops) : json_null());
+	json_object_set_new(r, "copy_gbs", m->sgemm > 0 ? json_real(m->limits.gbs) : json_null());
 	json_object_set_new(r, "foreign_cpu", json_real(m->foreign));
 	json_object_set_new(r, "libraries", json_string(m->libraries));
 	json_object_set_new(r, "warnings", list);
@@ -97,13 +96,15 @@ static void print_facts(const struct machine *m, bool measured)
 		join(sets(true), b, sizeof b));
 	row("sets", text);
 	row("kernels", nr_isa_reason());
-	row("products", nr_gemm_reason());
 	snprintf(text, sizeof text, "%d", m->threads);
 	row("threads", text);
 	if (measured) {
-		snprintf(text, sizeof text, "%.1f GFLOP/s at 1576x768x768", m->sgemm);
+		snprintf(text, sizeof text, "%.1f GFLOP/s of multiply-adds from registers", m->limits.gflops);
+		row("peak", text);
+		snprintf(text, sizeof text, "%.1f GFLOP/s at 1576x768x768, %.0f %% of the peak", m->sgemm,
+			100 * m->sgemm / m->limits.gflops);
 		row("sgemm", text);
-		snprintf(text, sizeof text, "%.1f GB/s read and written", m->copy);
+		snprintf(text, sizeof text, "%.1f GB/s read and written, beyond the caches", m->limits.gbs);
 		row("copy", text);
 	}
 	row("libraries", m->libraries);
@@ -130,9 +131,9 @@ const struct cli_command cli_doctor = {
 	.name = "doctor",
 	.title = "this machine: instruction set, threads, speed, libraries, and what is wrong",
 	.usage = "",
-	.about = "Prints what norma runs on, which kernels were chosen and why, the rate of a matrix product and\n"
-		 "of a copy, and warns of settings that cost speed or were misspelt. The exit code is 0 also with\n"
-		 "warnings.",
+	.about = "Prints what norma runs on, which kernels were chosen and why, the peak of multiply-adds, the\n"
+		 "rates of a matrix product and of a copy, and warns of settings that cost speed or were misspelt.\n"
+		 "The exit code is 0 also with warnings.",
 	.conf_size = sizeof(struct doctor),
 	.options = options,
 	.run = run,

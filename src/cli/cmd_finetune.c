@@ -13,7 +13,7 @@ static const struct nr_option own[] = {
 	NR_OPT_END
 };
 
-static const struct nr_option *table(void) { return nr_train_options_of("classify"); }
+static const struct nr_option *table(void) { return nr_train_options("classify"); }
 
 /* Model and norms of the checkpoint, unless flags name others. */
 static int take_over(struct cli *c, struct settings *s, const char *path)

@@ -123,6 +123,7 @@ static int run(struct cli *c, const void *conf, const struct nr_list *args)
 	struct nr_import how = { .naming = o->from, .resample = *o->resample ? o->resample : NULL, .partial = o->partial, .tell = warn_kept,
 		.context = &told };
 	int code = nr_weights_import(&w, args->item[0], *o->model ? o->model : NULL, *o->norm ? o->norm : NULL, &how, c->err);
+	if (!code) nr_store_fix(w->store);
 	if (!code && w->model.of->reads == NR_READS_TEXT)
 		code = cli_infer_text(c, &(struct infer_text){ o->input, o->output, (enum infer_what)o->what, o->batch }, w, &x.array);
 	else if (!code) code = infer(c, o, w, &x.array);

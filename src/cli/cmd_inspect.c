@@ -216,13 +216,6 @@ static int64_t print_norms(const struct content *k)
 	return rows;
 }
 
-/* What the tensors of such a model do not show. */
-static const char *doubt(const char *model)
-{
-	if (!strncmp(model, "graphormer", 10)) return "the hops that count cannot be seen: 5 are assumed";
-	return "heads cannot be seen: a width of 64 is assumed";
-}
-
 static void print_head(const struct content *k)
 {
 	char text[256];
@@ -233,7 +226,7 @@ static void print_head(const struct content *k)
 		const char *quote = strchr(k->guess.norms, ' ') || strchr(k->guess.norms, '(') ? "\"" : "";
 		printf("looks like       --model %s%s%s%s%s%s%s (%s)\n", cli_bold(), k->guess.model, cli_plain(),
 			*k->guess.norms ? " --norm " : "", quote, k->guess.norms, quote,
-			k->guess.sure ? "by the config.json beside it" : doubt(k->guess.model));
+			k->guess.sure ? "by the config.json beside it" : k->guess.doubt);
 	}
 	for (int64_t i = 0; i < nr_st_metadata_count(k->file); i++) {
 		const struct nr_st_meta m = nr_st_metadata_get(k->file, i);

@@ -44,7 +44,7 @@ static void add_command(struct nr_str *s, const struct cli_command *c)
 	cli_about(c, &about);
 	add_about(s, nr_str_text(&about));
 	nr_str_release(&about);
-	if (c->table) nr_option_man(c->table(), s);
+	if (cli_table(c)) nr_option_man(cli_table(c), s);
 	if (c->options) nr_option_man(c->options, s);
 }
 

@@ -48,21 +48,18 @@ struct job {
 /* The settings that a checkpoint of ours holds; defaults where it holds none. */
 static double read_settings(struct cli *c, const char *path, struct nr_augment *a)
 {
-	struct nr_train *t = nr_arena_alloc(c->arena, sizeof *t);
 	struct nr_st_file *f;
+	struct nr_error ignored = { 0 };                        /* settings of another version: those that are known count */
+	double crop_share = 1;
 	nr_option_defaults(nr_augment_options, a);
-	if (!t || nr_st_open(&f, path, NULL)) return 1;
+	if (nr_st_open(&f, path, NULL)) return crop_share;
 	const char *text = nr_st_metadata(f, "norma.config");
-	nr_option_defaults(nr_train_options(), t);
-	if (text) {
-		const struct nr_yaml_section sections[] = { { NULL, nr_train_options(), t }, { 0 } };
-		struct nr_yaml_errors errors = { 0 };
-		struct nr_error ignored = { 0 };                /* settings of another version: those that are known count */
-		nr_yaml_parse(text, strlen(text), path, sections, c->arena, &errors, &ignored);
-		a->filter = t->augment.filter;
-	}
+	const char *filter = text ? nr_yaml_peek(text, strlen(text), NULL, "filter", c->arena) : NULL;
+	const char *crop = text ? nr_yaml_peek(text, strlen(text), NULL, "crop_share", c->arena) : NULL;
+	if (filter) nr_option_set(nr_augment_options, a, "filter", filter, c->arena, &ignored);
+	if (crop && !nr_parse_double(crop, &crop_share)) crop_share = 1;
 	nr_st_close(f);
-	return t->crop_share;
+	return crop_share;
 }
 
 static void set_up_pixels(struct job *j, double crop_share)
@@ -258,6 +255,7 @@ static int run(struct cli *c, const void *conf, const struct nr_list *args)
 	const char *path = nr_weights_path(args->item[0], c->arena);
 	if (!path) return nr_fail(c->err, NR_EMEMORY, "cannot load", args->item[0], "out of memory");
 	int code = nr_weights_open(&w, path, *o->model ? o->model : NULL, *o->norm ? o->norm : NULL, NULL, false, c->err);
+	if (!code) nr_store_fix(w->store);
 	if (!code) code = predict(c, o, w, path, args);
 	nr_weights_close(w);
 	return code;

@@ -20,7 +20,7 @@ static json_t *triple(const double *v, int32_t n)
 	return a;
 }
 
-static int print_json(struct cli *c, const struct nr_source *s, enum nr_split split, const struct nr_measure *m,
+static int print_json(struct cli *c, const struct nr_source *s, enum nr_split split, const struct nr_split_facts *m,
 	const int64_t *count)
 {
 	json_t *r = json_pack("{s:s, s:s, s:s, s:i, s:i, s:s, s:[ii], s:[ii]}", "name", s->of->name, "title",
@@ -86,7 +86,7 @@ static void channels(const char *label, const double *v, int32_t n)
 	printf("\n");
 }
 
-static void print_text(const struct nr_source *s, enum nr_split split, const struct nr_measure *m,
+static void print_text(const struct nr_source *s, enum nr_split split, const struct nr_split_facts *m,
 	const int64_t *count, int64_t none)
 {
 	printf("%s%s%s: %s\n", cli_bold(), s->of->name, cli_plain(), s->of->title);
@@ -125,7 +125,7 @@ int data_info(struct cli *c, const struct data *o, const char *name)
 	struct nr_source *s;
 	if (nr_source_open(&s, name, *o->root ? o->root : NULL, c->err)) return c->err->code;
 	const enum nr_split split = (enum nr_split)o->split;
-	struct nr_measure m;
+	struct nr_split_facts m;
 	struct nr_progress bar;
 	int64_t *count = nr_arena_alloc(c->arena, ((size_t)s->classes + 1) * sizeof *count);
 	int e = count ? NR_OK : nr_fail(c->err, NR_EMEMORY, "cannot read", name, "out of memory");

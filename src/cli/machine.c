@@ -2,19 +2,16 @@
 #include "machine.h"
 
 #include <omp.h>
-#include <sched.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "base/clock.h"
 #include "base/host.h"
-#include "base/mem.h"
 #include "base/str.h"
+#include "base/threads.h"
 #include "bench/bench.h"
-#include "math/gemm.h"
 #include "math/isa.h"
 
 /* The first line of a file, without its newline; false if there is none. */
@@ -33,7 +30,7 @@ static void read_cpu(struct machine *m)
 	nr_host_cpu(m->cpu, sizeof m->cpu);
 	m->cpus = sysconf(_SC_NPROCESSORS_ONLN);
 	cpu_set_t set;
-	m->allowed = sched_getaffinity(0, sizeof set, &set) ? m->cpus : CPU_COUNT(&set);
+	m->allowed = nr_threads_cpus(&set) ? CPU_COUNT(&set) : m->cpus;
 	m->l1 = sysconf(_SC_LEVEL1_DCACHE_SIZE);
 	m->l2 = sysconf(_SC_LEVEL2_CACHE_SIZE);
 	m->l3 = sysconf(_SC_LEVEL3_CACHE_SIZE);
@@ -69,31 +66,12 @@ void machine_read(struct machine *m)
 	nr_str_release(&libraries);
 }
 
-/* Bytes read and written by threads that each copy their part; far beyond the caches. */
-static double copy_rate(void)
-{
-	const size_t bytes = (size_t)64 << 20, parts = 64, part = bytes / parts;
-	char *from = nr_slab_make(bytes), *to = nr_slab_make(bytes);
-	double best = 0;
-	const double start = nr_clock();
-	for (int i = 0; from && to && (i < 3 || nr_clock() - start < 0.1); i++) {
-		const double s = nr_clock();
-#pragma omp parallel for schedule(static)
-		for (size_t p = 0; p < parts; p++)
-			memcpy(to + p * part, i ? from + p * part : memset(from + p * part, 1, part), part);
-		const double rate = 2e-9 * (double)bytes / (nr_clock() - s);
-		if (i && rate > best) best = rate;   /* the first touches the pages */
-	}
-	nr_slab_free(from, bytes);
-	nr_slab_free(to, bytes);
-	return best;
-}
-
 void machine_measure(struct machine *m)
 {
 	const struct bench_load load = bench_load_start();
+	bench_limits_measure(&m->limits, false);
 	m->sgemm = bench_ref_gflops(false);
-	m->copy = copy_rate();
+	bench_limits_measure(&m->limits, false);
 	m->foreign = bench_load_share(&load);
 }
 
@@ -145,9 +123,6 @@ void machine_check(const struct machine *m, struct warnings *w)
 	const char *isa = env("NORMA_ISA");
 	if (*isa && strcmp(isa, "auto") && strcmp(isa, nr_isa_name(nr_isa_active()))) warn(w, "%s", nr_isa_reason());
 	else if (nr_isa_active() < nr_isa_best()) warn(w, "slower kernels than possible: %s", nr_isa_reason());
-	const char *gemm = env("NORMA_GEMM");
-	if (*gemm && strcmp(gemm, "auto") && strcmp(gemm, "own") && strcmp(gemm, "onednn"))
-		warn(w, "%s", nr_gemm_reason());
 	if (!strcmp(env("NORMA_FUSE"), "0")) warn(w, "NORMA_FUSE=0: ops are not fused; steps take longer");
 	if (!strcmp(env("NORMA_NARROW"), "0")) warn(w, "NORMA_NARROW=0: tokens that nothing reads are made; steps take longer");
 	check_openmp(m, w);

@@ -6,6 +6,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "bench/bench.h"
+
 struct machine {
 	char cpu[128], libraries[512];
 	long cpus, allowed;             /* online; those of this process's affinity */
@@ -14,7 +16,8 @@ struct machine {
 	int64_t memory, available;      /* bytes */
 	char huge_pages[16];            /* always, madvise, never; "" if not known */
 	int threads;
-	double sgemm, copy, foreign;    /* GFLOP/s, GB/s, CPUs that others used meanwhile */
+	struct bench_limits limits;     /* peak of multiply-adds, copy; 0: not measured */
+	double sgemm, foreign;          /* GFLOP/s, CPUs that others used meanwhile */
 };
 void machine_read(struct machine *);
 void machine_measure(struct machine *);         /* about 0.2 s */

@@ -98,7 +98,7 @@ static int run(const struct cli_command *command, const struct cli_common *befor
 	if (!table || !conf) return nr_fail(err, NR_EMEMORY, "cannot start", command->name, "out of memory");
 	nr_option_defaults(table, conf);
 	memcpy(conf, before, sizeof *before);
-	struct cli c = { .arena = arena, .err = err, .common = (const struct cli_common *)conf, .argv = whole };
+	struct cli c = { .arena = arena, .err = err, .common = (const struct cli_common *)conf, .command = command, .argv = whole };
 	struct nr_list rest = { NULL, 0 };
 	if (command->rewrite && command->rewrite(&c, argc, argv)) return err->code;
 	if (nr_args_parse(table, conf, argc, argv, &rest, arena, err) || nr_args_require(table, conf, err))
@@ -145,7 +145,7 @@ int main(int argc, char **argv)
 	nr_log_open(stderr, NR_LOG_INFO);
 	struct nr_error err = { 0 };
 	struct nr_arena *arena = nr_arena_make();
-	int code = arena ? start(argc - 1, argv + 1, arena, &err)
+	int code = arena && !cli_commands_open(arena) ? start(argc - 1, argv + 1, arena, &err)
 			 : nr_fail(&err, NR_EMEMORY, "cannot start", NULL, "out of memory");
 	if (!code && (fflush(stdout) || ferror(stdout)))
 		code = nr_fail(&err, NR_EIO, "cannot write the output", NULL, "the disk may be full");

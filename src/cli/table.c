@@ -8,15 +8,38 @@
 #include "base/table.h"
 #include "cli.h"
 #include "norma/norma.h"
+#include "training.h"
 
 const char cli_title[] = "normalization in transformers: training and study on CPUs";
 
-const struct cli_command *const cli_commands[] = {
+static const struct cli_command *const written[] = {
 #define COMMAND(name) &cli_##name,
 #include "commands.def"
 #undef COMMAND
 	NULL
 };
+const struct cli_command *const *cli_commands;
+
+int cli_commands_open(struct nr_arena *arena)
+{
+	size_t tasks = 0;
+	while (nr_tasks()[tasks]) tasks++;
+	struct cli_command *of_task = nr_arena_alloc(arena, (tasks + 1) * sizeof *of_task);
+	const struct cli_command **all = nr_arena_alloc(arena, (tasks + 1) * sizeof *all + sizeof written);
+	if (!of_task || !all) return NR_EMEMORY;
+	for (size_t i = 0; i < tasks; i++) {
+		of_task[i] = cli_training_command(nr_tasks()[i]);
+		all[i] = &of_task[i];
+	}
+	memcpy(all + tasks, written, sizeof written);
+	cli_commands = all;
+	return NR_OK;
+}
+
+const struct nr_option *cli_table(const struct cli_command *c)
+{
+	return c->task ? nr_train_options(c->task->name) : c->table ? c->table() : NULL;
+}
 
 static const char *const sets[] = { "auto", "plain", "avx2", "avx512", NULL };
 const struct nr_option cli_common_options[] = {
@@ -27,7 +50,6 @@ const struct nr_option cli_common_options[] = {
 
 const struct cli_env cli_environment[] = {
 	{ "NORMA_ISA", "instruction set of the kernels: auto, plain, avx2 or avx512" },
-	{ "NORMA_GEMM", "engine of matrix products: auto, own or onednn" },
 	{ "NORMA_FUSE", "0 keeps the planner from fusing ops" },
 	{ "NORMA_NARROW", "0 lets the planner make all tokens, also where the loss reads the first ones only" },
 	{ "NORMA_DATA", "folder of the data sets; default ~/.cache/norma/data" },
@@ -52,7 +74,7 @@ const struct cli_command *cli_find(const char *name, struct nr_error *err)
 
 struct nr_option *cli_options(const struct cli_command *c, struct nr_arena *arena)
 {
-	const struct nr_option *const parts[] = { c->table ? c->table() : NULL, c->options };
+	const struct nr_option *const parts[] = { cli_table(c), c->options };
 	size_t common = 0, own = 0;
 	while (cli_common_options[common].name) common++;
 	for (int p = 0; p < 2; p++)

@@ -19,6 +19,7 @@ int cli_embedder_open(struct cli *c, struct cli_embedder *o, const struct cli_te
 	cli_bound_spin(c);
 	if (nr_weights_open(&o->w, file, *t->model ? t->model : NULL, *t->norm ? t->norm : NULL, NULL, false, c->err)) return c->err->code;
 	if (nr_model_expect(&o->w->model, NR_READS_TEXT, c->err)) return c->err->code;     /* before its tokenizer is looked for */
+	nr_store_fix(o->w->store);
 	if (nr_tokenizer_open(&o->tokenizer, *t->tokenizer ? t->tokenizer : file, c->err)) {
 		if (!*t->tokenizer) nr_hint(c->err, "--tokenizer names vocab.txt, tokenizer.json or a folder with one");
 		return c->err->code;

@@ -21,7 +21,7 @@ static void on_signal(int number)
 	if (asked++) _exit(130);                        /* the second time at once */
 }
 
-const struct nr_option cli_training_options[] = {
+static const struct nr_option options[] = {
 	NR_OPT_BOOL(struct cli_training, resume, "0", "go on with the run in --out (or the directory given), with its own settings"),
 	NR_OPT_BOOL(struct cli_training, json, "0", "one line of JSON at the end"),
 	NR_OPT_END
@@ -30,32 +30,23 @@ const struct nr_option cli_training_options[] = {
 /* ---- settings ------------------------------------------------------------------------------------------------------------- */
 
 /* What the command's table does not know keeps its default. */
-static void complete(struct nr_train *to, const struct nr_train *from, const struct nr_option *rows)
+static int complete(struct nr_train *to, const struct nr_train *from, const struct nr_option *rows, struct nr_error *err)
 {
-	nr_option_defaults(nr_train_options(), to);
-	for (; rows->name; rows++)
-		memcpy((char *)to + rows->offset, (const char *)from + rows->offset, rows->size);
+	if (nr_train_init(to, from->task, err)) return err->code;
+	for (; rows->name; rows++) memcpy((char *)to + rows->offset, (const char *)from + rows->offset, rows->size);
+	return NR_OK;
 }
 
-static const char *command_of(const char *task)
+/* The text of a recipe for this command; one for another is told from one with wrong keys. */
+static const char *load_recipe(struct cli *c, const struct cli_command *command, const char *path, size_t *size)
 {
-	return !strcmp(task, "classify") ? "train" : !strcmp(task, "mae") ? "pretrain" : task;
-}
-
-/* A recipe for another command is told from one with wrong keys. */
-static bool for_another(struct cli *c, const struct cli_command *command, const char *path)
-{
-	struct nr_train all;
-	struct nr_error ignored = { 0 };
-	struct nr_yaml_errors errors = { 0 };
-	const struct nr_yaml_section sections[] = { { NULL, nr_train_options(), &all }, { 0 } };
-	nr_option_defaults(nr_train_options(), &all);
-	if (nr_yaml_read(path, sections, c->arena, &errors, &ignored)) return false;
-	const struct nr_option *rows = nr_train_options_of(all.task);
-	if (!rows || rows == command->table()) return false;
-	cli_usage(c, "the recipe '%s' has the task %s, which is not for `norma %s`", path, all.task, command->name);
-	nr_hint(c->err, "norma %s %s", command_of(all.task), path);
-	return true;
+	const char *text = nr_yaml_load(path, size, c->arena, c->err), *name;
+	if (!text || !(name = nr_yaml_peek(text, *size, NULL, "task", c->arena))) return text;
+	const struct nr_task *task = nr_task_find(name, c->err);
+	if (!task || task == command->task) return task ? text : NULL;
+	cli_usage(c, "the recipe '%s' has the task %s, which is not for `norma %s`", path, name, command->name);
+	nr_hint(c->err, "norma %s %s", task->command, path);
+	return NULL;
 }
 
 /* The recipe below the flags: defaults, then the file, then the command line once more. */
@@ -66,10 +57,12 @@ static int read_recipe(struct cli *c, const struct cli_command *command, const c
 	if (!rows || !conf) return nr_fail(c->err, NR_EMEMORY, "cannot read", path, "out of memory");
 	nr_option_defaults(rows, conf);
 	struct cli_training *own = (struct cli_training *)(void *)(conf + sizeof(struct cli_common));
-	const struct nr_yaml_section sections[] = { { NULL, command->table(), &own->train }, { 0 } };
+	const struct nr_yaml_section sections[] = { { NULL, cli_table(command), &own->train }, { 0 } };
 	struct nr_yaml_errors errors = { 0 };
-	if (for_another(c, command, path)) return c->err->code;
-	if (nr_yaml_read(path, sections, c->arena, &errors, c->err)) {
+	size_t size;
+	const char *recipe = load_recipe(c, command, path, &size);
+	if (!recipe) return c->err->code;
+	if (nr_yaml_parse(recipe, size, path, sections, c->arena, &errors, c->err)) {
 		struct nr_str text = { 0 };
 		nr_yaml_errors_text(&errors, &text);
 		fputs(nr_str_text(&text), stderr);
@@ -91,18 +84,16 @@ static void warn_of_unused(struct cli *c, const struct cli_command *command, con
 {
 	struct nr_train first, own;
 	struct nr_error ignored = { 0 };
-	struct nr_yaml_errors errors = { 0 };
-	const struct nr_yaml_section sections[] = { { NULL, nr_train_options(), &own }, { 0 } };
 	const char *path = nr_arena_printf(c->arena, "%s/config.yaml", given->out);
-	nr_option_defaults(nr_train_options(), &own);
-	if (!path || nr_yaml_read(path, sections, c->arena, &errors, &ignored)) return;        /* the trainer says what is wrong */
-	nr_option_defaults(command->table(), &first);
+	if (!path || nr_train_read(&own, path, c->arena, &ignored)) return;     /* the trainer says what is wrong */
+	nr_option_defaults(cli_table(command), &first);
 	struct nr_str names = { 0 };
-	for (const struct nr_option *o = command->table(); o->name; o++) {
-		char said[512], unsaid[512], kept[512];
+	for (const struct nr_option *o = cli_table(command); o->name; o++) {
+		char said[512], unsaid[512], kept[512] = "";
+		const struct nr_option *of_run = nr_option_find(nr_train_options(own.task), o->name);
 		nr_option_text(o, given, said, sizeof said);
 		if (!strcmp(o->name, "out") || !strcmp(said, nr_option_text(o, &first, unsaid, sizeof unsaid))) continue;
-		if (strcmp(said, nr_option_text(o, &own, kept, sizeof kept)) != 0)
+		if (!of_run || strcmp(said, nr_option_text(of_run, &own, kept, sizeof kept)) != 0)
 			nr_str_printf(&names, "%s%s", names.len ? ", " : "", o->name);
 	}
 	if (names.len)
@@ -111,8 +102,9 @@ static void warn_of_unused(struct cli *c, const struct cli_command *command, con
 	nr_str_release(&names);
 }
 
-int cli_training_run(struct cli *c, const struct cli_command *command, const void *conf, const struct nr_list *args)
+static int run(struct cli *c, const void *conf, const struct nr_list *args)
 {
+	const struct cli_command *command = c->command;
 	struct cli_training s = *(const struct cli_training *)conf;
 	if (args->count > 1) return cli_usage(c, "%s takes one recipe at most", command->name);
 	if (args->count && !s.resume && read_recipe(c, command, args->item[0], &s)) return c->err->code;
@@ -124,21 +116,28 @@ int cli_training_run(struct cli *c, const struct cli_command *command, const voi
 	return cli_train_with(c, command, &s.train, s.json);
 }
 
+struct cli_command cli_training_command(const struct nr_task *t)
+{
+	return (struct cli_command){ .name = t->command, .title = t->summary, .usage = t->usage, .about = t->about,
+		.conf_size = sizeof(struct cli_training), .options = options, .task = t, .run = run };
+}
+
 /* ---- the run --------------------------------------------------------------------------------------------------------------- */
 
 static void add_shown(struct nr_str *line, const struct nr_task_metric *m, const double *value)
 {
 	for (; m->name; m++, value++)
 		if (m->label && isfinite(*value))
-			nr_str_printf(line, m->percent ? "  %s %.2f %%" : "  %s %.3g", m->label, m->percent ? 100 * *value : *value);
+			nr_str_printf(line, nr_metric_percent(m) ? "  %s %.2f %%" : "  %s %.3g", m->label,
+				nr_metric_percent(m) ? 100 * *value : *value);
 }
 
-static int watch(void *context, const struct nr_train_result *r, double images_per_second, const char *note)
+static int watch(void *context, const struct nr_train_result *r, double rate, const char *note)
 {
 	struct nr_progress *bar = context;
 	struct nr_str line = { 0 };
 	(void)note;
-	nr_str_printf(&line, "%.0f/s  loss %.3f", images_per_second, r->train_loss);
+	nr_str_printf(&line, "%.0f %ss/s  loss %.3f", rate, r->sample, r->train_loss);
 	add_shown(&line, r->of_step, r->train);
 	if (r->best_step) add_shown(&line, r->of_eval, r->last);
 	nr_progress_update(bar, r->step, "%s", nr_str_text(&line));
@@ -170,7 +169,7 @@ static int result_json(const char *out, const struct nr_train_result *r, struct 
 
 static void print_number(const struct nr_task_metric *m, double value)
 {
-	printf(m->percent ? "%.2f %%" : "%.4g", m->percent ? 100 * value : value);
+	printf(nr_metric_percent(m) ? "%.2f %%" : "%.4g", nr_metric_percent(m) ? 100 * value : value);
 }
 
 static void print_result(const char *command, const char *out, const struct nr_train_result *r)
@@ -198,12 +197,12 @@ int cli_train_with(struct cli *c, const struct cli_command *command, const struc
 	cli_bound_spin(c);
 	struct nr_trainer *t;
 	struct nr_train all;
-	complete(&all, settings, command->table());
+	const struct nr_task *task = nr_task_find(settings->task, c->err);
+	if (!task || complete(&all, settings, cli_table(command), c->err)) return c->err->code;
 	all.resume = settings->resume;
-	if (!all.resume && !nr_task_find(all.task, c->err)) return c->err->code;
-	if (!all.resume && nr_train_options_of(all.task) != command->table()) {
+	if (!all.resume && nr_train_options(all.task) != cli_table(command)) {
 		cli_usage(c, "the task %s is not for `norma %s`", all.task, command->name);
-		return nr_hint(c->err, "it is for `norma %s`", command_of(all.task));
+		return nr_hint(c->err, "it is for `norma %s`", task->command);
 	}
 	if (nr_trainer_open(&t, &all, cli_command_line(c), c->err)) return c->err->code;
 	if (!json) fputs(nr_trainer_header(t), stdout);

@@ -1,4 +1,4 @@
-/* What the commands that train share: train, pretrain, finetune. */
+/* The commands of the tasks: train, pretrain and their like; and what finetune shares with them. */
 #ifndef NR_CLI_TRAINING_H
 #define NR_CLI_TRAINING_H
 
@@ -6,10 +6,8 @@
 #include "norma/trainer.h"
 
 struct cli_training { struct nr_train train; bool resume, json; };      /* train first: its table has its offsets */
-extern const struct nr_option cli_training_options[];           /* resume, json */
 
-/* A command whose table is nr_train_options_of its task and whose conf is the struct above. */
-int cli_training_run(struct cli *, const struct cli_command *, const void *conf, const struct nr_list *args);
+struct cli_command cli_training_command(const struct nr_task *);
 /* Trains with settings of the command's table. */
 int cli_train_with(struct cli *, const struct cli_command *, const struct nr_train *, bool json);
 

@@ -147,7 +147,7 @@ static int crop(struct state *t, struct nr_error *err)
 	const int32_t size = (int32_t)a->size;
 	const enum nr_filter filter = (enum nr_filter)a->filter;
 	struct nr_pixels from = t->v;
-	struct nr_part part = { 0, 0, size, size };
+	struct nr_region part = { 0, 0, size, size };
 	int32_t h = size, w = size;
 	int code = NR_OK;
 	switch ((enum nr_crop_kind)a->crop) {
@@ -162,7 +162,7 @@ static int crop(struct state *t, struct nr_error *err)
 		code = nr_center_part(from.h, from.w, a, &h, &w, &part, err);
 		break;
 	case NR_CROP_RANDOM_RESIZED: {
-		const struct nr_part box = nr_random_part(from.h, from.w, a, &t->draws);
+		const struct nr_region box = nr_random_part(from.h, from.w, a, &t->draws);
 		from = nr_pixels_part(from, box.y, box.x, box.h, box.w);
 		break;
 	}

@@ -36,9 +36,9 @@ int nr_randaugment_run(const struct nr_randaugment *, enum nr_filter, const uint
 
 /* ---- boxes (crop.c) ---- */
 /* torchvision's RandomResizedCrop.get_params. */
-struct nr_part nr_random_part(int32_t h, int32_t w, const struct nr_augment *, struct nr_draws *);
+struct nr_region nr_random_part(int32_t h, int32_t w, const struct nr_augment *, struct nr_draws *);
 /* Shorter side before the centre crop -> size of the whole and the part of it. */
-int nr_center_part(int32_t h, int32_t w, const struct nr_augment *, int32_t *all_h, int32_t *all_w, struct nr_part *, struct nr_error *);
+int nr_center_part(int32_t h, int32_t w, const struct nr_augment *, int32_t *all_h, int32_t *all_w, struct nr_region *, struct nr_error *);
 
 /* ---- erasing (erase.c) ---- */
 /* timm's RandomErasing in pixel mode on x (channels,size,size), normalised already; noise from block `first` of its stream. */

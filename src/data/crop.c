@@ -4,19 +4,19 @@
 #include <math.h>
 
 /* Ten tries at a random area and aspect; then the largest part in the middle whose aspect is allowed. */
-struct nr_part nr_random_part(int32_t h, int32_t w, const struct nr_augment *a, struct nr_draws *d)
+struct nr_region nr_random_part(int32_t h, int32_t w, const struct nr_augment *a, struct nr_draws *d)
 {
 	const double area = (double)h * w, low = log(a->ratio_min), high = log(a->ratio_max);
 	for (int i = 0; i < 10; i++) {
 		const double part = area * nr_draw_between(d, a->scale_min, a->scale_max), aspect = exp(nr_draw_between(d, low, high));
 		const double pw = rint(sqrt(part * aspect)), ph = rint(sqrt(part / aspect));
 		if (!(pw >= 1 && pw <= w && ph >= 1 && ph <= h)) continue;
-		struct nr_part p = { .h = (int32_t)ph, .w = (int32_t)pw };
+		struct nr_region p = { .h = (int32_t)ph, .w = (int32_t)pw };
 		p.y = nr_draw_below(d, h - p.h + 1);
 		p.x = nr_draw_below(d, w - p.w + 1);
 		return p;
 	}
-	struct nr_part p = { .h = h, .w = w };
+	struct nr_region p = { .h = h, .w = w };
 	const double aspect = (double)w / h;
 	if (aspect < a->ratio_min)
 		p.h = (int32_t)rint(w / a->ratio_min);
@@ -29,7 +29,7 @@ struct nr_part nr_random_part(int32_t h, int32_t w, const struct nr_augment *a, 
 	return p;
 }
 
-int nr_center_part(int32_t h, int32_t w, const struct nr_augment *a, int32_t *all_h, int32_t *all_w, struct nr_part *part,
+int nr_center_part(int32_t h, int32_t w, const struct nr_augment *a, int32_t *all_h, int32_t *all_w, struct nr_region *part,
 	struct nr_error *err)
 {
 	const double side = floor((double)a->size / a->crop_share);
@@ -39,6 +39,6 @@ int nr_center_part(int32_t h, int32_t w, const struct nr_augment *a, int32_t *al
 	*all_h = (int32_t)(h > w ? longer : side);
 	*all_w = (int32_t)(h > w ? side : longer);
 	const int32_t size = (int32_t)a->size;
-	*part = (struct nr_part){ (int32_t)rint((*all_h - size) / 2.0), (int32_t)rint((*all_w - size) / 2.0), size, size };
+	*part = (struct nr_region){ (int32_t)rint((*all_h - size) / 2.0), (int32_t)rint((*all_w - size) / 2.0), size, size };
 	return NR_OK;
 }

@@ -128,7 +128,7 @@ static void finish(struct nr_loader *l, struct slot *s)
 	struct nr_batch *b = &s->batch;
 	if (!b->target || s->err.code) return;
 	const int32_t size = (int32_t)l->augment.size;
-	const struct nr_mix m = nr_mix_draw(&l->c, b->number, size, size);
+	const struct nr_mixing m = nr_mix_draw(&l->c, b->number, size, size);
 	nr_mix_run(&m, b->samples, l->channels, size, size, b->image);
 	nr_mix_soften(&m, b->samples, l->c.source->classes, b->label, l->c.smoothing, b->target);
 }

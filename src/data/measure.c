@@ -33,14 +33,14 @@ static void range(int32_t r[2], int32_t v, bool first)
 	if (first || v > r[1]) r[1] = v;
 }
 
-int nr_source_measure(const struct nr_source *s, enum nr_split split, struct nr_measure *m, bool (*tell)(void *,
+int nr_source_measure(const struct nr_source *s, enum nr_split split, struct nr_split_facts *m, bool (*tell)(void *,
 	int64_t done), void *arg,
 	struct nr_error *err)
 {
 	struct sums sum[3] = { { 0 } };
 	struct nr_picture p = { 0 };
 	int e = NR_OK;
-	*m = (struct nr_measure){ 0 };
+	*m = (struct nr_split_facts){ 0 };
 	for (int64_t i = 0; i < s->count[split] && !e; i++) {
 		e = nr_source_get(s, split, i, &p, NULL, err);
 		if (e) break;

@@ -4,14 +4,14 @@
 
 #include "norma/data.h"
 
-struct nr_measure {
+struct nr_split_facts {
 	int64_t pictures;
 	double mean[3], std[3];             /* of value / 255 over all pixels, by channel */
 	int32_t h[2], w[2];                 /* least and largest */
 };
 
 /* tell may be NULL; it returns false to stop. The sums are whole numbers: the order of pictures does not matter. */
-int nr_source_measure(const struct nr_source *, enum nr_split, struct nr_measure *, bool (*tell)(void *,
+int nr_source_measure(const struct nr_source *, enum nr_split, struct nr_split_facts *, bool (*tell)(void *,
 	int64_t done), void *arg,
 	struct nr_error *);
 /* Pictures of each class (classes); returns how many have none. */

@@ -5,9 +5,9 @@
 
 #include "data/draws.h"
 
-struct nr_mix nr_mix_draw(const struct nr_loader_config *c, int64_t number, int32_t h, int32_t w)
+struct nr_mixing nr_mix_draw(const struct nr_loader_config *c, int64_t number, int32_t h, int32_t w)
 {
-	struct nr_mix m = { .kind = NR_MIX_NONE, .lam = 1 };
+	struct nr_mixing m = { .kind = NR_MIX_NONE, .lam = 1 };
 	struct nr_draws d = nr_draws_of(c->seed, NR_STREAM_MIX, number, 0);
 	if (!(c->mixup > 0 || c->cutmix > 0) || nr_draw(&d) >= c->mix_prob) return m;
 	const double toss = nr_draw(&d);
@@ -42,7 +42,7 @@ static void exchange(const struct nr_box *box, int32_t channels, int32_t h, int3
 			}
 }
 
-void nr_mix_run(const struct nr_mix *m, int64_t B, int32_t channels, int32_t h, int32_t w, float *image)
+void nr_mix_run(const struct nr_mixing *m, int64_t B, int32_t channels, int32_t h, int32_t w, float *image)
 {
 	const int64_t n = (int64_t)channels * h * w;
 	for (int64_t i = 0; i < B / 2; i++) {
@@ -53,7 +53,7 @@ void nr_mix_run(const struct nr_mix *m, int64_t B, int32_t channels, int32_t h, 
 }
 
 /* A label of -1 adds nothing: its row holds the smoothing alone. */
-void nr_mix_soften(const struct nr_mix *m, int64_t B, int32_t classes, const int32_t *label, double smoothing, float *target)
+void nr_mix_soften(const struct nr_mixing *m, int64_t B, int32_t classes, const int32_t *label, double smoothing, float *target)
 {
 	const float off = (float)(smoothing / classes), on = (float)(1 - smoothing), lam = (float)m->lam;
 	for (int64_t i = 0; i < B; i++) {

@@ -282,7 +282,7 @@ static int check(struct nr_pixels from, const double box[4], int32_t h, int32_t 
 	return NR_OK;
 }
 
-int nr_resize_part(struct nr_pixels from, const double box[4], int32_t h, int32_t w, struct nr_part part, enum nr_filter filter,
+int nr_resize_part(struct nr_pixels from, const double box[4], int32_t h, int32_t w, struct nr_region part, enum nr_filter filter,
 	struct nr_picture *to, struct nr_resize_scratch *s, struct nr_error *err)
 {
 	const double all[4] = { 0, 0, from.w, from.h };
@@ -304,5 +304,5 @@ int nr_resize(const struct nr_picture *from, const double box[4], int32_t h, int
 	struct nr_resize_scratch *s, struct nr_error *err)
 {
 	if (from == to) return nr_fail(err, NR_EVALUE, "cannot resize", NULL, "a picture into itself");
-	return nr_resize_part(nr_pixels_of(from), box, h, w, (struct nr_part){ 0, 0, h, w }, filter, to, s, err);
+	return nr_resize_part(nr_pixels_of(from), box, h, w, (struct nr_region){ 0, 0, h, w }, filter, to, s, err);
 }

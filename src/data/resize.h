@@ -4,9 +4,9 @@
 
 #include "data/picture.h"
 
-struct nr_part { int32_t y, x, h, w; };
+struct nr_region { int32_t y, x, h, w; };
 /* What nr_resize does, for a view, of whose h x w result only the part (inside of it) is made. box NULL: all of the view. */
-int nr_resize_part(struct nr_pixels from, const double box[4], int32_t h, int32_t w, struct nr_part, enum nr_filter,
+int nr_resize_part(struct nr_pixels from, const double box[4], int32_t h, int32_t w, struct nr_region, enum nr_filter,
 	struct nr_picture *to, struct nr_resize_scratch *, struct nr_error *);
 
 #endif

@@ -20,7 +20,7 @@ int golden_metric_linprobe_bn(struct golden_case *c)
 	golden_expect(c, w.d[1] == C && test.d[1] == C && label.n == N && N > 1, "features, weights, labels");
 	real *loss = golden_reals(c, steps), *after = golden_reals(c, M * K);
 	const struct nr_rates rates = { golden_number(c, "lr"), golden_number(c, "weight_decay") };
-	const struct nr_optim optim = { .kind = NR_OPTIM_LARS, .lr = rates.lr, .momentum = golden_number(c, "momentum"),
+	const struct nr_optim optim = { .kind = nr_optim_kind("lars"), .lr = rates.lr, .momentum = golden_number(c, "momentum"),
 		.trust = golden_number(c, "trust") };
 	const double eps = golden_number(c, "bn.eps"), momentum = golden_number(c, "bn.momentum");
 

@@ -233,8 +233,8 @@ void golden_model_train(struct golden_case *c, struct golden_model *m)
 	const bool list = json_is_array(lr);
 	const int64_t steps = list ? (int64_t)json_array_size(lr) : json_integer_value(json_object_get(optim, "steps"));
 	struct nr_optim o;
-	nr_option_defaults(nr_optim_options, &o);
-	o.kind = NR_OPTIM_ADAMW;
+	nr_option_defaults(nr_optim_options(), &o);
+	o.kind = nr_optim_kind("adamw");
 	o.lr = number(optim, "lr");
 	o.weight_decay = number(optim, "weight_decay");
 	o.eps = number(optim, "eps");
@@ -242,7 +242,7 @@ void golden_model_train(struct golden_case *c, struct golden_model *m)
 	o.beta2 = json_number_value(json_array_get(betas, 1));
 	struct nr_segment *s;
 	const int64_t n = segments(c, m, optim, &s);
-	void *scratch = golden_alloc(c, 1, nr_optim_scratch(s, n));
+	void *scratch = golden_alloc(c, 1, nr_optim_scratch(&o, s, n));
 	if ((o.clip_norm = number(optim, "max_grad_norm")) > 0) o.clip = NR_CLIP_GLOBAL;
 	real *losses = golden_reals(c, steps + 1), *lengths = golden_reals(c, steps);
 	read_all(c, m);                                 /* the first pass moved the buffers */

@@ -34,7 +34,7 @@ static void run(
 			golden_expect(c, g.n == seg[i].count, "gradient and value");
 			seg[i].grad = g.x;
 		}
-		void *scratch = golden_alloc(c, 1, nr_optim_scratch(seg, TENSORS));
+		void *scratch = golden_alloc(c, 1, nr_optim_scratch(&o, seg, TENSORS));
 		if (nr_optim_step(&o, &r, t, seg, TENSORS, scratch, NULL))
 			golden_fail(c, name, "the step failed");
 		for (int i = 0; i < TENSORS; i++)
@@ -51,7 +51,7 @@ static void clip(struct golden_case *c)
 		const struct golden_tensor g = golden_tensor(c, -1, "in.grad0_%s", suffix[i]);
 		seg[i] = (struct nr_segment){ .grad = g.x, .count = g.n };
 	}
-	void *scratch = golden_alloc(c, 1, nr_optim_scratch(seg, TENSORS));
+	void *scratch = golden_alloc(c, 1, nr_optim_scratch(NULL, seg, TENSORS));
 	const double norm = nr_optim_grad_norm(seg, TENSORS, scratch);
 	const double s = nr_clip_scale(NR_CLIP_GLOBAL, golden_number(c, "clip_global.max_norm"), norm);
 	golden_check_value(c, "out", norm, "clip_global.norm");
@@ -77,30 +77,30 @@ int golden_metric_optimizers(struct golden_case *c)
 {
 	const double lr = golden_number(c, "lr");
 	const double wd[TENSORS] = { golden_number(c, "weight_decay_w"), golden_number(c, "weight_decay_b") };
-	run(c, "adamw", adam(c, NR_OPTIM_ADAMW, "adamw", lr), 1, wd);
-	run(c, "adam_l2", adam(c, NR_OPTIM_ADAM, "adam_l2", lr), 1, wd);
+	run(c, "adamw", adam(c, nr_optim_kind("adamw"), "adamw", lr), 1, wd);
+	run(c, "adam_l2", adam(c, nr_optim_kind("adam"), "adam_l2", lr), 1, wd);
 
-	struct nr_optim sgd = { .kind = NR_OPTIM_SGD, .lr = lr, .momentum = golden_number(c, "sgd.momentum"),
+	struct nr_optim sgd = { .kind = nr_optim_kind("sgd"), .lr = lr, .momentum = golden_number(c, "sgd.momentum"),
 		.dampening = golden_number_or(c, "sgd.dampening", 0) };
 	run(c, "sgd_momentum", sgd, 1, wd);
 	sgd.nesterov = true;
 	run(c, "sgd_nesterov", sgd, 1, wd);
 
 	run(c, "lars",
-		(struct nr_optim){ .kind = NR_OPTIM_LARS,
+		(struct nr_optim){ .kind = nr_optim_kind("lars"),
 			.lr = golden_number(c, "lars.lr"),
 			.momentum = golden_number(c, "lars.momentum"),
 			.trust = golden_number(c, "lars.trust") },
 		1, wd);
 	run(c, "lars_timm",
-		(struct nr_optim){ .kind = NR_OPTIM_LARS_TIMM,
+		(struct nr_optim){ .kind = nr_optim_kind("lars-timm"),
 			.lr = golden_number(c, "lars_timm.lr"),
 			.momentum = golden_number(c, "lars_timm.momentum"),
 			.trust = golden_number(c, "lars_timm.trust_coeff"),
 			.eps = golden_number(c, "lars_timm.eps") },
 		1, wd);
 
-	struct nr_optim bv = adam(c, NR_OPTIM_ADAM_BV, "bigvision_adam", lr);
+	struct nr_optim bv = adam(c, nr_optim_kind("adam-bv"), "bigvision_adam", lr);
 	const double bv_wd[TENSORS] = { golden_number(c, "bigvision_adam.wd"), 0 };
 	bv.clip = NR_CLIP_GLOBAL_BV;
 	bv.clip_norm = golden_number(c, "bigvision_adam.clip_norm");

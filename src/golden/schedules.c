@@ -17,7 +17,7 @@ static void compare(struct golden_case *c, const char *name, const struct nr_sch
 
 static void dino(struct golden_case *c, double lr, double min_lr, int64_t warmup, int64_t total)
 {
-	struct nr_schedule s = { .kind = NR_SCHED_COSINE,
+	struct nr_schedule s = { .kind = nr_schedule_kind("cosine"),
 		.base = lr,
 		.final = min_lr,
 		.warmup = warmup,
@@ -26,13 +26,13 @@ static void dino(struct golden_case *c, double lr, double min_lr, int64_t warmup
 		.counted = true };
 	compare(c, "dino_lr", &s);
 	s = (struct nr_schedule){
-		.kind = NR_SCHED_COSINE, .base = .04, .final = .4, .total = total, .counted = true
+		.kind = nr_schedule_kind("cosine"), .base = .04, .final = .4, .total = total, .counted = true
 	};
 	compare(c, "dino_weight_decay", &s);
 	s.base = .996;
 	s.final = 1;
 	compare(c, "dino_ema_momentum", &s);
-	s = (struct nr_schedule){ .kind = NR_SCHED_CONSTANT,
+	s = (struct nr_schedule){ .kind = nr_schedule_kind("constant"),
 		.warmup_start = golden_item(c, "teacher_temp", 0),
 		.base = golden_item(c, "teacher_temp", 1),
 		.warmup = (int64_t)golden_item(c, "teacher_temp", 2),
@@ -44,7 +44,7 @@ static void dino(struct golden_case *c, double lr, double min_lr, int64_t warmup
 static void mmdet(struct golden_case *c, double lr)
 {
 	const char *text = golden_text(c, "mmdet");
-	struct nr_schedule s = { .kind = NR_SCHED_CONSTANT,
+	struct nr_schedule s = { .kind = nr_schedule_kind("constant"),
 		.base = lr,
 		.warmup_start = lr * golden_after(c, text, "ratio"),
 		.warmup = (int64_t)golden_before(c, text, " iterations") };
@@ -65,7 +65,7 @@ static void mmdet(struct golden_case *c, double lr)
 		}
 	}
 	const char *rule = strstr(text, "1x:");
-	s = (struct nr_schedule){ .kind = NR_SCHED_STEP, .base = lr, .milestones = list,
+	s = (struct nr_schedule){ .kind = nr_schedule_kind("step"), .base = lr, .milestones = list,
 		.gamma = golden_after(c, rule ? rule + 3 : text, "x") };
 	compare(c, "mmdet_step_1x", &s);
 }
@@ -76,7 +76,7 @@ int golden_metric_schedules(struct golden_case *c)
 	const int64_t per_epoch = (int64_t)golden_number(c, "iters_per_epoch"),
 		      epochs = (int64_t)golden_number(c, "epochs");
 	const int64_t warm = (int64_t)golden_number(c, "warmup_epochs");
-	struct nr_schedule s = { .kind = NR_SCHED_COSINE,
+	struct nr_schedule s = { .kind = nr_schedule_kind("cosine"),
 		.base = lr,
 		.final = min_lr,
 		.warmup = warm * per_epoch,
@@ -85,12 +85,12 @@ int golden_metric_schedules(struct golden_case *c)
 	compare(c, "mae_per_iteration", &s);
 	s.final = 0;
 	compare(c, "bigvision_cosine", &s);
-	s.kind = NR_SCHED_RSQRT;
+	s.kind = nr_schedule_kind("rsqrt");
 	s.timescale = golden_number(c, "rsqrt_timescale");
 	compare(c, "bigvision_rsqrt", &s);
 	dino(c, lr, min_lr, warm * per_epoch, epochs * per_epoch);
 
-	s = (struct nr_schedule){ .kind = NR_SCHED_COSINE,
+	s = (struct nr_schedule){ .kind = nr_schedule_kind("cosine"),
 		.base = lr,
 		.final = min_lr,
 		.warmup = warm,
@@ -101,7 +101,7 @@ int golden_metric_schedules(struct golden_case *c)
 	mmdet(c, lr);
 
 	const char *poly = golden_text(c, "poly");
-	s = (struct nr_schedule){ .kind = NR_SCHED_POLY, .base = lr, .power = golden_after(c, poly, "power"),
+	s = (struct nr_schedule){ .kind = nr_schedule_kind("poly"), .base = lr, .power = golden_after(c, poly, "power"),
 		.total = (int64_t)golden_before(c, poly, " iteration") };
 	compare(c, "poly", &s);
 	return GOLDEN_RAN;

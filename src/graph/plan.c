@@ -3,6 +3,8 @@
 
 #include <omp.h>
 
+#include "graph/store.h"
+
 static void *address(const struct nr_plan *p, struct place at, size_t size)
 {
 	if (at.buf == NR_NOWHERE) return at.base ? (char *)at.base + at.off * (int64_t)size : NULL;
@@ -23,6 +25,17 @@ static void seed(const struct nr_call *k)
 {
 	real *g = k->dy[0].p;
 	for (int64_t i = 0; i < k->dy[0].rows * k->dy[0].c; i++) g[i] = 1;
+}
+
+/* Weights of inference that are read turned. */
+static void bind_turned(struct nr_call *c, const struct nr_node *k)
+{
+	for (int j = 0; j < k->n_in; j++) {
+		real *turned = k->op->turns >> j & 1 && k->in[j]->entry ? nr_store_turned(k->in[j]->entry) : NULL;
+		if (!turned) continue;
+		c->x[j].p = turned;
+		c->turned |= 1u << j;
+	}
 }
 
 static void bind(struct nr_plan *plan, const struct planner *p, struct nr_call *c, int32_t i, enum step_kind kind)
@@ -101,6 +114,7 @@ static void resolve(struct nr_plan *plan, const struct planner *p, uint8_t *writ
 				 : s->kind == STEP_REBUILD && op->rebuild ? op->rebuild
 									  : op->forward;
 			bind(plan, p, &in->call, s->node, s->kind);
+			if (!(p->flags & NR_PLAN_TRAIN)) bind_turned(&in->call, p->node[s->node]);
 			in->watched = s->kind == STEP_FORWARD && nr_plan_only_watched(p, p->node[s->node]);
 			if (s->kind == STEP_BACKWARD) bind_grads(plan, p, &in->call, s->node, written);
 		}

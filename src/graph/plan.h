@@ -112,6 +112,10 @@ void nr_plan_inplace(struct planner *);
 int64_t nr_plan_pack(struct planner *);     /* offsets; returns bytes */
 
 void nr_node_cost(const struct nr_node *, double *forward, double *backward);
+/* plan_work.c */
+enum nr_instr_pass { NR_PASS_FORWARD, NR_PASS_BACKWARD, NR_PASS_AGAIN, NR_PASS_SEED };        /* again: rebuilt in backward */
+struct nr_work { enum nr_instr_pass pass; double flops, bytes; };     /* bytes: what is read and written, each value once */
+struct nr_work nr_instr_work(const struct nr_plan *, int32_t i);
 
 static inline int32_t nr_buffer_root(const struct planner *p, int32_t b)
 {

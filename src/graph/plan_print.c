@@ -7,16 +7,12 @@ static double mib(int64_t bytes) { return (double)bytes / (1 << 20); }
 
 static void print_instr(const struct nr_plan *p, FILE *out, int32_t i)
 {
-	const struct nr_instr *in = &p->instr[i];
-	const struct nr_node *k = in->call.node;
-	const int back = i >= p->n_forward;
-	double f = 0, b = 0;
-	nr_node_cost(k, &f, &b);
+	static const char *const pass[] = { "fwd", "bwd", "again", "seed" };
+	const struct nr_node *k = p->instr[i].call.node;
+	const struct nr_work w = nr_instr_work(p, i);
 	char shape[96];
-	const int again = in->fn == k->op->forward || in->fn == k->op->rebuild;
-	const char *kind = !back ? "fwd" : in->fn == k->op->backward ? "bwd" : again ? "again" : "seed";
-	fprintf(out, "%5d  %-5s %-16s %-28s %-20s %9.1f MFLOP\n", i, kind, k->op->name, k->where.scope,
-		nr_shape_text(k->out[0], shape, sizeof shape), (!strcmp(kind, "seed") ? 0 : back && kind[0] == 'b' ? b : f) * 1e-6);
+	fprintf(out, "%5d  %-5s %-16s %-28s %-20s %9.1f MFLOP\n", i, pass[w.pass], k->op->name, k->where.scope,
+		nr_shape_text(k->out[0], shape, sizeof shape), w.flops * 1e-6);
 }
 
 static int by_bytes(const void *a, const void *b)

@@ -6,6 +6,7 @@
 #include "graph/net.h"
 #include "graph/streams.h"
 #include "math/random.h"
+#include "math/transpose.h"
 
 int nr_store_make(struct nr_store **out, uint64_t seed, struct nr_error *err)
 {
@@ -25,6 +26,7 @@ void nr_store_free(struct nr_store *s)
 	if (!s) return;
 	nr_slab_free(s->value, (size_t)s->total * sizeof(real));
 	nr_slab_free(s->grad, (size_t)s->params * sizeof(real));
+	nr_slab_free(s->turned, (size_t)s->params * sizeof(real));
 	for (int i = 0; i < 2; i++) nr_slab_free(s->moment[i], (size_t)s->params * sizeof(real));
 	nr_arena_free(s->arena);
 }
@@ -169,6 +171,20 @@ real *nr_moment(const struct nr_entry *e, int which, struct nr_error *err)
 		return NULL;
 	}
 	return s->moment[which] + e->offset;
+}
+
+void nr_store_fix(struct nr_store *s) { s->fixed = 1; }
+
+real *nr_store_turned(struct nr_entry *e)
+{
+	struct nr_store *s = e->store;
+	if (!s->fixed || e->buffer) return NULL;
+	if (!s->turned) s->turned = nr_slab_make((size_t)s->params * sizeof(real));
+	if (!s->turned) return NULL;
+	real *y = s->turned + e->offset;
+	if (!e->turned) nr_matrix_transpose(e->d[0], e->count / e->d[0], nr_value(e), e->count / e->d[0], y, e->d[0], 0);
+	e->turned = 1;
+	return y;
 }
 
 real *nr_store_values(const struct nr_store *s, int64_t *count)

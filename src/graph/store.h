@@ -12,6 +12,11 @@ struct nr_store {
 	uint64_t seed;
 	int64_t params, total;              /* values of the slabs: parameters, then buffers */
 	real *value, *grad, *moment[2];     /* total; params; params each */
+	int fixed;                          /* nr_store_fix was called */
+	real *turned;                       /* params: copies of weights; only those that a plan asked for take memory */
 };
+
+/* A parameter (out,in) as (in,out). NULL: values may still change, or there is no memory. */
+real *nr_store_turned(struct nr_entry *);
 
 #endif

@@ -122,15 +122,6 @@ void nr_act_backward(enum nr_act act, int64_t n, const real *x, const real *dy, 
 		nr_act_active->backward[act](nr_min64(NR_ARRAY_CHUNK, n - i), x + i, dy + i, dx + i, add);
 }
 
-void nr_act_bias_forward(enum nr_act act, int64_t rows, int64_t C, const real *x, int64_t ldx, const real *bias, real *pre,
-	int64_t ldp, real *y, int64_t ldy)
-{
-#pragma omp parallel for schedule(static) if (rows * C > NR_ARRAY_CHUNK)
-	for (int64_t r = 0; r < rows; r += NR_CHUNK)
-		nr_act_active->bias_forward[act](nr_min64(NR_CHUNK, rows - r), C, x + r * ldx, ldx, bias,
-			pre ? pre + r * ldp : NULL, ldp, y + r * ldy, ldy);
-}
-
 void nr_act_bias_backward(enum nr_act act, int64_t rows, int64_t C, const real *pre, int64_t ldp, const real *dy,
 	int64_t lddy, real *dx, int64_t lddx, real *dbias, int add, real *scratch)
 {

@@ -44,8 +44,6 @@ int nr_act_find(const char *name);              /* -1: no such name */
 /* Threaded over fixed chunks. */
 void nr_act_forward(enum nr_act, int64_t n, const real *x, real *y);
 void nr_act_backward(enum nr_act, int64_t n, const real *x, const real *dy, real *dx, int add);
-void nr_act_bias_forward(enum nr_act, int64_t rows, int64_t C, const real *x, int64_t ldx, const real *bias, real *pre,
-	int64_t ldp, real *y, int64_t ldy);
 /* dbias (C) overwritten or added to, or NULL; scratch: nr_col_sum_scratch(rows, C) values. */
 void nr_act_bias_backward(enum nr_act, int64_t rows, int64_t C, const real *pre, int64_t ldp, const real *dy,
 	int64_t lddy, real *dx, int64_t lddx, real *dbias, int add, real *scratch);

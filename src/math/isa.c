@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#ifndef NR_NO_FAST
+#if !defined NR_NO_FAST && !defined NR_EMULATED
 #include <cpuid.h>
 #endif
 
@@ -17,7 +17,14 @@ static const char *const names[NR_ISA_COUNT] = { "plain", "avx2", "avx512" };
 static enum nr_isa active = NR_ISA_PLAIN;
 static char reason[160] = "plain: nothing was chosen yet";
 
-#ifndef NR_NO_FAST
+#ifdef NR_EMULATED
+static const char best_of[] = "emulated, as this build does with every set";
+static enum nr_isa detect(void) { return NR_ISA_AVX512; }
+#else
+static const char best_of[] = "the best of this CPU and build";
+#endif
+
+#if !defined NR_NO_FAST && !defined NR_EMULATED
 #define BIT(word, n) ((word) >> (n) & 1u)
 
 /* Which register states the system saves on a switch: bits 1, 2 are SSE and AVX, 5..7 the AVX-512 ones. */
@@ -96,7 +103,7 @@ int nr_isa_select(const char *name, struct nr_error *err)
 		return nr_hint(err, "the best here is %s", names[best]);
 	}
 	apply(isa);
-	if (!strcmp(name, "auto")) snprintf(reason, sizeof reason, "%s: the best of this CPU and build", names[isa]);
+	if (!strcmp(name, "auto")) snprintf(reason, sizeof reason, "%s: %s", names[isa], best_of);
 	else snprintf(reason, sizeof reason, "%s: asked for (the best here is %s)", names[isa], names[best]);
 	return NR_OK;
 }
@@ -110,10 +117,9 @@ __attribute__((constructor)) static void start(void)
 	const char *best = names[nr_isa_best()];
 	if (isa == NR_ISA_COUNT) {
 		snprintf(reason, sizeof reason,
-			"%s: the best of this CPU and build; NORMA_ISA='%.20s' is not known (auto, plain, avx2, avx512)", best, asked);
+			"%s: %s; NORMA_ISA='%.20s' is not known (auto, plain, avx2, avx512)", best, best_of, asked);
 	} else if (!nr_isa_supported(isa)) {
-		snprintf(reason, sizeof reason, "%s: the best of this CPU and build; NORMA_ISA=%s is not available", best,
-			names[isa]);
+		snprintf(reason, sizeof reason, "%s: %s; NORMA_ISA=%s is not available", best, best_of, names[isa]);
 	} else {
 		apply(isa);
 		snprintf(reason, sizeof reason, "%s: asked for by NORMA_ISA (the best here is %s)", names[isa], best);

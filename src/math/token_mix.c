@@ -8,8 +8,6 @@
 #include "math/token.h"
 
 enum {
-	DEPTH = 256,            /* k of one pass of a product: its panel stays in L1 */
-	WIDE = 128,             /* columns of a turned operand packed at a time */
 	WIDEST = 32,            /* of a panel, over all instruction sets */
 	TILE = 32768,           /* wanted values of a tile of P */
 	BAND_ROWS = 64,         /* rows of a tile of a band: few zeros beside it */
@@ -26,28 +24,23 @@ static real *take(real **work, int64_t n)
 
 /* ---- products --------------------------------------------------------------------------------------------------- */
 
-/* c (m,n) = a b, or += ; a(i,p) = a[i rs + p cs]; panel: DEPTH * WIDEST */
-static void product(int64_t m, int64_t n, int64_t k, const real *a, int64_t rs, int64_t cs, const real *b,
-	int64_t ldb, real *panel, real *c, int64_t ldc, int add)
+/* c (m,n) = op(a) b, or += ; a (m,k), or (k,m) when ta */
+static void product(int64_t m, int64_t n, int64_t k, const real *a, int64_t lda, int ta, const real *b, int64_t ldb,
+	real *c, int64_t ldc, int add)
 {
-	for (int64_t p = 0; p < k; p += DEPTH)
-		nr_gemm_active->block_fresh(m, n, nr_min64(DEPTH, k - p), a + p * cs, rs, cs, b + p * ldb, ldb, panel,
-			p || add ? c : NULL, ldc, NULL, c, ldc);
+	const int64_t most = ta ? NR_GEMM_TALL : m;
+	for (int64_t i = 0; i < m; i += most)
+		nr_gemm_active->tile(&(struct nr_gemm_tile){ .m = nr_min64(most, m - i), .n = n, .k = k, .a = ta ? a + i : a,
+			.lda = lda, .ta = ta, .b = b, .ldb = ldb, .base = add ? c + i * ldc : NULL, .ldbase = ldc,
+			.c = c + i * ldc, .ldc = ldc });
 }
 
-/* c (m,n) = a b^T, or +=, b (n,k). The packed b has zeros beyond n, so c is written up to whole(n) <= ldc: no ragged
- * edge. packed: DEPTH * WIDE */
-static void product_turned(int64_t m, int64_t n, int64_t k, const real *a, int64_t lda, const real *b,
-	int64_t ldb, real *packed, real *c, int64_t ldc, int add)
+/* c (m,n) = a b^T, or +=, b (n,k) */
+static void product_turned(int64_t m, int64_t n, int64_t k, const real *a, int64_t lda, const real *b, int64_t ldb,
+	real *c, int64_t ldc, int add)
 {
-	const int64_t nr = nr_gemm_active->nr;
-	for (int64_t p = 0; p < k; p += DEPTH)
-		for (int64_t j = 0; j < n; j += WIDE) {
-			const int64_t depth = nr_min64(DEPTH, k - p), cols = nr_min64(WIDE, n - j);
-			nr_gemm_active->pack_b(depth, cols, b + j * ldb + p, ldb, 1, packed);
-			nr_gemm_active->block(m, (cols + nr - 1) / nr * nr, depth, a + p, lda, 1, packed,
-				p || add ? c + j : NULL, ldc, NULL, c + j, ldc);
-		}
+	nr_gemm_active->tile(&(struct nr_gemm_tile){ .m = m, .n = n, .k = k, .a = a, .lda = lda, .b = b, .ldb = ldb, .tb = 1,
+		.base = add ? c : NULL, .ldbase = ldc, .c = c, .ldc = ldc });
 }
 
 /* ---- a whole grid: P = Py (x) Px -------------------------------------------------------------------------------- */
@@ -60,7 +53,6 @@ static int separable(const struct nr_token_mix *k)
 struct grid {
 	real *px, *py, *dp;     /* (w,w), (h,h), rows `whole` apart for dp */
 	real *half, *dhalf;     /* (n,c): after py, before px */
-	real *packed;
 };
 
 static struct grid grid(const struct nr_token_mix *k)
@@ -73,7 +65,6 @@ static struct grid grid(const struct nr_token_mix *k)
 	g.dp = take(&work, most * whole(most));
 	g.half = take(&work, k->n * k->c);
 	g.dhalf = take(&work, k->n * k->c);
-	g.packed = take(&work, DEPTH * WIDE);
 	return g;
 }
 
@@ -103,9 +94,9 @@ static void grid_forward(const struct nr_token_mix *k, const real *u, real *out)
 	const int64_t row = k->w * k->c;
 	axis(k->w, k->a[0], k->a[1], g.px);
 	axis(k->h, k->a[0], k->a[2], g.py);
-	product(k->h, row, k->h, g.py, k->h, 1, u, row, g.packed, g.half, row, 0);
+	product(k->h, row, k->h, g.py, k->h, 0, u, row, g.half, row, 0);
 	for (int64_t y = 0; y < k->h; y++)
-		product(k->w, k->c, k->w, g.px, k->w, 1, g.half + y * row, k->c, g.packed, out + y * row,
+		product(k->w, k->c, k->w, g.px, k->w, 0, g.half + y * row, k->c, out + y * row,
 			k->c, 0);
 }
 
@@ -114,16 +105,16 @@ static void grid_backward(const struct nr_token_mix *k, const real *u, const rea
 	const struct grid g = grid(k);
 	const int64_t row = k->w * k->c;
 	for (int64_t y = 0; y < k->h; y++)
-		product(k->w, k->c, k->w, g.px, 1, k->w, dout + y * row, k->c, g.packed, g.dhalf + y * row,
+		product(k->w, k->c, k->w, g.px, k->w, 1, dout + y * row, k->c, g.dhalf + y * row,
 			k->c, 0);
-	product(k->h, row, k->h, g.py, 1, k->h, g.dhalf, row, g.packed, du, row, 0);
+	product(k->h, row, k->h, g.py, k->h, 1, g.dhalf, row, du, row, 0);
 	if (!da) return;
 	double sum[3] = { 0 };
 	for (int64_t y = 0; y < k->h; y++)
-		product_turned(k->w, k->w, k->c, dout + y * row, k->c, g.half + y * row, k->c, g.packed, g.dp,
+		product_turned(k->w, k->w, k->c, dout + y * row, k->c, g.half + y * row, k->c, g.dp,
 			whole(k->w), y > 0);
 	axis_back(k->w, g.px, g.dp, whole(k->w), &sum[0], &sum[1]);
-	product_turned(k->h, k->h, row, g.dhalf, row, u, row, g.packed, g.dp, whole(k->h), 0);
+	product_turned(k->h, k->h, row, g.dhalf, row, u, row, g.dp, whole(k->h), 0);
 	axis_back(k->h, g.py, g.dp, whole(k->h), &sum[0], &sum[2]);
 	for (int i = 0; i < 3; i++) da[i] += (real)sum[i];
 }
@@ -132,7 +123,7 @@ static void grid_backward(const struct nr_token_mix *k, const real *u, const rea
 
 struct tiles {
 	int64_t rows, ld;       /* of a tile; ld: whole panels */
-	real *px, *py, *p, *dp, *packed;
+	real *px, *py, *p, *dp;
 };
 
 static struct tiles tile_size(const struct nr_token_mix *k)
@@ -152,7 +143,6 @@ static struct tiles tiles(const struct nr_token_mix *k)
 	t.py = take(&work, k->n);
 	t.p = take(&work, t.rows * t.ld);
 	t.dp = take(&work, t.rows * t.ld);
-	t.packed = take(&work, DEPTH * WIDE);
 	return t;
 }
 
@@ -232,7 +222,7 @@ static void tiles_forward(const struct nr_token_mix *k, const real *u, real *out
 		end = in_sight(k, i, m, &from, end);
 		tile(k, &t, i, alive, from, end);
 		if (alive)
-			product(alive, c, end - from, t.p, t.ld, 1, u + from * c, c, t.packed, out + i * c, c, 0);
+			product(alive, c, end - from, t.p, t.ld, 0, u + from * c, c, out + i * c, c, 0);
 		if (alive < m)
 			memcpy(out + (i + alive) * c, u + (i + alive) * c, (size_t)((m - alive) * c) * sizeof(real));
 	}
@@ -253,9 +243,9 @@ static void tiles_backward(const struct nr_token_mix *k, const real *u, const re
 		for (int64_t j = (i + alive) * c; j < (i + m) * c; j++) du[j] += dout[j];
 		if (!alive) continue;
 		tile(k, &t, i, alive, from, end);
-		product(wide, c, alive, t.p, 1, t.ld, dout + i * c, c, t.packed, du + from * c, c, 1);
+		product(wide, c, alive, t.p, t.ld, 1, dout + i * c, c, du + from * c, c, 1);
 		if (!da && !dlogit) continue;
-		product_turned(alive, wide, c, dout + i * c, c, u + from * c, c, t.packed, t.dp, t.ld, 0);
+		product_turned(alive, wide, c, dout + i * c, c, u + from * c, c, t.dp, t.ld, 0);
 		if (dlogit)
 			nr_row_active->softmax_backward(alive, wide, t.p, t.ld, t.dp, t.ld, 1,
 				dlogit + i * k->n + from, k->n, 1);
@@ -289,9 +279,9 @@ size_t nr_token_mix_work(const struct nr_token_mix *k, int part)
 	all.valid = k->n;
 	int64_t values = k->kind == NR_MIX_UNIFORM ? k->c : 0;
 	if (separable(&all))
-		values = k->w * k->w + k->h * k->h + most * whole(most) + 2 * k->n * k->c + DEPTH * WIDE;
+		values = k->w * k->w + k->h * k->h + most * whole(most) + 2 * k->n * k->c;
 	if (k->kind != NR_MIX_UNIFORM && (part || !separable(&all)))
-		values = nr_max64(values, 2 * k->n + 2 * t.rows * t.ld + DEPTH * WIDE);
+		values = nr_max64(values, 2 * k->n + 2 * t.rows * t.ld);
 	return (size_t)(values + apart);
 }
 

@@ -1,4 +1,4 @@
-/* Parameter updates: the plain reference and the threaded drivers. See update.h for the formulas. */
+/* Parameter updates: the plain reference and the threaded driver. See update.h for the formulas. */
 #include "math/update.h"
 
 #include "math/chunk.h"
@@ -32,11 +32,6 @@ static void ema(int64_t n, real *e, const real *p, real keep)
 	for (int64_t i = 0; i < n; i++) e[i] = keep * e[i] + rest * p[i];
 }
 
-static void scale(int64_t n, real *x, real a)
-{
-	for (int64_t i = 0; i < n; i++) x[i] *= a;
-}
-
 static double sum_sq(int64_t n, const real *x)
 {
 	double s = 0;
@@ -54,56 +49,14 @@ static double sum_sq_mix(int64_t n, double a, const real *x, double b, const rea
 	return s;
 }
 
-const struct nr_update_kernels nr_update_plain = { adam, sgd, ema, scale, sum_sq, sum_sq_mix };
+const struct nr_update_kernels nr_update_plain = { adam, sgd, ema, sum_sq, sum_sq_mix };
 const struct nr_update_kernels *nr_update_active = &nr_update_plain;
 
 enum { THREADS_FROM = 4 * NR_UPDATE_CHUNK }; /* below it a parallel region costs more than it brings */
-
-static int64_t chunk(int64_t n, int64_t i) { return nr_min64(NR_UPDATE_CHUNK, n - i); }
-
-void nr_update_adam(int64_t n, real *p, const real *g, real *m, real *v, const struct nr_adam_coef *c)
-{
-#pragma omp parallel for schedule(static) if (n >= THREADS_FROM)
-	for (int64_t i = 0; i < n; i += NR_UPDATE_CHUNK)
-		nr_update_active->adam(chunk(n, i), p + i, g + i, m + i, v + i, c);
-}
-
-void nr_update_sgd(int64_t n, real *p, const real *g, real *m, const struct nr_sgd_coef *c)
-{
-#pragma omp parallel for schedule(static) if (n >= THREADS_FROM)
-	for (int64_t i = 0; i < n; i += NR_UPDATE_CHUNK)
-		nr_update_active->sgd(chunk(n, i), p + i, g + i, m ? m + i : NULL, c);
-}
 
 void nr_update_ema(int64_t n, real *e, const real *p, double keep)
 {
 #pragma omp parallel for schedule(static) if (n >= THREADS_FROM)
 	for (int64_t i = 0; i < n; i += NR_UPDATE_CHUNK)
-		nr_update_active->ema(chunk(n, i), e + i, p + i, (real)keep);
-}
-
-void nr_update_scale(int64_t n, real *x, real a)
-{
-#pragma omp parallel for schedule(static) if (n >= THREADS_FROM)
-	for (int64_t i = 0; i < n; i += NR_UPDATE_CHUNK)
-		nr_update_active->scale(chunk(n, i), x + i, a);
-}
-
-/* Chunk sums go through a small window on the stack, so that neither scratch nor an allocation is needed. */
-double nr_update_sum_sq(int64_t n, const real *x)
-{
-	enum { WINDOW = 256 };
-	double part[WINDOW], sum = 0;
-	for (int64_t base = 0; base < n; base += (int64_t)WINDOW * NR_UPDATE_CHUNK) {
-		const int64_t left = nr_min64(n - base, (int64_t)WINDOW * NR_UPDATE_CHUNK);
-		const int64_t parts = (left + NR_UPDATE_CHUNK - 1) / NR_UPDATE_CHUNK;
-#pragma omp parallel for schedule(static) if (left >= THREADS_FROM)
-		for (int64_t k = 0; k < parts; k++) {
-			const int64_t at = k * NR_UPDATE_CHUNK;
-			part[k] =
-				nr_update_active->sum_sq(nr_min64(NR_UPDATE_CHUNK, left - at), x + base + at);
-		}
-		for (int64_t k = 0; k < parts; k++) sum += part[k];
-	}
-	return sum;
+		nr_update_active->ema(nr_min64(NR_UPDATE_CHUNK, n - i), e + i, p + i, (real)keep);
 }

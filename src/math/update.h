@@ -27,17 +27,12 @@ struct nr_update_kernels {
 	/* m NULL: no momentum */
 	void (*sgd)(int64_t n, real *p, const real *g, real *m, const struct nr_sgd_coef *);
 	void (*ema)(int64_t n, real *e, const real *p, real keep); /* e = keep e + (1-keep) p */
-	void (*scale)(int64_t n, real *x, real a);                 /* x = a x */
 	double (*sum_sq)(int64_t n, const real *x);                /* in double */
 	/* sum (a x + b y)^2 */
 	double (*sum_sq_mix)(int64_t n, double a, const real *x, double b, const real *y);
 };
 
 /* Threaded over chunks. */
-void nr_update_adam(int64_t n, real *p, const real *g, real *m, real *v, const struct nr_adam_coef *);
-void nr_update_sgd(int64_t n, real *p, const real *g, real *m, const struct nr_sgd_coef *);
 void nr_update_ema(int64_t n, real *e, const real *p, double keep);
-void nr_update_scale(int64_t n, real *x, real a);
-double nr_update_sum_sq(int64_t n, const real *x);
 
 #endif

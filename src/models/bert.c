@@ -6,9 +6,13 @@
  * its keys are masked, and norms with statistics over tokens leave it out; what stands at padded places is defined, and unused. */
 #include "models/bert.h"
 
+#include <string.h>
+
 #include "models/block.h"
+#include "models/hf_config.h"
 #include "models/text_heads.h"
 #include "norma/nn.h"
+#include "norma/safetensors.h"
 
 const char *const nr_bert_pools[] = { "pooler", "cls", "avg", NULL };
 
@@ -111,9 +115,101 @@ nr_t *nr_bert_pool(struct nr_net *n, nr_t *x, const void *conf)
 	return c->pool == NR_BERT_CLS ? nr_first_token(n, x) : nr_text_pooler(n, x);
 }
 
+/* ---- in a file ------------------------------------------------------------------------------------------------------------ */
+
+const char *const nr_bert_signs[] = { "word.weight", "position.weight", "type.weight", "embed.weight", "blocks.0.attn.qkv.weight",
+	"blocks.0.attn.qkv.bias", "blocks.0.attn.res.weight", "blocks.0.attn.res.special.weight", "blocks.0.mlp.fc1.weight",
+	"pooler.dense.weight", "mlm.dense.weight", "mlm.norm.weight", "nsp.weight", "simcse.dense.weight", "head.weight", NULL };
+
+/* config.json counts if it says how many heads there are. */
+static const json_t *config_of(const struct nr_look *l)
+{
+	return nr_hf_text(l->config, "model_type") && nr_hf_number(l->config, "num_attention_heads") > 0 ? l->config : NULL;
+}
+
+/* Bare encoders of both families have the same names: the config decides, or the number of segments. */
+int nr_bert_fits(const struct nr_look *l)
+{
+	struct nr_bert family;
+	const int64_t types = nr_look_rows(l, "type.weight", 0);
+	nr_option_defaults(l->model->options, &family);
+	if (config_of(l)) return !strcmp(nr_hf_text(l->config, "model_type"), l->model->name);
+	return types > 0 && (types == 1) == (family.types == 1);
+}
+
+static const char *norms_of(const struct nr_look *l)
+{
+	const double said = nr_hf_number(config_of(l), "layer_norm_eps"), eps = said > 0 ? said : l->model->norms.eps;
+	const char *text = eps == l->model->norms.eps ? "" : nr_arena_printf(l->arena, "eps=%.9g", eps);
+	const char *sep = nr_look_sep(l, "blocks.0.attn.res");
+	return !text || !sep ? text : nr_arena_printf(l->arena, "%s%s%s", text, *text ? " " : "", sep);
+}
+
+bool nr_bert_measure(const struct nr_look *l, struct nr_sighting *s)
+{
+	const struct nr_st_tensor *word = nr_look_find(l, "word.weight");
+	if (!word || word->nd != 2 || word->shape[1] < 1 || word->shape[1] > 65536) return false;
+	const int64_t C = word->shape[1], positions = nr_look_rows(l, "position.weight", C), types = nr_look_rows(l, "type.weight", C);
+	const int64_t hidden = nr_look_rows(l, "blocks.0.mlp.fc1.weight", C), depth = nr_look_depth(l, "mlp.fc1.weight");
+	if (positions < 0 || types < 0 || hidden < 0 || depth < 1) return false;
+	const json_t *config = config_of(l);
+	const char *act = nr_hf_text(config, "hidden_act"), *ours = nr_hf_act(act ? act : "gelu");
+	const int64_t pad = (int64_t)nr_hf_number(config, "pad_token_id");
+	struct nr_bert family;
+	nr_option_defaults(l->model->options, &family);
+	const int64_t room = positions - (family.skip_pads ? (pad >= 0 ? pad : family.pad) + 1 : 0);
+	nr_saw_key(s, "vocab", word->shape[0]);
+	nr_saw_key(s, "dim", C);
+	nr_saw_key(s, "depth", depth);
+	if (config) nr_saw(s, "heads", (int64_t)nr_hf_number(config, "num_attention_heads"));
+	else nr_assumed(s, "heads", nr_heads_assumed(C));
+	nr_saw_key(s, "hidden", hidden);
+	nr_saw(s, "positions", positions);
+	nr_saw(s, "types", types);
+	nr_saw(s, "pad", pad);
+	nr_saw(s, "classes", nr_look_rows(l, "head.weight", C));
+	nr_saw_at_most(s, "length", room > 0 ? room : -1);
+	nr_saw_text(s, "act", config ? ours : NULL);
+	if (!nr_look_find(l, "pooler.dense.weight")) nr_saw_not(s, "pool", "pooler", "cls");
+	nr_saw_norms(s, norms_of(l));
+	if (config && ours) nr_saw_all(s);
+	return true;
+}
+
+/* The class of transformers that has these heads. */
+static const char *class_of(const struct nr_store *s, bool heads)
+{
+	if (nr_store_find(s, "nsp.weight")) return "ForPreTraining";
+	if (nr_store_find(s, "mlm.dense.weight")) return "ForMaskedLM";
+	return nr_store_find(s, "head.weight") && heads ? "ForSequenceClassification" : "Model";
+}
+
+json_t *nr_bert_config(const struct nr_saved *w, const char *prefix, bool heads)
+{
+	const struct nr_bert *c = w->model->conf;
+	char name[64];
+	snprintf(name, sizeof name, "%s%s", prefix, class_of(w->store, heads));
+	json_t *j = json_pack("{s:[s], s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:s, s:f}", "architectures", name,
+		"model_type", w->model->of->name, "vocab_size", (json_int_t)c->vocab, "hidden_size", (json_int_t)c->dim,
+		"num_hidden_layers", (json_int_t)c->depth, "num_attention_heads", (json_int_t)c->heads,
+		"intermediate_size", (json_int_t)c->hidden, "max_position_embeddings", (json_int_t)c->positions,
+		"type_vocab_size", (json_int_t)c->types, "pad_token_id", (json_int_t)c->pad, "hidden_act", nr_hf_act_name(c->act),
+		"layer_norm_eps", w->eps);
+	if (j && nr_store_find(w->store, "head.weight")) json_object_set_new(j, "num_labels", json_integer(c->classes));
+	if (j && nr_store_find(w->store, "mlm.decoder.weight")) json_object_set_new(j, "tie_word_embeddings", json_false());
+	return j;
+}
+
+static json_t *config(const struct nr_saved *w) { return nr_bert_config(w, "Bert", true); }
+
+static const struct nr_model_file file = {
+	.signs = nr_bert_signs, .measure = nr_bert_measure, .fits = nr_bert_fits, .config = config,
+	.doubt = "heads cannot be seen: a width of 64 is assumed",
+};
+
 const struct nr_model nr_model_bert = {
 	.name = "bert", .title = "BERT", .cite = "arXiv:1810.04805", .reads = NR_READS_TEXT, .conf_size = sizeof(struct nr_bert),
 	.options = options, .presets = presets, .namings = namings,
 	.norms = { .norm = "layer", .placement = "post", .rules = "embed=layer", .eps = 1e-12 },
-	.embed = nr_bert_embed, .encode = nr_bert_encode, .encode_layers = nr_bert_encode_layers, .pool = nr_bert_pool,
+	.embed = nr_bert_embed, .encode = nr_bert_encode, .encode_layers = nr_bert_encode_layers, .pool = nr_bert_pool, .file = &file,
 };

@@ -5,7 +5,7 @@
 
 #include <stdbool.h>
 
-#include "norma/model.h"
+#include "models/guess.h"
 
 struct nr_bert {
 	int64_t vocab, dim, depth, heads, hidden, positions, types, pad, length, classes;
@@ -39,6 +39,12 @@ nr_t *nr_bert_embed(struct nr_net *, const struct nr_inputs *, const void *conf)
 nr_t *nr_bert_encode(struct nr_net *, nr_t *tokens, const void *conf);
 nr_t *nr_bert_encode_layers(struct nr_net *, nr_t *tokens, const void *conf, nr_t **layer);
 nr_t *nr_bert_pool(struct nr_net *, nr_t *tokens, const void *conf);
+
+/* In a file: see guess.h. prefix: of the classes of transformers ("Bert"); heads: `head` is their classifier. */
+extern const char *const nr_bert_signs[];
+bool nr_bert_measure(const struct nr_look *, struct nr_sighting *);
+int nr_bert_fits(const struct nr_look *);
+json_t *nr_bert_config(const struct nr_saved *, const char *prefix, bool heads);
 
 /* Rules of a naming whose encoder stands under P: "", "bert.", "roberta.". The heads' come after them. */
 #define NR_BERT_NAMES(P)                                                                                                       \

@@ -8,9 +8,14 @@
  * virtual node is the special token of SepNorm. Nodes have no order: DTN has nothing to go by. Padding is a suffix. */
 #include "models/graphormer.h"
 
+#include <string.h>
+
 #include "models/block.h"
+#include "models/guess.h"
+#include "models/hf_config.h"
 #include "models/text_heads.h"
 #include "norma/nn.h"
+#include "norma/safetensors.h"
 
 static const char *const edge_kinds[] = { "multi_hop", "simple", NULL };
 
@@ -158,9 +163,69 @@ static nr_t *head(struct nr_net *n, nr_t *x, const void *conf)
 	return start_small(n, nr_shift_channels(n, x, nr_param(n, "head.bias", NR_ZEROS | NR_NO_DECAY, 1, (int64_t)1)));
 }
 
-json_t *nr_graphormer_config(const struct nr_model_spec *m, const struct nr_store *s, double eps)
+/* ---- in a file ---------------------------------------------------------------------------------------------------------------- */
+
+/* Tensors show all sizes but how many hops count and where distances are cut; pre- or post-norm shows only in a final norm that nothing
+ * reads. config.json beside the file says these. */
+static const char *const signs[] = { "atom.weight", "bias.distance.weight", "head.weight", NULL };
+
+static const json_t *config_of(const struct nr_look *l)
 {
-	const struct nr_graphormer *c = m->conf;
+	const char *type = nr_hf_text(l->config, "model_type");
+	return type && !strcmp(type, "graphormer") ? l->config : NULL;
+}
+
+static const char *norms_of(const struct nr_look *l)
+{
+	const json_t *said = json_object_get(config_of(l), "pre_layernorm");
+	const bool ours = !strcmp(l->naming->name, "norma");    /* other names are the same for both placements */
+	const bool spare = nr_st_find(l->file, "encoder.graph_encoder.final_layer_norm.weight") ||
+		nr_st_find(l->file, "graph_encoder.final_layer_norm.weight");
+	const bool pre = ours ? nr_look_find(l, "blocks.0.attn.in.weight") || nr_look_find(l, "blocks.0.attn.in.special.weight")
+			      : said ? json_is_true(said) : spare;
+	const char *sep = nr_look_sep(l, pre ? "blocks.0.attn.in" : "blocks.0.attn.res");
+	const char *place = pre ? " placement=pre" : "", *embed_norm = nr_look_find(l, "embed.weight") ? "" : " embed=none";
+	if (!sep && !*place && !*embed_norm) return "";
+	return nr_arena_printf(l->arena, "%s%s%s", sep ? sep : "ln", place, embed_norm);
+}
+
+static bool measure(const struct nr_look *l, struct nr_sighting *s)
+{
+	const struct nr_st_tensor *atom = nr_look_find(l, "atom.weight"), *distance = nr_look_find(l, "bias.distance.weight");
+	if (!atom || !distance || atom->nd != 2 || distance->nd != 2 || atom->shape[1] < 1 || distance->shape[1] < 1) return false;
+	const int64_t C = atom->shape[1], H = distance->shape[1], depth = nr_look_depth(l, "mlp.fc1.weight");
+	const int64_t bonds = nr_look_rows(l, "bias.edge.weight", H) - 1, in = nr_look_rows(l, "in_degree.weight", C);
+	const int64_t out = nr_look_rows(l, "out_degree.weight", C), hidden = nr_look_rows(l, "blocks.0.mlp.fc1.weight", C);
+	const int64_t hops = nr_look_rows(l, "bias.hop.weight", 1);
+	if (C > 65536 || H > 1024 || C % H || depth < 1 || atom->shape[0] < 2 || bonds < 1 || in < 1 || out < 1 || hidden < 1) return false;
+	const json_t *said = config_of(l), *most = json_object_get(said, "multi_hop_max_dist");
+	const json_t *cut = json_object_get(said, "spatial_pos_max");
+	const char *act = nr_hf_text(said, "activation_fn");
+	nr_saw_key(s, "dim", C);
+	nr_saw_key(s, "depth", depth);
+	nr_saw_key(s, "heads", H);
+	nr_saw(s, "hidden", hidden);
+	nr_saw(s, "atoms", atom->shape[0] - 1);
+	nr_saw(s, "bonds", bonds);
+	nr_saw(s, "in_degrees", in);
+	nr_saw(s, "out_degrees", out);
+	nr_saw(s, "distances", distance->shape[0]);
+	nr_saw(s, "hop_matrices", hops > 0 ? hops / (H * H) : -1);
+	if (json_is_integer(most)) nr_saw(s, "hops", json_integer_value(most) > 0 ? json_integer_value(most) : 0);
+	if (json_is_integer(cut)) nr_saw(s, "cut", json_integer_value(cut));
+	nr_saw(s, "classes", nr_look_rows(l, "head.weight", C));
+	nr_saw_text(s, "edges", hops > 0 ? NULL : "simple");
+	nr_saw(s, "paths", hops > 0 ? -1 : 0);
+	nr_saw_text(s, "act", act ? nr_hf_act(act) : NULL);
+	nr_saw_norms(s, norms_of(l));
+	if (said) nr_saw_all(s);
+	return true;
+}
+
+static json_t *config(const struct nr_saved *w)
+{
+	const struct nr_graphormer *c = w->model->conf;
+	const struct nr_store *s = w->store;
 	const bool pre = nr_store_find(s, "blocks.0.attn.in.weight") || nr_store_find(s, "blocks.0.attn.in.rest.weight");
 	json_t *j = json_pack("{s:[s], s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:s}", "architectures",
 		nr_store_find(s, "head.weight") ? "GraphormerForGraphClassification" : "GraphormerModel", "model_type", "graphormer",
@@ -171,16 +236,20 @@ json_t *nr_graphormer_config(const struct nr_model_spec *m, const struct nr_stor
 		"ffn_embedding_dim", (json_int_t)c->hidden, "num_attention_heads", (json_int_t)c->heads,
 		"num_classes", (json_int_t)c->classes, "activation_fn", c->act);
 	json_t *rest = json_pack("{s:I, s:b, s:b, s:f, s:f, s:f, s:f}", "num_hidden_layers", (json_int_t)c->depth, "pre_layernorm", pre,
-		"encoder_normalize_before", nr_store_find(s, "embed.weight") != NULL, "layer_norm_eps", eps, "dropout", c->dropout,
+		"encoder_normalize_before", nr_store_find(s, "embed.weight") != NULL, "layer_norm_eps", w->eps, "dropout", c->dropout,
 		"attention_dropout", c->attention_dropout, "activation_dropout", c->activation_dropout);
 	if (j && rest) json_object_update(j, rest);
 	json_decref(rest);
 	return j;
 }
 
+static const struct nr_model_file file = {
+	.signs = signs, .measure = measure, .config = config, .doubt = "the hops that count cannot be seen: 5 are assumed",
+};
+
 const struct nr_model nr_model_graphormer = {
 	.name = "graphormer", .title = "Graphormer", .cite = "arXiv:2106.05234", .reads = NR_READS_GRAPH, .conf_size = sizeof(G),
 	.options = options, .presets = presets, .namings = namings,
 	.norms = { .norm = "layer", .placement = "post", .rules = "embed=layer", .eps = 1e-5 },
-	.embed = embed, .encode = encode, .encode_layers = encode_layers, .pool = pool, .head = head,
+	.embed = embed, .encode = encode, .encode_layers = encode_layers, .pool = pool, .head = head, .file = &file,
 };

@@ -2,7 +2,6 @@
 #ifndef NR_GRAPHORMER_H
 #define NR_GRAPHORMER_H
 
-#include "base/json.h"
 #include "norma/model.h"
 
 enum nr_graph_edges { NR_EDGES_MULTI_HOP, NR_EDGES_SIMPLE };
@@ -17,7 +16,5 @@ struct nr_graphormer {
 };
 /* The bias of attention (B,H,N+1,N+1), without a cut if `whole`. */
 nr_t *nr_graphormer_bias(struct nr_net *, const struct nr_inputs *, const struct nr_graphormer *, bool whole);
-/* The config.json that goes with Hugging Face's names. The caller owns it; NULL when out of memory. */
-json_t *nr_graphormer_config(const struct nr_model_spec *, const struct nr_store *, double eps);
 
 #endif

@@ -1,165 +1,181 @@
-/* Which model a file of tensors looks like, by names and shapes: for models of one stack of blocks behind a patch embedding.
- * Text models are in guess_text.c, graph models in guess_graph.c. */
+/* Which model a file of tensors looks like, by names and shapes and a config.json beside it. See guess.h. */
 #include "models/guess.h"
+
+#include <string.h>
 
 #include "base/mem.h"
 #include "base/str.h"
-#include "norma/model.h"
 #include "norma/safetensors.h"
 
-struct look {
-	const struct nr_st_file *file;
-	const struct nr_naming *naming;
-	struct nr_arena *arena;
-};
+/* ---- what is in the file --------------------------------------------------------------------------------------------------- */
 
-const struct nr_st_tensor *nr_guess_find(const struct nr_st_file *file, const struct nr_naming *naming, const char *entry,
-	struct nr_arena *arena)
+const struct nr_st_tensor *nr_look_find(const struct nr_look *l, const char *entry)
 {
 	bool pixels;
-	const char *text = nr_naming_text(naming, entry, &pixels, arena);
+	const char *text = nr_naming_text(l->naming, entry, &pixels, l->arena);
 	char name[256];
 	if (!text) return NULL;
 	snprintf(name, sizeof name, "%.*s", (int)strcspn(text, " "), text);
-	return nr_st_find(file, name);
+	return nr_st_find(l->file, name);
 }
 
-static const struct nr_st_tensor *find(const struct look *l, const char *entry)
+int64_t nr_look_rows(const struct nr_look *l, const char *entry, int64_t cols)
 {
-	return nr_guess_find(l->file, l->naming, entry, l->arena);
+	const struct nr_st_tensor *t = nr_look_find(l, entry);
+	return t && t->nd == 2 && (!cols || t->shape[1] == cols) ? t->shape[0] : -1;
 }
 
-/* How much of a transformer can be seen through these names. */
-static int visible(const struct look *l)
+int64_t nr_look_depth(const struct nr_look *l, const char *entry)
 {
-	static const char *const entries[] = { "patch_embed.proj.weight", "cls_token", "pos_embed", "blocks.0.attn.in.weight",
-		"blocks.0.attn.qkv.weight", "blocks.0.mlp.in.weight", "blocks.0.mlp.fc1.weight", "final.weight", "fc.weight", "head.weight",
-		NULL };
-	int found = 0;
-	for (int i = 0; entries[i]; i++) found += find(l, entries[i]) != NULL;
-	return found;
+	int64_t depth = 0;
+	for (char name[128]; depth < 1024; depth++) {
+		snprintf(name, sizeof name, "blocks.%lld.%s", (long long)depth, entry);
+		if (!nr_look_find(l, name)) break;
+	}
+	return depth;
 }
 
-struct sizes {
-	int64_t image, channels, patch, dim, depth, heads, hidden, classes, registers, class_at;
-	bool cls, qkv_bias, fc, pre_logits;
+static const char *kind_of_norm(const struct nr_look *l, const char *site, const char *part)
+{
+	char name[128];
+	snprintf(name, sizeof name, "%s.%s.running_mean", site, part);
+	return nr_look_find(l, name) ? "bn" : "ln";
+}
+
+const char *nr_look_sep(const struct nr_look *l, const char *site)
+{
+	char name[128];
+	snprintf(name, sizeof name, "%s.special.weight", site);
+	if (!nr_look_find(l, name)) return NULL;
+	return nr_arena_printf(l->arena, "sep(%s,%s)", kind_of_norm(l, site, "special"), kind_of_norm(l, site, "rest"));
+}
+
+int64_t nr_heads_assumed(int64_t dim) { return dim % 64 == 0 ? dim / 64 : dim % 32 == 0 ? dim / 32 : 1; }
+
+/* ---- what is noted of it --------------------------------------------------------------------------------------------------- */
+
+enum how { SAW, KEY, AT_MOST, NOT, ASSUMED };
+enum { MOST_NOTES = 40 };
+struct nr_sighting {
+	struct note { const char *option; enum how how; int64_t value; const char *text, *instead; } note[MOST_NOTES];
+	int count;
+	const char *norms;
+	bool all;
 };
 
-static int64_t root(int64_t n)
+static void add(struct nr_sighting *s, struct note n)
 {
-	int64_t side = 0;
-	while ((side + 1) * (side + 1) <= n && side < 4096) side++;
-	return side * side == n ? side : 0;
+	if ((n.text || n.value >= 0) && s->count < MOST_NOTES) s->note[s->count++] = n;
+}
+void nr_saw(struct nr_sighting *s, const char *option, int64_t v) { add(s, (struct note){ option, SAW, .value = v }); }
+void nr_saw_key(struct nr_sighting *s, const char *option, int64_t v) { add(s, (struct note){ option, KEY, .value = v }); }
+void nr_saw_at_most(struct nr_sighting *s, const char *option, int64_t v) { add(s, (struct note){ option, AT_MOST, .value = v }); }
+void nr_assumed(struct nr_sighting *s, const char *option, int64_t v) { add(s, (struct note){ option, ASSUMED, .value = v }); }
+void nr_saw_text(struct nr_sighting *s, const char *option, const char *text)
+{
+	add(s, (struct note){ option, SAW, .value = -1, .text = text });
+}
+void nr_saw_not(struct nr_sighting *s, const char *option, const char *text, const char *instead)
+{
+	add(s, (struct note){ option, NOT, .value = -1, .text = text, .instead = instead });
+}
+void nr_saw_norms(struct nr_sighting *s, const char *plan) { s->norms = plan; }
+void nr_saw_all(struct nr_sighting *s) { s->all = true; }
+
+/* ---- the text of it -------------------------------------------------------------------------------------------------------- */
+
+/* Is the option of this model as noted? */
+static bool agrees(const struct nr_model_spec *m, const struct note *n)
+{
+	const struct nr_option *o = nr_option_find(m->of->options, n->option);
+	char text[64];
+	if (!o) return true;
+	if (!n->text) return n->how == AT_MOST ? nr_model_int(m, n->option) <= n->value : nr_model_int(m, n->option) == n->value;
+	return !strcmp(nr_option_text(o, m->conf, text, sizeof text), n->text) == (n->how != NOT);
 }
 
-static bool measure(const struct look *l, struct sizes *s)
-{
-	const struct nr_st_tensor *proj = find(l, "patch_embed.proj.weight"), *fc1 = find(l, "blocks.0.mlp.fc1.weight");
-	const struct nr_st_tensor *pos = find(l, "pos_embed"), *head = find(l, "head.weight"), *reg = find(l, "register_token");
-	if (!proj || !fc1 || proj->nd != 4 || fc1->nd != 2 || proj->shape[0] < 1 || proj->shape[2] != proj->shape[3]) return false;
-	*s = (struct sizes){ .dim = proj->shape[0], .channels = proj->shape[1], .patch = proj->shape[2], .hidden = fc1->shape[0],
-		.classes = head && head->nd == 2 ? head->shape[0] : -1, .registers = reg && reg->nd == 3 ? reg->shape[1] : 0,
-		.cls = find(l, "cls_token"), .qkv_bias = find(l, "blocks.0.attn.qkv.bias"), .fc = find(l, "fc.weight"),
-		.pre_logits = find(l, "pre_logits.weight") };
-	s->heads = s->dim % 64 == 0 ? s->dim / 64 : s->dim % 32 == 0 ? s->dim / 32 : 1;
-	for (char name[64]; s->depth < 1024; s->depth++) {
-		snprintf(name, sizeof name, "blocks.%lld.mlp.fc1.weight", (long long)s->depth);
-		if (!find(l, name)) break;
-	}
-	if (pos && pos->nd == 3) {
-		const int64_t rows = pos->shape[1];
-		if (s->cls && root(rows - 1)) s->image = root(rows - 1) * s->patch;
-		else s->image = root(rows) * s->patch, s->class_at = s->cls ? 10 : 0;          /* DTN's class token has no position */
-	}
-	return fc1->shape[1] == s->dim && s->dim <= 65536 && s->patch <= 512;
-}
-
-/* "key=value" if the value is known (not -1) and not what the conf has already. */
-static void differ(struct nr_str *s, const struct nr_model_spec *m, const char *key, int64_t value)
-{
-	if (value >= 0 && nr_model_int(m, key) != value) nr_str_printf(s, "%s%s=%lld", s->len ? "," : "", key, (long long)value);
-}
-
-/* What the text of a model lacks to be the one seen. */
-static const char *rest_of(const struct nr_model_spec *m, const struct sizes *s, struct nr_arena *arena)
+/* What the text of a model lacks to be the one seen; *count: how many options. NULL: out of memory. */
+static const char *rest_of(const struct nr_model_spec *m, bool preset, const struct nr_sighting *seen, struct nr_arena *arena, int *count)
 {
 	struct nr_str all = { 0 };
-	differ(&all, m, "image", s->image);
-	differ(&all, m, "channels", s->channels);
-	differ(&all, m, "patch", s->patch);
-	differ(&all, m, "dim", s->dim);
-	differ(&all, m, "depth", s->depth);
-	differ(&all, m, "heads", s->heads);
-	differ(&all, m, "classes", s->classes);
-	differ(&all, m, "registers", s->registers);
-	differ(&all, m, "class_at", s->class_at);
-	differ(&all, m, "class_token", s->cls);
-	differ(&all, m, "qkv_bias", s->qkv_bias);
-	differ(&all, m, "pre_logits", s->pre_logits);
-	if (s->hidden != 4 * s->dim) nr_str_printf(&all, "%smlp=%.9g", all.len ? "," : "", (double)s->hidden / (double)s->dim);
-	if (s->fc || !s->cls) nr_str_printf(&all, "%spool=avg%s", all.len ? "," : "", s->fc ? "" : ",fc_norm=0");
+	*count = 0;
+	for (int i = 0; i < seen->count; i++) {
+		const struct note *n = &seen->note[i];
+		if (agrees(m, n)) continue;
+		++*count;
+		if (preset && n->how == ASSUMED) continue;
+		nr_str_printf(&all, "%s%s=", all.len ? "," : "", n->option);
+		if (n->text) nr_str_add(&all, n->how == NOT ? n->instead : n->text);
+		else nr_str_printf(&all, "%lld", (long long)n->value);
+	}
 	const char *text = all.failed ? NULL : nr_arena_strdup(arena, nr_str_text(&all));
 	nr_str_release(&all);
 	return text;
 }
 
-static int commas(const char *text)
+static bool out_of_question(const struct nr_model_spec *m, const struct nr_sighting *seen)
 {
-	int n = *text ? 1 : 0;
-	for (; *text; text++) n += *text == ',';
-	return n;
+	for (int i = 0; i < seen->count; i++)
+		if (seen->note[i].how == KEY && !agrees(m, &seen->note[i])) return true;
+	return false;
 }
 
-/* The family, or the preset of this width and depth that says most of it; of equals the one with timm's name. */
-static const char *shortest(const struct nr_model *m, const struct sizes *s, struct nr_arena *arena)
+/* The family, or the preset that says most of it; of equals the first one that has the family's name. */
+static const char *shortest(const struct nr_model *m, const struct nr_sighting *seen, struct nr_arena *arena)
 {
 	const char *best = NULL;
-	int least = 100;
+	const size_t n_name = strlen(m->name);
+	int least = MOST_NOTES + 1, count;
 	for (const struct nr_preset *p = m->presets;; p++) {
 		struct nr_model_spec spec;
-		struct nr_error err = { 0 };
 		const char *name = p->name ? p->name : m->name;
-		if (nr_model_parse(&spec, name, arena, &err)) return NULL;
-		struct sizes like = *s;
-		const bool same = nr_model_int(&spec, "dim") == s->dim && nr_model_int(&spec, "depth") == s->depth &&
-			nr_model_int(&spec, "patch") == s->patch;
-		if (p->name && !same) continue;
-		if (p->name) like.heads = nr_model_int(&spec, "heads");         /* a preset knows better */
-		const char *rest = rest_of(&spec, &like, arena);
+		if (nr_model_parse(&spec, name, arena, &(struct nr_error){ 0 })) return NULL;
+		if (p->name && out_of_question(&spec, seen)) continue;
+		const char *rest = rest_of(&spec, p->name != NULL, seen, arena, &count);
 		if (!rest) return NULL;
-		const int n = commas(rest) + (like.heads != s->heads), known = best && !strncmp(best, m->name, strlen(m->name));
-		if (n < least || (n == least && !known && !strncmp(name, m->name, strlen(m->name)))) {
+		const bool known = best && !strncmp(best, m->name, n_name);
+		if (count < least || (count == least && !known && !strncmp(name, m->name, n_name))) {
 			best = *rest ? nr_arena_printf(arena, "%s:%s", name, rest) : name;
-			least = n;
+			least = count;
 		}
 		if (!p->name) return best;
 	}
 }
 
-static const char *norms_of(const struct look *l)
+/* ---- all models ------------------------------------------------------------------------------------------------------------ */
+
+static int fit(const struct nr_look *l)
 {
-	const bool in = find(l, "patch.in.weight"), out = find(l, "patch.out.weight");
-	return in && out ? "patch=dual" : in ? "patch=pre" : out ? "patch=post" : "";
+	int found = 0;
+	for (const char *const *s = l->model->file->signs; *s; s++) found += nr_look_find(l, *s) != NULL;
+	return 2 * found + (l->model->file->fits ? l->model->file->fits(l) : 0);
+}
+
+static void consider(const struct nr_look *l, struct nr_guess *g, int *most)
+{
+	struct nr_sighting seen = { .norms = "" };
+	const int found = fit(l);
+	if (found <= *most || !l->model->file->measure(l, &seen) || !seen.norms) return;
+	const char *text = shortest(l->model, &seen, l->arena);
+	if (!text) return;
+	*g = (struct nr_guess){ .model = text, .norms = seen.norms, .naming = l->naming->name, .sure = seen.all,
+		.doubt = l->model->file->doubt };
+	*most = found;
 }
 
 int nr_model_guess(struct nr_guess *g, const struct nr_st_file *f, struct nr_arena *arena)
 {
+	const char *weights = nr_st_path(f), *slash = strrchr(weights, '/');
+	const char *path = nr_arena_printf(arena, "%.*sconfig.json", slash ? (int)(slash - weights) + 1 : 0, weights);
+	json_t *config = path ? nr_json_load(path, &(struct nr_error){ 0 }) : NULL;
 	int most = 0;
 	*g = (struct nr_guess){ 0 };
 	for (const struct nr_model *const *m = nr_models(); *m; m++) {
-		if ((*m)->reads != NR_READS_IMAGE) continue;
-		const struct nr_naming *const own = nr_naming_find(*m, "norma", NULL);
-		for (const struct nr_naming *n = own;;) {
-			const struct look l = { f, n, arena };
-			struct sizes s;
-			const int seen = visible(&l);
-			if (seen > most && measure(&l, &s) && s.depth > 0 && s.image > 0) {
-				const char *text = shortest(*m, &s, arena);
-				if (text) *g = (struct nr_guess){ .model = text, .norms = norms_of(&l), .naming = n->name }, most = seen;
-			}
-			n = n == own ? (*m)->namings : n + 1;
-			if (!n->name) break;
-		}
+		if (!(*m)->file) continue;
+		consider(&(struct nr_look){ f, *m, nr_naming_find(*m, "norma", NULL), config, arena }, g, &most);
+		for (const struct nr_naming *n = (*m)->namings; n->name; n++)
+			consider(&(struct nr_look){ f, *m, n, config, arena }, g, &most);
 	}
-	return g->model || nr_text_guess(g, f, arena) || nr_graph_guess(g, f, arena);
+	json_decref(config);
+	return g->model != NULL;
 }

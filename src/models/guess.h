@@ -1,14 +1,63 @@
-/* Which model a file looks like: the kinds of models, each with its own signs. */
+/* What a model looks like in a file, and what other software wants beside one: a model's own file ends with a struct nr_model_file.
+ *
+ * nr_model_guess looks at a file through every naming of every model. Signs that are there say how well one fits; `measure` then notes
+ * what names, shapes and a config.json tell, and the shortest text of a model that says as much is made of it. */
 #ifndef NR_GUESS_H
 #define NR_GUESS_H
 
+#include "base/json.h"
+#include "base/mem.h"
 #include "norma/model.h"
 
-/* The tensor of a file that an entry of ours is under these names (the first of several); NULL: it has none. */
-const struct nr_st_tensor *nr_guess_find(const struct nr_st_file *, const struct nr_naming *, const char *entry, struct nr_arena *);
-/* Text models; 1: it looks like one. */
-int nr_text_guess(struct nr_guess *, const struct nr_st_file *, struct nr_arena *);
-/* Graph models; likewise. */
-int nr_graph_guess(struct nr_guess *, const struct nr_st_file *, struct nr_arena *);
+struct nr_look {                            /* a file, taken to be this model under these names */
+	const struct nr_st_file *file;
+	const struct nr_model *model;
+	const struct nr_naming *naming;
+	const json_t *config;               /* config.json beside it, or NULL */
+	struct nr_arena *arena;
+};
+struct nr_sighting;
+struct nr_mae;
+
+struct nr_saved {                           /* weights that are written for other software */
+	const struct nr_model_spec *model;
+	const struct nr_store *store;
+	const struct nr_naming *naming;
+	double eps;                         /* of the norms */
+	const struct nr_mae *mae;           /* the store has the decoder of a masked autoencoder too; or NULL */
+	char *const *class_name;            /* NULL: not known */
+	const double *mean, *std;           /* (3) of the input; NULL: not known */
+};
+
+struct nr_model_file {
+	const char *const *signs;           /* entries in our names, some of which every file of it has; ends with NULL */
+	bool (*measure)(const struct nr_look *, struct nr_sighting *);              /* false: it is none of these */
+	/* 1: of models whose files have the same names, this is the one; NULL: no other has them */
+	int (*fits)(const struct nr_look *);
+	const char *doubt;                  /* what is assumed where no config.json says it */
+	/* config.json for these names. The caller owns it; NULL when out of memory. */
+	json_t *(*config)(const struct nr_saved *);
+};
+
+/* ---- for measure ---- */
+
+/* The tensor that an entry of ours is under these names (the first of several); NULL: the file has none. */
+const struct nr_st_tensor *nr_look_find(const struct nr_look *, const char *entry);
+int64_t nr_look_rows(const struct nr_look *, const char *entry, int64_t cols);         /* of a matrix; cols 0: any. -1: there is none */
+int64_t nr_look_depth(const struct nr_look *, const char *entry);      /* how many blocks.N have that entry, from 0 on */
+/* "sep(bn,ln)", by what is at a site; NULL: there is no such norm. */
+const char *nr_look_sep(const struct nr_look *, const char *site);
+/* Heads of 64 channels, or 32: what is assumed. */
+int64_t nr_heads_assumed(int64_t dim);
+
+/* Options of the model: -1 or NULL notes nothing. */
+void nr_saw(struct nr_sighting *, const char *option, int64_t value);
+void nr_saw_text(struct nr_sighting *, const char *option, const char *text);
+void nr_saw_key(struct nr_sighting *, const char *option, int64_t value);          /* a preset with another value is out of the question */
+void nr_saw_at_most(struct nr_sighting *, const char *option, int64_t value);
+void nr_saw_not(struct nr_sighting *, const char *option, const char *text, const char *instead);
+void nr_assumed(struct nr_sighting *, const char *option, int64_t value);          /* a preset knows better */
+void nr_saw_norms(struct nr_sighting *, const char *plan);                         /* "": the model's own; NULL: out of memory */
+void nr_saw_all(struct nr_sighting *);                                             /* nothing was assumed */
 
 #endif

@@ -21,9 +21,16 @@ static const struct nr_naming namings[] = {
 	{ .name = NULL },
 };
 
+static json_t *config(const struct nr_saved *w) { return nr_bert_config(w, "Roberta", false); }       /* their head has two layers */
+
+static const struct nr_model_file file = {
+	.signs = nr_bert_signs, .measure = nr_bert_measure, .fits = nr_bert_fits, .config = config,
+	.doubt = "heads cannot be seen: a width of 64 is assumed",
+};
+
 const struct nr_model nr_model_roberta = {
 	.name = "roberta", .title = "RoBERTa", .cite = "arXiv:1907.11692", .reads = NR_READS_TEXT, .conf_size = sizeof(struct nr_bert),
 	.options = options, .presets = presets, .namings = namings,
 	.norms = { .norm = "layer", .placement = "post", .rules = "embed=layer", .eps = 1e-5 },
-	.embed = nr_bert_embed, .encode = nr_bert_encode, .encode_layers = nr_bert_encode_layers, .pool = nr_bert_pool,
+	.embed = nr_bert_embed, .encode = nr_bert_encode, .encode_layers = nr_bert_encode_layers, .pool = nr_bert_pool, .file = &file,
 };

@@ -5,9 +5,13 @@
 #include <stdbool.h>
 
 #include "models/block.h"
+#include "models/guess.h"
+#include "models/hf_config.h"
+#include "models/mae.h"
 #include "models/position.h"
 #include "norma/model.h"
 #include "norma/nn.h"
+#include "norma/safetensors.h"
 
 enum pool { POOL_CLASS, POOL_AVG };
 
@@ -168,8 +172,110 @@ static nr_t *pool(struct nr_net *n, nr_t *x, const void *conf)
 	return c->pre_logits ? nr_activate(n, "tanh", nr_linear(n, "pre_logits", x, c->dim)) : x;
 }
 
+/* ---- in a file ---------------------------------------------------------------------------------------------------------- */
+
+static const char *const signs[] = { "patch_embed.proj.weight", "cls_token", "pos_embed", "blocks.0.attn.in.weight",
+	"blocks.0.attn.qkv.weight", "blocks.0.mlp.in.weight", "blocks.0.mlp.fc1.weight", "final.weight", "fc.weight", "head.weight", NULL };
+
+static int64_t root(int64_t n)
+{
+	int64_t side = 0;
+	while ((side + 1) * (side + 1) <= n && side < 4096) side++;
+	return side * side == n ? side : 0;
+}
+
+static bool measure(const struct nr_look *l, struct nr_sighting *s)
+{
+	const struct nr_st_tensor *proj = nr_look_find(l, "patch_embed.proj.weight"), *pos = nr_look_find(l, "pos_embed");
+	const struct nr_st_tensor *reg = nr_look_find(l, "register_token");
+	if (!proj || proj->nd != 4 || proj->shape[0] < 1 || proj->shape[2] != proj->shape[3] || !pos || pos->nd != 3) return false;
+	const int64_t dim = proj->shape[0], patch = proj->shape[2], places = pos->shape[1];
+	const int64_t hidden = nr_look_rows(l, "blocks.0.mlp.fc1.weight", dim), depth = nr_look_depth(l, "mlp.fc1.weight");
+	const bool cls = nr_look_find(l, "cls_token"), row = cls && root(places - 1), fc = nr_look_find(l, "fc.weight");
+	const bool in = nr_look_find(l, "patch.in.weight"), out = nr_look_find(l, "patch.out.weight");
+	const int64_t image = root(row ? places - 1 : places) * patch;
+	if (hidden < 0 || dim > 65536 || patch > 512 || depth < 1 || image < 1) return false;
+	nr_saw(s, "image", image);
+	nr_saw(s, "channels", proj->shape[1]);
+	nr_saw_key(s, "patch", patch);
+	nr_saw_key(s, "dim", dim);
+	nr_saw_key(s, "depth", depth);
+	nr_assumed(s, "heads", nr_heads_assumed(dim));
+	nr_saw(s, "classes", nr_look_rows(l, "head.weight", 0));
+	nr_saw(s, "registers", reg && reg->nd == 3 ? reg->shape[1] : 0);
+	nr_saw(s, "class_at", cls && !row ? 10 : 0);            /* DTN's class token has no position */
+	nr_saw(s, "class_token", cls);
+	nr_saw(s, "qkv_bias", nr_look_find(l, "blocks.0.attn.qkv.bias") != NULL);
+	nr_saw(s, "pre_logits", nr_look_find(l, "pre_logits.weight") != NULL);
+	nr_saw_text(s, "mlp", nr_arena_printf(l->arena, "%.9g", (double)hidden / (double)dim));
+	nr_saw_text(s, "pool", fc || !cls ? "avg" : NULL);
+	nr_saw(s, "fc_norm", fc || cls ? -1 : 0);
+	nr_saw_norms(s, in && out ? "patch=dual" : in ? "patch=pre" : out ? "patch=post" : "");
+	return true;
+}
+
+/* What ViTMAEForPreTraining wants beside a ViT's. */
+static json_t *mae_config(json_t *j, const struct nr_mae *o)
+{
+	json_t *more = json_pack("{s:[s], s:s, s:I, s:I, s:I, s:I, s:f, s:b}", "architectures", "ViTMAEForPreTraining", "model_type",
+		"vit_mae", "decoder_hidden_size", (json_int_t)o->decoder_dim, "decoder_num_hidden_layers", (json_int_t)o->decoder_depth,
+		"decoder_num_attention_heads", (json_int_t)o->decoder_heads, "decoder_intermediate_size",
+		(json_int_t)(o->decoder_mlp * (double)o->decoder_dim + .5), "mask_ratio", o->mask_ratio, "norm_pix_loss", (int)o->norm_pix);
+	json_object_update(j, more);
+	json_decref(more);
+	return j;
+}
+
+static json_t *hf_config(const struct nr_saved *w)
+{
+	const struct vit *c = w->model->conf;
+	const bool tanh_form = !strcmp(c->act, "gelu_tanh");
+	json_t *j = json_pack("{s:[s], s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:b, s:s, s:f}",
+		"architectures", "ViTForImageClassification", "model_type", "vit", "hidden_size", (json_int_t)c->dim,
+		"num_hidden_layers", (json_int_t)c->depth, "num_attention_heads", (json_int_t)c->heads,
+		"intermediate_size", (json_int_t)(c->mlp * (double)c->dim), "image_size", (json_int_t)c->image,
+		"patch_size", (json_int_t)c->patch, "num_channels", (json_int_t)c->channels, "qkv_bias", (int)c->qkv_bias,
+		"hidden_act", tanh_form ? "gelu_pytorch_tanh" : c->act, "layer_norm_eps", w->eps);
+	if (w->mae) return mae_config(j, w->mae);
+	json_t *name = json_object(), *number = json_object();
+	bool more = w->class_name != NULL;
+	for (int64_t i = 0; i < c->classes; i++) {
+		char key[32], label[64];
+		snprintf(key, sizeof key, "%lld", (long long)i);
+		snprintf(label, sizeof label, "LABEL_%lld", (long long)i);
+		more = more && w->class_name[i];
+		const char *text = more ? w->class_name[i] : label;
+		json_object_set_new(name, key, json_string(text));
+		json_object_set_new(number, text, json_integer(i));
+	}
+	json_object_set_new(j, "id2label", name);
+	json_object_set_new(j, "label2id", number);
+	return j;
+}
+
+static json_t *timm_config(const struct nr_saved *w)
+{
+	const struct vit *c = w->model->conf;
+	const double half[3] = { 0.5, 0.5, 0.5 }, *mean = w->mean ? w->mean : half, *std = w->std ? w->std : half;
+	json_t *args = json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:f, s:b, s:b}", "img_size", (json_int_t)c->image,
+		"patch_size", (json_int_t)c->patch, "in_chans", (json_int_t)c->channels, "embed_dim", (json_int_t)c->dim,
+		"depth", (json_int_t)c->depth, "num_heads", (json_int_t)c->heads, "reg_tokens", (json_int_t)c->registers,
+		"mlp_ratio", c->mlp, "qkv_bias", (int)c->qkv_bias, "class_token", (int)c->class_token);
+	json_t *input = json_pack("{s:[I,I,I], s:[f,f,f], s:[f,f,f]}", "input_size", (json_int_t)c->channels, (json_int_t)c->image,
+		(json_int_t)c->image, "mean", mean[0], mean[1], mean[2], "std", std[0], std[1], std[2]);
+	return json_pack("{s:s, s:I, s:I, s:s, s:o, s:o}", "architecture", "vit_base_patch16_224", "num_classes", (json_int_t)c->classes,
+		"num_features", (json_int_t)c->dim, "global_pool", c->pool == POOL_AVG ? "avg" : "token", "model_args", args,
+		"pretrained_cfg", input);
+}
+
+static json_t *config(const struct nr_saved *w) { return strcmp(w->naming->name, "timm") ? hf_config(w) : timm_config(w); }
+
+static const struct nr_model_file file = {
+	.signs = signs, .measure = measure, .config = config, .doubt = "heads cannot be seen: a width of 64 is assumed",
+};
+
 const struct nr_model nr_model_vit = {
 	.name = "vit", .title = "Vision Transformer", .cite = "arXiv:2010.11929", .conf_size = sizeof(struct vit), .options = options,
 	.presets = presets, .namings = namings, .norms = { .norm = "layer", .placement = "pre", .eps = 1e-6 },
-	.embed = embed, .encode = encode, .pool = pool,
+	.embed = embed, .encode = encode, .pool = pool, .file = &file,
 };

@@ -41,7 +41,7 @@ static const struct nr_case cases[] = { { "7x3 2x5:i7", "" }, { "1x1 1x1:i1", ""
 	{ "9x2 4:i9", "" }, { NULL, NULL } };
 const struct nr_op nr_op_embedding = {
 	.name = "embedding", .shape = shape, .forward = forward, .backward = backward, .keeps = NR_KEEP_X(1),
-	.flags = NR_CHEAP,
+	.gathers = 1, .flags = NR_CHEAP,
 	.try_case = try_case, .cases = cases,
 };
 

@@ -6,13 +6,14 @@
 #include "math/row.h"
 #include "nn/op.h"
 
-static int64_t max3(size_t a, size_t b, size_t c) { return (int64_t)(a > b ? (a > c ? a : c) : (b > c ? b : c)); }
+static size_t larger(size_t a, size_t b) { return a > b ? a : b; }
 
 /* Scratch: the products' own, then column sums, then (fused) the gradient before the activation. */
 static size_t product_scratch(int64_t m, int64_t out, int64_t in)
 {
-	const int64_t most = max3(nr_gemm_scratch(m, out, in, 0, 1), nr_gemm_scratch(m, in, out, 0, 0), nr_gemm_scratch(out, in, m, 1, 0));
-	return ((size_t)most + 63) / 64 * 64;
+	const size_t there = larger(nr_gemm_scratch(m, out, in, 0, 1), nr_gemm_scratch(m, out, in, 0, 0));
+	const size_t back = larger(nr_gemm_scratch(m, in, out, 0, 0), nr_gemm_scratch(out, in, m, 1, 0));
+	return (larger(there, back) + 63) / 64 * 64;
 }
 static size_t sum_scratch(int64_t m, int64_t out) { return (nr_col_sum_scratch(m, out) * sizeof(real) + 63) / 64 * 64; }
 
@@ -37,6 +38,15 @@ static nr_t *out_of(struct nr_node *k, int j)
 
 /* The weight may be of any rank (timm's patch embedding is (D,C,p,p)): what counts is (out, rest). */
 static int64_t width(const struct nr_call *k) { return k->node->in[1]->d[0]; }
+
+/* x W^T; the weight may lie turned, (in,out). */
+static struct nr_gemm product(const struct nr_call *k)
+{
+	const int64_t in = k->x[0].c, out = width(k);
+	const int turned = k->turned >> 1 & 1;
+	return (struct nr_gemm){ .m = k->x[0].rows, .n = out, .k = in, .a = k->x[0].p, .lda = in, .b = k->x[1].p, .ldb = turned ? out : in,
+				 .tb = !turned, .ldc = out, .bias = k->node->n_in > 2 ? k->x[2].p : NULL };
+}
 
 static void cost(const struct nr_node *k, double *forward, double *backward)
 {
@@ -69,9 +79,9 @@ static int shape(struct nr_node *k)
 
 static void forward(const struct nr_call *k)
 {
-	const int64_t m = k->x[0].rows, in = k->x[0].c, out = width(k);
-	nr_gemm_run(&(struct nr_gemm){ .m = m, .n = out, .k = in, .a = k->x[0].p, .lda = in, .b = k->x[1].p, .ldb = in, .tb = 1,
-				       .c = k->y[0].p, .ldc = out, .bias = k->node->n_in > 2 ? k->x[2].p : NULL }, k->scratch);
+	struct nr_gemm g = product(k);
+	g.c = k->y[0].p;
+	nr_gemm_run(&g, k->scratch);
 }
 
 static void backward(const struct nr_call *k)
@@ -92,7 +102,7 @@ static const struct nr_case cases[] = {
 };
 const struct nr_op nr_op_linear = {
 	.name = "linear", .shape = shape, .forward = forward, .backward = backward, .cost = cost,
-	.keeps = NR_KEEP_X(0) | NR_KEEP_X(1), .flags = NR_NARROW, .tokenwise = 1, .try_case = try_case, .cases = cases,
+	.keeps = NR_KEEP_X(0) | NR_KEEP_X(1), .turns = 1 << 1, .flags = NR_NARROW, .tokenwise = 1, .try_case = try_case, .cases = cases,
 };
 
 /* ---- linear + activation: y[0] the product, y[1] its activation -------------------------------------------------- */
@@ -110,10 +120,11 @@ static int act_shape(struct nr_node *k)
 
 static void act_forward(const struct nr_call *k)
 {
-	const int64_t m = k->x[0].rows, in = k->x[0].c, out = width(k);
-	nr_gemm_run(&(struct nr_gemm){ .m = m, .n = out, .k = in, .a = k->x[0].p, .lda = in, .b = k->x[1].p, .ldb = in, .tb = 1,
-				       .c = k->y[1].p, .ldc = out, .bias = has_bias(k->node) ? k->x[2].p : NULL, .act = act_of(k->node),
-				       .pre = k->y[0].p, .ldpre = out }, k->scratch);
+	struct nr_gemm g = product(k);
+	g.c = k->y[1].p;
+	g.act = act_of(k->node);
+	g.pre = k->y[0].p, g.ldpre = g.n;
+	nr_gemm_run(&g, k->scratch);
 }
 
 static void act_rebuild(const struct nr_call *k) { nr_act_forward(act_of(k->node), k->y[0].rows * k->y[0].c, k->y[0].p, k->y[1].p); }
@@ -137,6 +148,7 @@ static void act_backward(const struct nr_call *k)
 static const struct nr_op op_linear_act = {
 	.name = "linear_act", .shape = act_shape, .forward = act_forward, .backward = act_backward, .rebuild = act_rebuild, .cost = cost,
 	.keeps = NR_KEEP_X(0) | NR_KEEP_X(1) | NR_KEEP_Y(0), .cheap = 1 << 1, .rebuild_keeps = NR_KEEP_Y(0), .optional = 1 << 0,
+	.turns = 1 << 1,
 };
 
 /* ---- activation alone -------------------------------------------------------------------------------------------- */

@@ -164,7 +164,7 @@ static const struct nr_case take_cases[] = {
 const struct nr_op nr_op_take_tokens = {
 	.name = "take_tokens", .shape = take_shape, .forward = take_forward, .backward = take_backward,
 	.keeps = NR_KEEP_X(1),
-	.flags = NR_CHEAP | NR_STRIDED, .try_case = take_try, .cases = take_cases,
+	.gathers = 1, .flags = NR_CHEAP | NR_STRIDED, .try_case = take_try, .cases = take_cases,
 };
 
 nr_t *nr_take_tokens(struct nr_net *n, nr_t *x, nr_t *index)

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/part_told.h"
 #include "draw/heatmap.h"
 #include "draw/html.h"
 #include "draw/scale.h"
@@ -48,163 +49,31 @@ static const char *said(const json_t *analysis, const char *text, struct nr_aren
 
 /* ---- by depth ----------------------------------------------------------------------------------------------------------- */
 
-enum { CLS, TOKENS };
+/* nr_lines.key is the name of the part, nr_lines.more its curve. */
+static struct nr_points by_depth(const struct nr_lines *v, const struct nr_runfolder *r, struct nr_arena *arena)
+{
+	const char *path = ((const struct nr_part_curve *)v->more)->path;
+	const json_t *list = nr_part_list_at(json_object_get(r->analysis, v->key), &path);
+	struct nr_points p = nr_points_make((int64_t)json_array_size(list), arena);
+	for (size_t i = 0; i < json_array_size(list) && p.x && p.y; i++) {
+		const double value = nr_part_number_at(json_array_get(list, i), path);
+		if (isfinite(value)) p.x[p.n] = (double)i, p.y[p.n++] = value;
+	}
+	return p;
+}
 
-static struct nr_points by_depth(const json_t *list, const json_t *(*of)(const json_t *, const struct nr_lines *), const struct nr_lines *v,
+static void add_curve(struct nr_str *s, const struct nr_arms *a, const char *part, const struct nr_part_curve *c, const json_t *analysis,
 	struct nr_arena *arena)
 {
-	const size_t n = json_array_size(list);
-	struct nr_points p = nr_points_make((int64_t)n, arena);
-	for (size_t i = 0; i < n && p.x && p.y; i++) {
-		const json_t *value = of(json_array_get(list, i), v);
-		if (json_is_number(value)) p.x[p.n] = (double)i, p.y[p.n++] = json_number_value(value);
-	}
-	return p;
+	nr_figure(s, a, &(struct nr_lines){ .title = said(analysis, c->title, arena), .unit = said(analysis, c->unit, arena),
+		.x_label = "layer, from input to output", .scale = c->scale, .factor = 1, .x_whole = true,
+		.says = said(analysis, c->says, arena), .of = by_depth, .key = part, .more = c }, arena);
 }
-
-static const json_t *of_layer(const json_t *layer, const struct nr_lines *v)
-{
-	return json_object_get(json_object_get(layer, v->kind == CLS ? "cls" : "tokens"), v->key);
-}
-static const json_t *of_block(const json_t *block, const struct nr_lines *v) { return json_object_get(block, v->key); }
-
-static struct nr_points layer_points(const struct nr_lines *v, const struct nr_runfolder *r, struct nr_arena *arena)
-{
-	return by_depth(json_object_get(r->analysis, "layers"), of_layer, v, arena);
-}
-
-static struct nr_points gradient_points(const struct nr_lines *v, const struct nr_runfolder *r, struct nr_arena *arena)
-{
-	return by_depth(json_object_get(json_object_get(r->analysis, "gradients"), "blocks"), of_block, v, arena);
-}
-
-/* The mean over heads. */
-static struct nr_points attention_points(const struct nr_lines *v, const struct nr_runfolder *r, struct nr_arena *arena)
-{
-	const json_t *layers = json_object_get(r->analysis, "attention");
-	struct nr_points p = nr_points_make((int64_t)json_array_size(layers), arena);
-	for (size_t i = 0; i < json_array_size(layers) && p.x && p.y; i++) {
-		const json_t *heads = json_object_get(json_array_get(layers, i), "heads");
-		double sum = 0;
-		for (size_t h = 0; h < json_array_size(heads); h++) sum += number_at(json_array_get(heads, h), v->key);
-		sum /= (double)json_array_size(heads);
-		if (isfinite(sum)) p.x[p.n] = (double)i, p.y[p.n++] = sum;
-	}
-	return p;
-}
-
-#define DEPTH(name, axis, scale_y, call, what, which, see)                                                                                 \
-	{ .title = name, .unit = axis, .x_label = "layer, from input to output", .scale = scale_y, .factor = 1, .x_whole = true,           \
-	  .says = see, .of = call, .key = what, .kind = which }
-static const struct nr_lines depth[] = {
-	DEPTH("Uniformity of [CLS] by layer", "lower is more even", NR_LINEAR, layer_points, "uniformity", CLS,
-		"The lowest spreads [CLS] most."),
-	DEPTH("Uniformity of tokens by layer", "lower is more even", NR_LINEAR, layer_points, "uniformity", TOKENS,
-		"The lowest spreads patches most."),
-	DEPTH("Effective rank of [CLS] by layer", "directions", NR_LINEAR, layer_points, "effective_rank", CLS,
-		"A fall is a collapse onto few directions."),
-	DEPTH("Effective rank of tokens by layer", "directions", NR_LINEAR, layer_points, "effective_rank", TOKENS,
-		"A fall is a collapse onto few directions."),
-	DEPTH("Mean cosine of [CLS] by layer", "cosine", NR_LINEAR, layer_points, "mean_cosine", CLS,
-		"Near 1: every picture has nearly the same [CLS]."),
-	DEPTH("Length of tokens by layer", "2-norm", NR_LOG_IF_WIDE, layer_points, "norm_mean", TOKENS,
-		"The residual stream grows where nothing normalizes it."),
-	DEPTH("Attention distance by layer", "mean over heads, in tokens", NR_LINEAR, attention_points, "distance", 0,
-		"Low is local, high is global."),
-	DEPTH("Gradient by block", "2-norm of its parameters", NR_LOG_IF_WIDE, gradient_points, "norm", 0,
-		"A level line reaches all depths alike."),
-};
 
 /* ---- heat maps, one for each arm ---------------------------------------------------------------------------------------- */
 
-struct matrix { int64_t rows, cols; double *value; const char **row, **col; };          /* col NULL: numbers */
-
-static struct matrix make_matrix(size_t rows, size_t cols, struct nr_arena *arena)
-{
-	struct matrix m = { .rows = (int64_t)rows, .cols = (int64_t)cols };
-	if (!rows || !cols || rows > 512 || cols > 512) return (struct matrix){ 0 };
-	m.value = nr_arena_alloc(arena, rows * cols * sizeof *m.value);
-	m.row = nr_arena_alloc(arena, rows * sizeof *m.row);
-	for (size_t i = 0; m.value && i < rows * cols; i++) m.value[i] = NAN;
-	return m.value && m.row ? m : (struct matrix){ 0 };
-}
-
-/* "blocks[3]" is read as "3". */
-static const char *short_name(const char *name, struct nr_arena *arena)
-{
-	const size_t n = strcspn(name, "[");
-	if (strncmp(name, "blocks[", 7) || !strchr(name, ']')) return name;
-	const char *text = nr_arena_printf(arena, "%.*s%s", (int)strcspn(name + n + 1, "]"), name + n + 1, strchr(name, ']') + 1);
-	return text ? text : name;
-}
-
-static struct matrix distance_matrix(const struct nr_runfolder *r, struct nr_arena *arena)
-{
-	const json_t *layers = json_object_get(r->analysis, "attention");
-	const size_t heads = json_array_size(json_object_get(json_array_get(layers, 0), "heads"));
-	struct matrix m = make_matrix(json_array_size(layers), heads, arena);
-	for (size_t i = 0; i < (size_t)m.rows; i++) {
-		const json_t *layer = json_array_get(layers, i), *all = json_object_get(layer, "heads");
-		m.row[i] = short_name(text_at(layer, "layer"), arena);
-		for (size_t h = 0; h < heads; h++) m.value[i * heads + h] = number_at(json_array_get(all, h), "distance");
-	}
-	return m;
-}
-
-static struct matrix similarity_matrix(const struct nr_runfolder *r, struct nr_arena *arena)
-{
-	const json_t *all = json_object_get(r->analysis, "similarity"), *rows = json_object_get(all, "cls"),
-		     *layers = json_object_get(r->analysis, "layers");
-	if (!rows) rows = json_object_get(all, "tokens");
-	/* Before the first block [CLS] is the same for every picture, and nothing can be said of it. */
-	const size_t all_layers = json_array_size(rows), skip = all_layers && !json_is_number(json_array_get(json_array_get(rows, 0), 0));
-	const size_t n = all_layers - skip;
-	struct matrix m = make_matrix(n, n, arena);
-	for (size_t i = 0; i < (size_t)m.rows; i++) {
-		const char *name = text_at(json_array_get(layers, i + skip), "name");
-		m.row[i] = *name ? short_name(name, arena) : nr_arena_printf(arena, "%zu", i + skip);
-		for (size_t k = 0; k < n; k++) {
-			const json_t *v = json_array_get(json_array_get(rows, i + skip), k + skip);
-			if (json_is_number(v)) m.value[i * n + k] = json_number_value(v);
-		}
-	}
-	m.col = m.row;
-	return m;
-}
-
-static struct matrix lambda_matrix(const struct nr_runfolder *r, struct nr_arena *arena)
-{
-	const json_t *sites = json_object_get(r->analysis, "dtn");
-	const size_t heads = json_array_size(json_object_get(json_array_get(sites, 0), "lambda_mean"));
-	struct matrix m = make_matrix(json_array_size(sites), heads, arena);
-	for (size_t i = 0; i < (size_t)m.rows; i++) {
-		const json_t *site = json_array_get(sites, i), *all = json_object_get(site, "lambda_mean");
-		m.row[i] = short_name(text_at(site, "site"), arena);
-		for (size_t h = 0; h < heads; h++) {
-			const json_t *v = json_array_get(all, h);
-			if (json_is_number(v)) m.value[i * heads + h] = json_number_value(v);
-		}
-	}
-	return m;
-}
-
-struct heat {
-	const char *title, *rows, *cols, *says;
-	double low, high;
-	struct matrix (*of)(const struct nr_runfolder *, struct nr_arena *);
-};
-static const struct heat heats[] = {
-	{ "Mean attention distance", "block", "head", "Rows are blocks, columns heads; dark heads look nearby, bright ones far.", 0,
-		0, distance_matrix },
-	{ "Similarity of layers (CKA)", "layer", "layer",
-		"Bright: two layers hold the same information; a dark corner: the last layers differ from the first.", 0, 1,
-		similarity_matrix },
-	{ "λ of dynamic token normalization", "site", "head", "1 takes the mean within a token as LN, 0 that between tokens as IN.",
-		0, 1, lambda_matrix },
-};
-
 /* All maps of a kind share their colours, so that arms can be compared. */
-static void widen(const struct matrix *m, double *low, double *high, double *mean)
+static void widen(const struct nr_part_matrix *m, double *low, double *high, double *mean)
 {
 	double sum = 0;
 	int64_t n = 0;
@@ -224,15 +93,15 @@ static const struct nr_runfolder *analysed(const struct nr_arms *a, int arm)
 	return NULL;
 }
 
-static int add_heats(struct nr_str *s, const struct nr_arms *a, const struct heat *h, struct nr_arena *arena)
+static int add_heats(struct nr_str *s, const struct nr_arms *a, const struct nr_part_heat *h, struct nr_arena *arena)
 {
-	struct matrix *m = nr_arena_alloc(arena, (size_t)a->count * sizeof *m);
+	struct nr_part_matrix *m = nr_arena_alloc(arena, (size_t)a->count * sizeof *m);
 	double *mean = nr_arena_alloc(arena, (size_t)a->count * sizeof *mean), low = INFINITY, high = -INFINITY;
 	int count = 0;
 	if (!m || !mean) s->failed = true;
 	for (int i = 0; i < a->count && !s->failed; i++) {
 		const struct nr_runfolder *r = analysed(a, i);
-		if (r) m[i] = h->of(r, arena);
+		if (r) m[i] = h->of(r->analysis, arena);
 		widen(&m[i], &low, &high, &mean[i]);
 	}
 	for (int i = 0; i < a->count && !s->failed; i++) {
@@ -264,19 +133,19 @@ static int add_heats(struct nr_str *s, const struct nr_arms *a, const struct hea
 
 enum { MOST_POINTS = 1000, MOST_CLASSES = 20 };
 
-/* map.csv has the rows of [CLS], then those of the patch tokens, each from sample 0 on: the first are taken. */
-static int add_map(
-	struct nr_str *s, const struct nr_arms *a, int arm, const char *x, const char *y, const char *kind, struct nr_arena *arena)
+/* The CSV has the rows of [CLS], then those of the patch tokens, each from sample 0 on: the first are taken. */
+static int add_map(struct nr_str *s, const struct nr_arms *a, int arm, const char *part, const struct nr_part_points *p,
+	struct nr_arena *arena)
 {
 	const struct nr_runfolder *r = analysed(a, arm);
-	const struct nr_columns *t = r ? &r->map : NULL;
-	const struct nr_column *cx = t ? nr_column_find(t, x) : NULL, *cy = t ? nr_column_find(t, y) : NULL;
+	const struct nr_columns *t = r ? nr_runfolder_points(r, part) : NULL;
+	const struct nr_column *cx = t ? nr_column_find(t, p->x) : NULL, *cy = t ? nr_column_find(t, p->y) : NULL;
 	const struct nr_column *label = t ? nr_column_find(t, "label") : NULL, *sample = t ? nr_column_find(t, "sample") : NULL;
 	if (!cx || !cy || !label || !sample) return 0;
 	int64_t rows = 1, n = 0;
 	int32_t classes = 0;
 	while (rows < t->rows && sample->value[rows] > 0) rows++;
-	const json_t *map = json_object_get(r->analysis, "map"), *cls = json_object_get(map, "cls"),
+	const json_t *map = json_object_get(r->analysis, part), *cls = json_object_get(map, "cls"),
 		     *one = cls ? cls : json_object_get(map, "tokens");
 	const bool by_value = !strcmp(text_at(map, "colours"), "target");
 	double *at = nr_arena_alloc(arena, (size_t)(2 * MOST_POINTS) * sizeof *at);
@@ -287,22 +156,17 @@ static int add_map(
 		group[n] = label->value[i] >= 0 && label->value[i] < MOST_CLASSES ? (int32_t)label->value[i] : -1;
 		if (group[n] >= classes) classes = group[n] + 1;
 	}
-	const bool tsne = !strcmp(kind, "t-SNE");
 	char text[64];
-	const json_t *explained = json_object_get(one, "explained");
-	const double value = tsne
-		? number_at(one, "trustworthiness")
-		: 100 * (json_number_value(json_array_get(explained, 0)) + json_number_value(json_array_get(explained, 1)));
-	const char *caption = nr_arena_printf(arena,
-		tsne ? "Trustworthiness %s: near 1, neighbours here are neighbours there. Distances between clusters mean nothing.%s"
-		     : "The two components hold %s %% of the variance.%s",
-		nr_short_text(value, text, sizeof text), by_value ? " Colours are the target." : "");
-	const char *title = nr_arena_printf(arena, "%s of %s: %s", kind, said(r->analysis, cls ? "[CLS]" : "patch tokens", arena),
+	const size_t before = strcspn(p->says, "#");
+	const char *caption = nr_arena_printf(arena, "%.*s%s%s%s", (int)before, p->says,
+		p->says[before] ? nr_short_text(p->number(one), text, sizeof text) : "", p->says + before + (p->says[before] == '#'),
+		by_value ? " Colours are the target." : "");
+	const char *title = nr_arena_printf(arena, "%s of %s: %s", p->kind, said(r->analysis, cls ? "[CLS]" : "patch tokens", arena),
 		a->arm[arm].name);
 	if (!caption || !title) return s->failed = true, 0;
 	const struct nr_scatter c = { .name = title, .n = n, .at = at, .group = group, .groups = classes, .legend = true,
 		.value = by_value ? label->value : NULL, .value_name = "target",
-		.x_label = tsne ? NULL : "first component", .y_label = tsne ? NULL : "second component" };
+		.x_label = p->x_label, .y_label = p->y_label };
 	nr_html_figure_open(s, "map", title, caption);
 	nr_svg_scatter(s, &c);
 	nr_html_figure_close(s);
@@ -334,18 +198,17 @@ void nr_analysis_figures(struct nr_str *s, const struct nr_arms *a, struct nr_ar
 		number_at(first->analysis, "samples"), text_at(first->analysis, "data"), text_at(first->analysis, "split"));
 	nr_str_add(s, "</p>\n");
 	nr_legend(s, a);
-	for (size_t i = 0; i < sizeof depth / sizeof *depth; i++) {
-		struct nr_lines v = depth[i];
-		v.title = said(first->analysis, v.title, arena);
-		v.unit = said(first->analysis, v.unit, arena);
-		v.says = said(first->analysis, v.says, arena);
-		nr_figure(&figures, a, &v, arena);
-	}
+	const struct nr_part_told *p;
+	const char *part;
+	for (int i = 0; (p = nr_part_told(i, &part)); i++)
+		for (const struct nr_part_curve *c = p->curves; c && c->title; c++) add_curve(&figures, a, part, c, first->analysis, arena);
 	add_group(s, "By depth", "charts", &figures);
-	for (int i = 0; i < a->count; i++) add_map(&figures, a, i, "tsne1", "tsne2", "t-SNE", arena);
-	for (int i = 0; i < a->count; i++) add_map(&figures, a, i, "pc1", "pc2", "PCA", arena);
+	for (int i = 0; (p = nr_part_told(i, &part)); i++)
+		for (const struct nr_part_points *m = p->points; m && m->kind; m++)
+			for (int k = 0; k < a->count; k++) add_map(&figures, a, k, part, m, arena);
 	add_group(s, "Where samples lie", "maps", &figures);
-	for (size_t i = 0; i < sizeof heats / sizeof *heats; i++) add_heats(&figures, a, &heats[i], arena);
+	for (int i = 0; (p = nr_part_told(i, &part)); i++)
+		for (const struct nr_part_heat *h = p->heats; h && h->title; h++) add_heats(&figures, a, h, arena);
 	add_group(s, "Heat maps", "charts", &figures);
 	nr_str_add(s, "</section>\n");
 }

@@ -7,6 +7,7 @@
 #include "norma/data.h"
 #include "norma/model.h"
 #include "norma/norm.h"
+#include "norma/task.h"
 #include "norma_build.h"
 
 /* Where norms sit, and how residuals are scaled, are words of a plan too. */
@@ -78,11 +79,12 @@ static bool uses_data(const struct nr_runfolder *r, const void *data)
 	return is_named(either(r, "data"), ((const struct nr_dataset *)data)->name);
 }
 
-static bool is_pretraining(const struct nr_runfolder *r, const void *unused)
+/* Records of earlier versions say what the run is called alone. */
+static bool uses_task(const struct nr_runfolder *r, const void *task)
 {
-	const char *kind = nr_runfolder_env(r, "kind");
-	(void)unused;
-	return kind && !strcmp(kind, "pretrain");
+	const struct nr_task *t = task;
+	const char *name = either(r, "task"), *kind = nr_runfolder_env(r, "kind");
+	return name ? !strcmp(name, t->name) : kind && !strcmp(kind, t->command);
 }
 
 static bool is_measured(const struct nr_runfolder *r, const void *key)
@@ -112,13 +114,15 @@ void nr_citations(struct nr_str *s, const struct nr_arms *const *arms, int count
 		if (any_run(arms, count, uses_word, further[i][0])) add(s, "", further[i][1], further[i][2]);
 	for (const struct nr_model *const *m = nr_models(); *m; m++)
 		if (any_run(arms, count, uses_model, *m)) add(s, "model, ", (*m)->title, (*m)->cite);
-	if (any_run(arms, count, is_pretraining, NULL)) add(s, "objective, ", "masked autoencoding", "arXiv:2111.06377");
+	for (const struct nr_task *const *t = nr_tasks(); *t; t++)
+		if (any_run(arms, count, uses_task, *t)) add(s, "objective, ", (*t)->title, (*t)->cite);
 	for (const struct nr_dataset *const *d = nr_datasets(); *d; d++)
 		if (any_run(arms, count, uses_data, *d)) add(s, "data, ", (*d)->name, (*d)->cite);
 	if (any_run(arms, count, has_uniformity, NULL)) add(s, "measure, ", "uniformity", "arXiv:2005.10242");
-	if (any_run(arms, count, is_measured, "map"))
-		add(s, "measure, ", "t-SNE", "van der Maaten, Hinton 2008; Barnes-Hut: van der Maaten 2014");
-	if (any_run(arms, count, is_measured, "similarity")) add(s, "measure, ", "CKA", "arXiv:1905.00414");
+	const struct nr_part_told *p;
+	const char *part;
+	for (int i = 0; (p = nr_part_told(i, &part)); i++)
+		if (p->measure && any_run(arms, count, is_measured, part)) add(s, "measure, ", p->measure, p->cite);
 	nr_html_printf(s,
 		"software: The norma authors. norma: normalization in transformers, in plain C, version %s, Apache-2.0 (CITATION.cff).",
 		NR_VERSION);

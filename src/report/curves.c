@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "draw/html.h"
+#include "norma/task.h"
 #include "report/figure.h"
 
 /* The points of one column; x by another. */
@@ -27,43 +28,39 @@ static struct nr_points metric(const struct nr_lines *v, const struct nr_runfold
 #define CURVE(column, name, of_what, axis, scale_by, is_noisy, see)                                                                        \
 	{ .key = column, .title = name, .unit = of_what, .x_label = "step", .scale = axis, .factor = scale_by, .noisy = is_noisy,          \
 	  .says = see, .of = metric }
-#define EVEN "log mean Gaussian potential; lower is more even"
+/* Of the loop, and of records of earlier versions; those of tasks stand in their registry. */
+static const struct nr_lines loss = CURVE("loss", "Training loss", "loss of a batch", NR_LOG_IF_WIDE, 1, true, NULL);
 static const struct nr_lines known[] = {
-	CURVE("loss", "Training loss", "loss of a batch", NR_LOG_IF_WIDE, 1, true, NULL),
-	CURVE("eval_top1", "Held-out top-1", "%", NR_LINEAR, 100, false, NULL),
-	CURVE("eval_mae", "Held-out mean absolute error", "in units of the target", NR_LOG_IF_WIDE, 1, false, NULL),
-	CURVE("eval_auc", "Held-out area under the ROC curve", "%", NR_LINEAR, 100, false, NULL),
-	CURVE("eval_test_mae", "Mean absolute error on the test split", "in units of the target", NR_LOG_IF_WIDE, 1, false, NULL),
-	CURVE("eval_test_auc", "Area under the ROC curve on the test split", "%", NR_LINEAR, 100, false, NULL),
-	CURVE("eval_uniformity_cls", "Uniformity of [CLS]", EVEN, NR_LINEAR, 1, false, "The lowest spreads [CLS] most evenly."),
-	CURVE("eval_uniformity_tokens", "Uniformity of the tokens", EVEN, NR_LINEAR, 1, false,
-		"The lowest spreads patches most evenly."),
-	CURVE("eval_rank_cls", "Effective rank of [CLS]", "directions", NR_LINEAR, 1, false, "The highest uses most directions."),
-	CURVE("eval_rank_tokens", "Effective rank of the tokens", "directions", NR_LINEAR, 1, false,
-		"The highest uses most directions."),
-	CURVE("eval_loss", "Held-out loss", "loss", NR_LOG_IF_WIDE, 1, false, NULL),
 	CURVE("loss_mae", "Reconstruction part of the training loss", "mean squared error", NR_LOG_IF_WIDE, 1, true, NULL),
 	CURVE("loss_unif", "Uniformity part of the training loss", "loss", NR_LINEAR, 1, true, NULL),
-	CURVE("train_mae", "Reconstruction part of the training loss", "mean between evaluations", NR_LOG_IF_WIDE, 1, false, NULL),
-	CURVE("train_unif", "Uniformity part of the training loss", "mean between evaluations", NR_LINEAR, 1, false, NULL),
 	{ .key = "train_loss", .unless = "loss", .title = "Training loss between evaluations", .unit = "mean loss", .x_label = "step",
 	  .scale = NR_LOG_IF_WIDE, .factor = 1, .of = metric },
-	CURVE("train_top1", "Training top-1", "%", NR_LINEAR, 100, false, NULL),
-	CURVE("eval_top5", "Held-out top-5", "%", NR_LINEAR, 100, false, NULL),
-	CURVE("eval_ece", "Calibration error", "%", NR_LINEAR, 100, false, "Low is well calibrated."),
 	CURVE("grad_norm", "Length of the gradient", "2-norm", NR_LOG_IF_WIDE, 1, true, "Peaks are steps that may have been cut."),
 	CURVE("lr", "Learning rate", "", NR_LINEAR, 1, false, "The schedule, the same for arms that lie on each other."),
 	CURVE("images_per_second", "Speed", "samples/s", NR_LINEAR, 1, true, NULL),
 	CURVE("images_per_s", "Speed", "samples/s", NR_LINEAR, 1, true, NULL),
+	CURVE("samples_per_s", "Speed", "samples/s", NR_LINEAR, 1, true, NULL),
 	{ .key = NULL },
 };
+
+static struct nr_lines lines_of(const char *column, const struct nr_task_metric *m)
+{
+	const bool percent = nr_metric_percent(m);
+	const char *title = m->title ? m->title : m->name, *unit = m->unit ? m->unit : "";
+	return (struct nr_lines)CURVE(column, title, unit, m->wide ? NR_LOG_IF_WIDE : NR_LINEAR, percent ? 100 : 1, false, m->says);
+}
+
+static const struct nr_lines *known_of(const char *column)
+{
+	const struct nr_lines *k = known;
+	while (k->key && strcmp(k->key, column) != 0) k++;
+	return k->key ? k : strcmp(column, loss.key) ? NULL : &loss;
+}
 
 static bool is_known(const char *column)
 {
 	if (!strcmp(column, "step") || !strcmp(column, "epoch") || !strcmp(column, "seconds")) return true;
-	for (const struct nr_lines *k = known; k->key; k++)
-		if (!strcmp(k->key, column)) return true;
-	return false;
+	return known_of(column) || nr_task_metric_of(column, NULL);
 }
 
 /* Whether a run before it, or a column before it, has that name. */
@@ -78,15 +75,45 @@ static bool seen_before(const struct nr_arms *a, int run, int column, const char
 
 struct nr_curve_kind nr_curve_kind(const char *column)
 {
-	for (const struct nr_lines *k = known; k->key; k++)
-		if (!strcmp(k->key, column)) return (struct nr_curve_kind){ k->title, k->unit, k->factor, k->scale != NR_LINEAR };
-	return (struct nr_curve_kind){ .factor = 1, .wide = true };
+	const struct nr_lines *k = known_of(column);
+	const struct nr_task_metric *m = k ? NULL : nr_task_metric_of(column, NULL);
+	const struct nr_lines one = k ? *k : m ? lines_of(column, m) : (struct nr_lines){ .factor = 1, .scale = NR_LOG_IF_WIDE };
+	return (struct nr_curve_kind){ one.title, one.unit, one.factor, one.scale != NR_LINEAR };
+}
+
+/* A column that several tasks have is drawn once, as the task of the runs has it. */
+static int task_curve(struct nr_str *s, const struct nr_arms *a, const char *when, const struct nr_task_metric *m, struct nr_arena *arena)
+{
+	const char *column = nr_arena_printf(arena, "%s_%s", when, m->name);
+	if (!column || nr_task_metric_of(column, NULL) != m) return 0;
+	const struct nr_lines v = lines_of(column, nr_task_metric_of(column, nr_config_find(&a->run[0].settings, "task")));
+	return nr_figure(s, a, &v, arena);
+}
+
+/* What decides comes first. */
+static int task_curves(struct nr_str *s, const struct nr_arms *a, bool eval, struct nr_arena *arena)
+{
+	int count = 0;
+	for (const struct nr_task *const *t = nr_tasks(); *t; t++) {
+		const struct nr_task_metric *first = eval ? &(*t)->of_eval[(*t)->decides] : NULL;
+		if (first) count += task_curve(s, a, "eval", first, arena);
+		for (const struct nr_task_metric *m = eval ? (*t)->of_eval : (*t)->of_step; m->name; m++)
+			if (m != first) count += task_curve(s, a, eval ? "eval" : "train", m, arena);
+	}
+	return count;
 }
 
 int nr_curves(struct nr_str *s, const struct nr_arms *a, struct nr_arena *arena)
 {
-	int count = 0;
-	for (const struct nr_lines *k = known; k->key; k++) count += nr_figure(s, a, k, arena);
+	const char *sample = a->runs ? nr_runfolder_env(&a->run[0], "sample") : NULL;
+	int count = nr_figure(s, a, &loss, arena);
+	if (a->runs) count += task_curves(s, a, true, arena) + task_curves(s, a, false, arena);
+	for (const struct nr_lines *k = known; k->key; k++) {
+		struct nr_lines v = *k;
+		const char *unit = sample && !strcmp(k->key, "samples_per_s") ? nr_arena_printf(arena, "%ss/s", sample) : NULL;
+		if (unit) v.unit = unit;
+		count += nr_figure(s, a, &v, arena);
+	}
 	for (int r = 0; r < a->runs; r++)
 		for (int c = 0; c < a->run[r].metrics.count; c++) {
 			const char *name = a->run[r].metrics.column[c].name;

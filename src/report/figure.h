@@ -24,6 +24,7 @@ struct nr_lines {
 	const char *unless;                     /* a column of metrics.csv that shows the same better; NULL: none */
 	const char *key;                        /* for of: a column, ... */
 	int kind;                               /* likewise */
+	const void *more;                       /* likewise */
 };
 
 /* 1 if any run has something to draw. */

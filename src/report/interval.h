@@ -4,8 +4,8 @@
 
 #include <stdint.h>
 
-enum nr_spread { NR_NO_INTERVAL, NR_OVER_RUNS, NR_OVER_SAMPLES };
-struct nr_estimate { double mean, lo, hi; int64_t n; enum nr_spread over; };       /* n: runs or samples; lo, hi: NAN without */
+enum nr_interval { NR_NO_INTERVAL, NR_OVER_RUNS, NR_OVER_SAMPLES };
+struct nr_estimate { double mean, lo, hi; int64_t n; enum nr_interval over; };       /* n: runs or samples; lo, hi: NAN without */
 
 /* Of values that are all finite; no interval for a single one, mean NAN for none. */
 struct nr_estimate nr_estimate_runs(const double *, int64_t n);

@@ -62,8 +62,9 @@ static int by_value(const void *a, const void *b)
 /* The median over all records: a pause or a slow start does not count. */
 static double speed(const struct nr_runfolder *r)
 {
-	const struct nr_column *c = nr_column_find(&r->metrics, "images_per_second");
-	if (!c) c = nr_column_find(&r->metrics, "images_per_s");
+	static const char *const names[] = { "samples_per_s", "images_per_s", "images_per_second" };    /* the latter of earlier versions */
+	const struct nr_column *c = NULL;
+	for (size_t i = 0; !c && i < sizeof names / sizeof *names; i++) c = nr_column_find(&r->metrics, names[i]);
 	double *value = c ? malloc((size_t)(r->metrics.rows + 1) * sizeof *value) : NULL, median = NAN;
 	int64_t n = 0;
 	for (int64_t i = 0; value && i < r->metrics.rows; i++)

@@ -149,7 +149,20 @@ void nr_runfolder_add(struct nr_runfolder *r, const char *dir, struct nr_arena *
 	if (!r->spectrum.count && has(dir, "spectrum.csv", a)) load_columns(r, dir, "spectrum.csv", a, &r->spectrum);
 	if (r->analysis || !has(dir, "analysis.json", a)) return;
 	r->analysis = load_object(r, dir, "analysis.json", a);
-	if (json_object_get(r->analysis, "map")) load_columns(r, dir, "map.csv", a, &r->map);
+	const struct nr_part_told *p;
+	const char *part;
+	for (int i = 0; (p = nr_part_told(i, &part)); i++) {
+		const char *file = p->points && json_object_get(r->analysis, part) ? nr_arena_printf(a, "%s.csv", part) : NULL;
+		if (file) load_columns(r, dir, file, a, &r->points[i]);
+	}
+}
+
+const struct nr_columns *nr_runfolder_points(const struct nr_runfolder *r, const char *part)
+{
+	const char *name;
+	for (int i = 0; nr_part_told(i, &name); i++)
+		if (!strcmp(name, part)) return &r->points[i];
+	return NULL;
 }
 
 void nr_runfolder_add_log(struct nr_runfolder *r, const char *path, struct nr_arena *a)

@@ -6,6 +6,7 @@
 
 #include <stdbool.h>
 
+#include "analysis/part_told.h"
 #include "base/json.h"
 #include "base/mem.h"
 #include "base/str.h"
@@ -32,7 +33,8 @@ struct nr_runfolder {
 	const char *dir, *name;                 /* as given; its last part */
 	struct nr_config settings;
 	json_t *env, *probe, *analysis;         /* objects, or NULL */
-	struct nr_columns metrics, spectrum, map, predictions;  /* without columns if not there */
+	struct nr_columns metrics, spectrum, predictions;  /* without columns if not there */
+	struct nr_columns points[NR_PARTS_MAX]; /* of the parts of the analysis that have maps of samples, likewise */
 	struct nr_picture_bytes reconstruction; /* PNG; size 0 if not there */
 	const char *status;                     /* "done", ...; "not finished" without an event "stop" */
 	double seconds;                         /* wall time, all sessions; NAN if unknown */
@@ -50,6 +52,8 @@ void nr_runfolder_add(struct nr_runfolder *, const char *dir, struct nr_arena *)
 void nr_runfolder_add_log(struct nr_runfolder *, const char *path, struct nr_arena *);
 void nr_runfolder_release(struct nr_runfolder *);
 
+/* Where samples lie by a part of the analysis; NULL: there is no such part. */
+const struct nr_columns *nr_runfolder_points(const struct nr_runfolder *, const char *part);
 /* A text of env.json, else NULL. */
 const char *nr_runfolder_env(const struct nr_runfolder *, const char *key);
 /* A line "name   text" of the header that the trainer printed; NULL if it has none. In the arena. */

@@ -1,6 +1,7 @@
 /* Reading a study's folder: see study_read.h. */
 #include "report/study_read.h"
 
+#include <ctype.h>
 #include <limits.h>
 #include <math.h>
 #include <stdio.h>
@@ -8,6 +9,7 @@
 #include <unistd.h>
 
 #include "draw/scale.h"
+#include "norma/task.h"
 #include "study/results.h"
 
 static int no_memory(const char *dir, struct nr_error *err) { return nr_fail(err, NR_EMEMORY, "cannot read", dir, "out of memory"); }
@@ -214,7 +216,12 @@ const char *nr_metric_title(const char *metric, struct nr_arena *arena)
 		const char *text = nr_arena_printf(arena, "%s (%.*s)", known[i][1], (int)strcspn(metric, "."), metric);
 		return text ? text : metric;
 	}
-	return metric;
+	const char *dot = strrchr(metric, '.');
+	const struct nr_task_metric *m = dot ? nr_task_metric_of(dot + 1, NULL) : NULL;
+	if (!m || !m->title) return metric;
+	const char *text = nr_arena_printf(arena, "%c%s (%.*s)", tolower((unsigned char)*m->title), m->title + 1,
+		(int)(dot - metric), metric);
+	return text ? text : metric;
 }
 
 double nr_metric_factor(const char *metric) { return nr_metric_is_share(metric) ? 100 : 1; }

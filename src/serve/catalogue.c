@@ -31,7 +31,7 @@ static bool is_run(const char *dir)
 }
 
 /* "ARM/seed-S/STAGE" below the study's folder. */
-static void find_place(struct nr_entry *e, const struct nr_entry *study, struct nr_arena *arena)
+static void find_place(struct nr_served *e, const struct nr_served *study, struct nr_arena *arena)
 {
 	char arm[512], stage[256];
 	long long seed;
@@ -50,7 +50,7 @@ static bool taken(const struct scan *s, const char *name)
 	return false;
 }
 
-static struct nr_entry *known(const struct scan *s, const char *dir)
+static struct nr_served *known(const struct scan *s, const char *dir)
 {
 	for (int64_t i = 0; i < s->count; i++)
 		if (!strcmp(s->c->entry[i]->dir, dir)) return s->c->entry[i];
@@ -65,9 +65,9 @@ static char *free_name(const struct scan *s, const char *wanted)
 	return name;
 }
 
-static struct nr_entry *enter(struct scan *s, const char *dir, const char *name, struct nr_entry *study, bool is_study)
+static struct nr_served *enter(struct scan *s, const char *dir, const char *name, struct nr_served *study, bool is_study)
 {
-	struct nr_entry *e = known(s, dir);
+	struct nr_served *e = known(s, dir);
 	if (e || s->count == NR_CATALOGUE_MAX) return e;
 	e = nr_arena_alloc(s->c->arena, sizeof *e);
 	if (!e) return NULL;
@@ -97,7 +97,7 @@ static bool is_folder(const char *path)
 	return !lstat(path, &st) && S_ISDIR(st.st_mode);
 }
 
-static void look(struct scan *s, const char *dir, const char *name, struct nr_entry *study, int depth)
+static void look(struct scan *s, const char *dir, const char *name, struct nr_served *study, int depth)
 {
 	if (has(dir, "study.yaml")) study = enter(s, dir, name, NULL, true);
 	else if (is_run(dir)) {
@@ -153,7 +153,7 @@ int nr_catalogue_open(struct nr_catalogue *c, const struct nr_list *roots, struc
 	return NR_OK;
 }
 
-struct nr_entry *nr_catalogue_find(const struct nr_catalogue *c, const char *name)
+struct nr_served *nr_catalogue_find(const struct nr_catalogue *c, const char *name)
 {
 	for (int64_t i = 0; i < c->count; i++)
 		if (!strcmp(c->entry[i]->name, name)) return c->entry[i];
@@ -163,7 +163,7 @@ struct nr_entry *nr_catalogue_find(const struct nr_catalogue *c, const char *nam
 void nr_catalogue_close(struct nr_catalogue *c)
 {
 	for (int64_t i = 0; i < c->count; i++) {
-		struct nr_entry *e = c->entry[i];
+		struct nr_served *e = c->entry[i];
 		free(e->title);
 		free(e->head);
 		free(e->body);

@@ -42,16 +42,16 @@ struct MHD_Response;
 struct nr_made {
 	struct MHD_Response *response;
 	unsigned code;                          /* HTTP */
-	uint64_t version, mark;                 /* of the entry and of the ring when it was begun */
+	uint64_t version, mark;                 /* of the entry and of the backlog when it was begun */
 	double at, took;                        /* nr_clock; seconds */
 	bool wanted;
 };
 enum nr_making { NR_MAKE_DATA, NR_MAKE_REPORT, NR_MAKINGS };
 
-struct nr_entry {
+struct nr_served {
 	bool study;
 	const char *name, *dir;
-	struct nr_entry *part_of;               /* a run's study, with its place there */
+	struct nr_served *part_of;               /* a run's study, with its place there */
 	const char *arm, *stage;                /* the folder of the arm; both NULL if it is elsewhere in the study's folder */
 	int64_t seed;
 
@@ -73,7 +73,7 @@ struct nr_entry {
 struct nr_catalogue {
 	struct nr_arena *arena;
 	struct nr_list roots;
-	struct nr_entry **entry;                /* NR_CATALOGUE_MAX */
+	struct nr_served **entry;                /* NR_CATALOGUE_MAX */
 	int64_t count;                          /* entries below it are complete */
 };
 
@@ -81,7 +81,7 @@ int nr_catalogue_open(struct nr_catalogue *, const struct nr_list *roots, struct
 /* Looks for new folders. Entries from `count` on are new: the caller shows them to others by raising count, under its lock. Returns
  * the new count. */
 int64_t nr_catalogue_scan(struct nr_catalogue *);
-struct nr_entry *nr_catalogue_find(const struct nr_catalogue *, const char *name);      /* NULL: none */
+struct nr_served *nr_catalogue_find(const struct nr_catalogue *, const char *name);      /* NULL: none */
 void nr_catalogue_close(struct nr_catalogue *);         /* not the responses, which are the server's */
 
 #endif

@@ -143,7 +143,7 @@ static void read_new(int fd, struct nr_follow *f, const struct stat *st, struct 
 	free(text);
 }
 
-static void follow_metrics(struct nr_entry *e, struct nr_news *news)
+static void follow_metrics(struct nr_served *e, struct nr_news *news)
 {
 	struct nr_follow *f = &e->follow;
 	struct stat st;
@@ -174,7 +174,7 @@ static void take_event(struct nr_follow *f, const json_t *o)
 }
 
 /* true: there is such a file. */
-static bool follow_events(struct nr_entry *e)
+static bool follow_events(struct nr_served *e)
 {
 	struct nr_follow *f = &e->follow;
 	struct stat st;
@@ -207,7 +207,7 @@ static void add_fact(struct nr_str *s, const char *name, const char *tag, const 
 	nr_str_add(s, "</dd>\n");
 }
 
-static void add_settings(struct nr_entry *e, const struct nr_config *c, const json_t *env, struct nr_news *news)
+static void add_settings(struct nr_served *e, const struct nr_config *c, const json_t *env, struct nr_news *news)
 {
 	const char *norm = nr_config_find(c, "norm"), *model = nr_config_find(c, "model"), *data = nr_config_find(c, "data");
 	struct nr_str head = { 0 }, title = { 0 };
@@ -234,7 +234,7 @@ static double number_of(const struct nr_config *c, const char *key)
 	return text && nr_parse_double(text, &v) && v > 0 && isfinite(v) ? v : 0;
 }
 
-static void follow_settings(struct nr_entry *e, struct nr_news *news)
+static void follow_settings(struct nr_served *e, struct nr_news *news)
 {
 	struct nr_follow *f = &e->follow;
 	struct stat st;
@@ -264,7 +264,7 @@ static void follow_settings(struct nr_entry *e, struct nr_news *news)
 
 /* ---- state ------------------------------------------------------------------------------------------------------------------ */
 
-static void say_state(const struct nr_entry *e, bool events, struct nr_status *s)
+static void say_state(const struct nr_served *e, bool events, struct nr_status *s)
 {
 	char path[PATH_MAX], when[32];
 	const struct nr_follow *f = &e->follow;
@@ -299,7 +299,7 @@ static void say_progress(const struct nr_follow *f, struct nr_status *s)
 			nr_duration_text(f->seconds * (1 - s->share) / s->share, left, sizeof left));
 }
 
-void nr_follow_run(struct nr_entry *e, struct nr_news *news)
+void nr_follow_run(struct nr_served *e, struct nr_news *news)
 {
 	*news = (struct nr_news){ 0 };
 	if (access(e->dir, F_OK)) {

@@ -13,8 +13,8 @@ struct nr_news {
 	char *title, *head, *body;              /* NULL: as before */
 };
 
-void nr_follow_run(struct nr_entry *, struct nr_news *);
-void nr_follow_study(struct nr_entry *, const struct nr_catalogue *, struct nr_news *);
+void nr_follow_run(struct nr_served *, struct nr_news *);
+void nr_follow_study(struct nr_served *, const struct nr_catalogue *, struct nr_news *);
 void nr_news_release(struct nr_news *);
 
 /* A text as a JSON string with its quotes. */

@@ -124,7 +124,7 @@ static bool read_marks(struct nr_study_view *v, const char *dir)
 	return any;
 }
 
-static int64_t place(const struct nr_study_view *v, const struct nr_entry *e)
+static int64_t place(const struct nr_study_view *v, const struct nr_served *e)
 {
 	if (!e->arm || !e->stage) return -1;
 	for (int64_t i = 0; i < v->arms * v->seeds * v->stages; i++)
@@ -134,7 +134,7 @@ static int64_t place(const struct nr_study_view *v, const struct nr_entry *e)
 }
 
 /* Entries are never taken away: only new ones have to be placed. */
-static bool place_runs(struct nr_study_view *v, const struct nr_entry *study, const struct nr_catalogue *c)
+static bool place_runs(struct nr_study_view *v, const struct nr_served *study, const struct nr_catalogue *c)
 {
 	int64_t runs = 0;
 	for (int64_t i = 0; i < c->count; i++) runs += c->entry[i]->part_of == study;
@@ -207,7 +207,7 @@ static void say_status(const struct nr_study_view *v, const char *dir, struct nr
 
 /* ---- all of it -------------------------------------------------------------------------------------------------------------- */
 
-static void say_what(const struct nr_study_view *v, const struct nr_entry *e, struct nr_news *news)
+static void say_what(const struct nr_study_view *v, const struct nr_served *e, struct nr_news *news)
 {
 	struct nr_str head = { 0 }, title = { 0 };
 	if (*v->question) nr_html_element(&head, "p", "question", v->question);
@@ -221,7 +221,7 @@ static void say_what(const struct nr_study_view *v, const struct nr_entry *e, st
 	news->title = nr_str_take(&title);
 }
 
-void nr_follow_study(struct nr_entry *e, const struct nr_catalogue *c, struct nr_news *news)
+void nr_follow_study(struct nr_served *e, const struct nr_catalogue *c, struct nr_news *news)
 {
 	char path[PATH_MAX];
 	*news = (struct nr_news){ 0 };

@@ -10,7 +10,7 @@ struct nr_cell_state {
 	char status[12];                        /* of the mark: "", "begun", "done", "failed", "diverged"; or "spared" */
 	double seconds;
 	char *fault;                            /* in the arena of marks */
-	const struct nr_entry *run;             /* NULL: the stage leaves no run folder, or not yet */
+	const struct nr_served *run;             /* NULL: the stage leaves no run folder, or not yet */
 };
 
 struct nr_study_view {

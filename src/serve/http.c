@@ -94,7 +94,7 @@ static ssize_t read_events(void *viewer, uint64_t at, char *buf, size_t max)
 	bool lost = false;
 	(void)at;
 	pthread_mutex_lock(&s->lock);
-	size_t n = nr_viewer_read(v, &s->ring, buf, max, &lost);
+	size_t n = nr_viewer_read(v, &s->backlog, buf, max, &lost);
 	const bool end = !n && (lost || s->stopping);
 	if (!n && !end) {
 		v->asleep = true;
@@ -120,12 +120,12 @@ static void free_viewer(void *viewer)
 static const char *header(struct MHD_Connection *c, const char *name) { return MHD_lookup_connection_value(c, MHD_HEADER_KIND, name); }
 
 /* With the lock. A browser that comes back says what it has seen; else the page's data say so. */
-static struct MHD_Response *make_stream(struct nr_server *s, struct MHD_Connection *c, const struct nr_entry *of)
+static struct MHD_Response *make_stream(struct nr_server *s, struct MHD_Connection *c, const struct nr_served *of)
 {
 	const char *from = header(c, "Last-Event-ID");
 	struct nr_viewer *v = malloc(sizeof *v);
 	if (!v) return NULL;
-	nr_viewer_init(v, &s->ring, of, from ? from : MHD_lookup_connection_value(c, MHD_GET_ARGUMENT_KIND, "since"));
+	nr_viewer_init(v, &s->backlog, of, from ? from : MHD_lookup_connection_value(c, MHD_GET_ARGUMENT_KIND, "since"));
 	struct MHD_Response *r = MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, 4096, read_events, v, free_viewer);
 	if (!r) {
 		free(v);
@@ -144,7 +144,7 @@ static struct MHD_Response *make_stream(struct nr_server *s, struct MHD_Connecti
 /* ---- requests --------------------------------------------------------------------------------------------------------------- */
 
 /* With the lock. */
-static enum MHD_Result send_made(struct nr_server *s, struct MHD_Connection *c, struct nr_request *q, struct nr_entry *e,
+static enum MHD_Result send_made(struct nr_server *s, struct MHD_Connection *c, struct nr_request *q, struct nr_served *e,
 	enum nr_making what)
 {
 	struct nr_made *m = &e->made[what];
@@ -165,7 +165,7 @@ static enum MHD_Result send_made(struct nr_server *s, struct MHD_Connection *c, 
 static enum MHD_Result send_entry(struct nr_server *s, struct MHD_Connection *c, struct nr_request *q, enum nr_route route,
 	const char *name, struct MHD_Response **stream)
 {
-	struct nr_entry *e = *name ? nr_catalogue_find(&s->catalogue, name) : NULL;
+	struct nr_served *e = *name ? nr_catalogue_find(&s->catalogue, name) : NULL;
 	struct nr_str page = { 0 };
 	const bool list = route == NR_ROUTE_EVENTS && !*name;
 	if (!list && (!e || (route == NR_ROUTE_RUN && e->study) || (route == NR_ROUTE_STUDY && !e->study)))
@@ -302,7 +302,7 @@ void nr_http_wake(struct nr_server *s)
 	int n = 0;
 	pthread_mutex_lock(&s->lock);
 	for (struct nr_viewer *v = s->viewer; v; v = v->after)
-		if (v->asleep && (s->stopping || nr_viewer_ready(v, &s->ring))) {
+		if (v->asleep && (s->stopping || nr_viewer_ready(v, &s->backlog))) {
 			v->asleep = false;
 			sleeper[n++] = v->connection;
 		}

@@ -14,14 +14,14 @@
 
 /* Curves are good while the events after them are there; a report until files change, and for a time that bounds its cost. */
 static const double DATA_AGE = 10, REPORT_AGE = 10, REPORT_COST = 20;
-enum { DATA_EVENTS = NR_RING_EVENTS / 4 };
+enum { DATA_EVENTS = NR_BACKLOG_EVENTS / 4 };
 
-bool nr_made_fresh(const struct nr_server *s, const struct nr_entry *e, enum nr_making what)
+bool nr_made_fresh(const struct nr_server *s, const struct nr_served *e, enum nr_making what)
 {
 	const struct nr_made *m = &e->made[what];
 	const double age = nr_clock() - m->at;
 	if (!m->response) return false;
-	if (what == NR_MAKE_DATA) return age < DATA_AGE && m->mark >= s->ring.first && s->ring.next - m->mark < DATA_EVENTS;
+	if (what == NR_MAKE_DATA) return age < DATA_AGE && m->mark >= s->backlog.first && s->backlog.next - m->mark < DATA_EVENTS;
 	return (m->version == e->version && m->code == MHD_HTTP_OK) || age < fmax(REPORT_AGE, REPORT_COST * m->took);
 }
 
@@ -35,12 +35,12 @@ static int by_place(const void *a, const void *b)
 }
 
 /* The run itself, or the runs of a study; in the arena. */
-static struct nr_data_run *runs_of(const struct nr_server *s, const struct nr_entry *e, struct nr_arena *arena, int64_t *count)
+static struct nr_data_run *runs_of(const struct nr_server *s, const struct nr_served *e, struct nr_arena *arena, int64_t *count)
 {
 	struct nr_data_run *run = nr_arena_alloc(arena, (size_t)(s->catalogue.count + 1) * sizeof *run);
 	*count = 0;
 	for (int64_t i = 0; run && i < s->catalogue.count; i++) {
-		const struct nr_entry *r = s->catalogue.entry[i];
+		const struct nr_served *r = s->catalogue.entry[i];
 		if (r->study || (r != e && r->part_of != e)) continue;
 		run[(*count)++] = (struct nr_data_run){ .name = r->name, .dir = r->dir, .label = r == e ? NULL : r->label,
 			.stage = r->stage, .seed = r->seed, .number = r == e ? 0 : r->number, .turn = r->turn, .bytes = r->shown };
@@ -75,7 +75,7 @@ static unsigned make_report(const struct nr_server *s, const char *study, const 
 	return MHD_HTTP_NOT_FOUND;
 }
 
-static void make(struct nr_server *s, struct nr_entry *e, enum nr_making what, struct nr_arena *arena)
+static void make(struct nr_server *s, struct nr_served *e, enum nr_making what, struct nr_arena *arena)
 {
 	struct nr_made *m = &e->made[what];
 	struct nr_str text = { 0 }, policy = { 0 };
@@ -84,8 +84,8 @@ static void make(struct nr_server *s, struct nr_entry *e, enum nr_making what, s
 	unsigned code = MHD_HTTP_OK;
 	const struct nr_data_run *run = runs_of(s, e, arena, &count);           /* until here with the lock */
 	const char *study = e->study ? nr_arena_strdup(arena, e->dir) : NULL;
-	const uint64_t version = e->version, next = s->ring.next;
-	nr_ring_mark(&s->ring, next, mark, sizeof mark);
+	const uint64_t version = e->version, next = s->backlog.next;
+	nr_backlog_mark(&s->backlog, next, mark, sizeof mark);
 	pthread_mutex_unlock(&s->lock);
 
 	const double begun = nr_clock();
@@ -107,7 +107,7 @@ void *nr_maker(void *server)
 	struct nr_server *s = server;
 	pthread_mutex_lock(&s->lock);
 	while (!s->stopping) {
-		struct nr_entry *e = NULL;
+		struct nr_served *e = NULL;
 		int what = 0;
 		for (int64_t i = 0; i < s->catalogue.count && !e; i++)
 			for (what = 0; what < NR_MAKINGS; what++)

@@ -35,7 +35,7 @@ static void add_link(struct nr_str *s, const char *before, const char *name, con
 	nr_str_add(s, "</a>");
 }
 
-static void add_status(struct nr_str *s, const struct nr_entry *e)
+static void add_status(struct nr_str *s, const struct nr_served *e)
 {
 	nr_str_printf(s, "<div class=\"status %s\" data-status=\"", states[e->status.state]);
 	nr_html_text(s, e->name);
@@ -52,7 +52,7 @@ static void add_status(struct nr_str *s, const struct nr_entry *e)
 /* What is running first, then what changed last. */
 static int by_news(const void *a, const void *b)
 {
-	const struct nr_entry *x = *(const struct nr_entry *const *)a, *y = *(const struct nr_entry *const *)b;
+	const struct nr_served *x = *(const struct nr_served *const *)a, *y = *(const struct nr_served *const *)b;
 	const bool runs = x->status.state == NR_RUNNING, other = y->status.state == NR_RUNNING;
 	if (runs != other) return runs ? -1 : 1;
 	if (x->status.when != y->status.when) return x->status.when > y->status.when ? -1 : 1;
@@ -62,7 +62,7 @@ static int by_news(const void *a, const void *b)
 static void add_list(struct nr_str *s, const struct nr_catalogue *c, bool study, const char *title)
 {
 	struct nr_html_table t = { .s = s };
-	const struct nr_entry *shown[NR_CATALOGUE_MAX];
+	const struct nr_served *shown[NR_CATALOGUE_MAX];
 	size_t n = 0;
 	for (int64_t i = 0; i < c->count; i++)
 		if (c->entry[i]->study == study && !c->entry[i]->part_of) shown[n++] = c->entry[i];
@@ -73,7 +73,7 @@ static void add_list(struct nr_str *s, const struct nr_catalogue *c, bool study,
 	nr_html_head(&t, NULL, study ? "study" : "run");
 	nr_html_head(&t, NULL, "state");
 	for (size_t i = 0; i < n; i++) {
-		const struct nr_entry *e = shown[i];
+		const struct nr_served *e = shown[i];
 		nr_html_row(&t);
 		nr_html_cell_open(&t, NULL);
 		add_link(s, study ? "/study/" : "/run/", e->name, e->name);
@@ -100,7 +100,7 @@ void nr_page_index(struct nr_str *s, const struct nr_catalogue *c)
 
 /* ---- one ------------------------------------------------------------------------------------------------------------------- */
 
-void nr_page_entry(struct nr_str *s, const struct nr_entry *e)
+void nr_page_entry(struct nr_str *s, const struct nr_served *e)
 {
 	open_page(s, e->name, e->study ? "study" : "run", e->name);
 	nr_str_add(s, "<header><p class=\"meta\"><a href=\"/\">all runs and studies</a>");
@@ -132,7 +132,7 @@ void nr_page_note(struct nr_str *s, const char *title, const char *text)
 	close_page(s);
 }
 
-void nr_status_json(struct nr_str *s, const struct nr_entry *e)
+void nr_status_json(struct nr_str *s, const struct nr_served *e)
 {
 	nr_str_add(s, "{\"name\":");
 	nr_json_text(s, e->name);

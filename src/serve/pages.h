@@ -5,10 +5,10 @@
 #include "serve/entry.h"
 
 void nr_page_index(struct nr_str *, const struct nr_catalogue *);
-void nr_page_entry(struct nr_str *, const struct nr_entry *);
+void nr_page_entry(struct nr_str *, const struct nr_served *);
 /* A short one: what is wrong and the way back. */
 void nr_page_note(struct nr_str *, const char *title, const char *text);
 /* An entry's state as an event's JSON. */
-void nr_status_json(struct nr_str *, const struct nr_entry *);
+void nr_status_json(struct nr_str *, const struct nr_served *);
 
 #endif

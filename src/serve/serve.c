@@ -64,7 +64,7 @@ int nr_serve_run(const struct nr_serve *conf, nr_serve_tell *tell, void *context
 	sigset_t wanted, before;
 	if (!s) return nr_fail(err, NR_EMEMORY, "cannot serve", NULL, "out of memory");
 	s->conf = conf;
-	s->ring.session = (uint32_t)time(NULL) ^ (uint32_t)getpid() << 16;
+	s->backlog.session = (uint32_t)time(NULL) ^ (uint32_t)getpid() << 16;
 	pthread_mutex_init(&s->lock, NULL);
 	pthread_cond_init(&s->work, NULL);
 	sigemptyset(&wanted);
@@ -75,7 +75,7 @@ int nr_serve_run(const struct nr_serve *conf, nr_serve_tell *tell, void *context
 	int code = nr_catalogue_open(&s->catalogue, &conf->roots, err);
 	if (!code) code = serve(s, &wanted, tell, context, err);
 	nr_http_stop(s);
-	nr_ring_release(&s->ring);
+	nr_backlog_release(&s->backlog);
 	nr_catalogue_close(&s->catalogue);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	pthread_cond_destroy(&s->work);

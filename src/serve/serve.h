@@ -2,7 +2,7 @@
  * that it is watched.
  *
  *   watcher   once a second: what has been appended to metrics.csv and events.jsonl, what changed in a study's folder. Each piece
- *             of news is made into text once (ring.h) and wakes the viewers that want it (viewers.h)
+ *             of news is made into text once (backlog.h) and wakes the viewers that want it (viewers.h)
  *   maker     a thread for what takes longer: curves so far (data.h), the report; kept until they are too old
  *   HTTP      one thread of libmicrohttpd; checks requests (route.h) and hands out what the two others made
  *

@@ -5,8 +5,8 @@
 #include <microhttpd.h>
 #include <pthread.h>
 
+#include "serve/backlog.h"
 #include "serve/entry.h"
-#include "serve/ring.h"
 #include "serve/route.h"
 #include "serve/serve.h"
 #include "serve/viewers.h"
@@ -32,7 +32,7 @@ struct nr_server {
 	pthread_mutex_t lock;                   /* of all below, and of the entries where they say so */
 	pthread_cond_t work;                    /* for the maker */
 	struct nr_catalogue catalogue;
-	struct nr_ring ring;
+	struct nr_backlog backlog;
 	struct nr_viewer *viewer;
 	int64_t viewers;
 	struct nr_request *waiting;
@@ -56,7 +56,7 @@ void nr_http_sweep(struct nr_server *);
 void nr_watch(struct nr_server *);
 
 /* maker.c */
-bool nr_made_fresh(const struct nr_server *, const struct nr_entry *, enum nr_making);
+bool nr_made_fresh(const struct nr_server *, const struct nr_served *, enum nr_making);
 void *nr_maker(void *server);               /* thread */
 
 #endif

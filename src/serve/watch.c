@@ -33,7 +33,7 @@ static void label_runs(struct nr_server *s, const struct nr_study_view *v)
 	for (int64_t i = 0; i < v->arms * v->seeds * v->stages; i++) {
 		const int64_t arm = i / v->stages / v->seeds;
 		if (!v->cell[i].run || v->cell[i].run->label) continue;
-		struct nr_entry *run = nr_catalogue_find(&s->catalogue, v->cell[i].run->name);
+		struct nr_served *run = nr_catalogue_find(&s->catalogue, v->cell[i].run->name);
 		if (!run) continue;
 		run->label = nr_arena_strdup(s->catalogue.arena, v->arm[arm].name);
 		run->number = arm;
@@ -41,34 +41,34 @@ static void label_runs(struct nr_server *s, const struct nr_study_view *v)
 	}
 }
 
-static void tell_rows(struct nr_server *s, const struct nr_entry *e, const struct nr_str *rows)
+static void tell_rows(struct nr_server *s, const struct nr_served *e, const struct nr_str *rows)
 {
 	struct nr_str data = { 0 };
 	nr_str_add(&data, "{\"name\":");
 	nr_json_text(&data, e->name);
 	nr_str_printf(&data, ",\"rows\":[%s]}", nr_str_text(rows));
-	if (!data.failed) nr_ring_add(&s->ring, e, false, "rows", nr_str_text(&data));
+	if (!data.failed) nr_backlog_add(&s->backlog, e, false, "rows", nr_str_text(&data));
 	nr_str_release(&data);
 }
 
-static void tell_name(struct nr_server *s, const struct nr_entry *e, const char *kind)
+static void tell_name(struct nr_server *s, const struct nr_served *e, const char *kind)
 {
 	struct nr_str data = { 0 };
 	nr_str_add(&data, "{\"name\":");
 	nr_json_text(&data, e->name);
 	nr_str_add(&data, "}");
-	nr_ring_add(&s->ring, e, e->part_of == NULL, kind, nr_str_text(&data));
+	nr_backlog_add(&s->backlog, e, e->part_of == NULL, kind, nr_str_text(&data));
 	nr_str_release(&data);
 }
 
 /* Who begins anew needs curves that were made after it. */
-static void outdate(struct nr_entry *e)
+static void outdate(struct nr_served *e)
 {
 	e->made[NR_MAKE_DATA].at = -INFINITY;
 	if (e->part_of) e->part_of->made[NR_MAKE_DATA].at = -INFINITY;
 }
 
-static void publish(struct nr_server *s, struct nr_entry *e, struct nr_news *news, bool first)
+static void publish(struct nr_server *s, struct nr_served *e, struct nr_news *news, bool first)
 {
 	const bool status = !same_status(&e->status, &news->status), state = e->status.state != news->status.state;
 	if (!status && !news->page && !news->anew && !news->rows.len && !news->body) return;
@@ -86,14 +86,14 @@ static void publish(struct nr_server *s, struct nr_entry *e, struct nr_news *new
 	if (status && !first) {
 		struct nr_str data = { 0 };
 		nr_status_json(&data, e);
-		nr_ring_add(&s->ring, e, e->part_of == NULL, "state", nr_str_text(&data));
+		nr_backlog_add(&s->backlog, e, e->part_of == NULL, "state", nr_str_text(&data));
 		nr_str_release(&data);
 	}
 	if ((news->page || state) && !first) tell_name(s, e, "page");
 	pthread_mutex_unlock(&s->lock);
 }
 
-static void look(struct nr_server *s, struct nr_entry *e, double now, bool first)
+static void look(struct nr_server *s, struct nr_served *e, double now, bool first)
 {
 	struct nr_news news;
 	if (now < e->follow.next) return;
@@ -112,7 +112,7 @@ static void scan(struct nr_server *s)
 	const double begun = nr_clock();
 	const int64_t before = s->catalogue.count, count = nr_catalogue_scan(&s->catalogue);
 	for (int64_t i = before; i < count; i++) {              /* complete before others can see it */
-		struct nr_entry *e = s->catalogue.entry[i];
+		struct nr_served *e = s->catalogue.entry[i];
 		e->follow.live = begun;
 		if (!e->study) look(s, e, begun, true);
 	}

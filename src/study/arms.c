@@ -51,7 +51,7 @@ int nr_study_folders(struct nr_study_arm *arm, int64_t arms, struct nr_arena *ar
 }
 
 /* Combination number `which` of the grid on top of one arm; the last axis turns fastest. */
-static int combine(struct nr_study_arm *to, const struct nr_study_arm *from, const struct nr_axis *axis, int64_t axes, int64_t which,
+static int combine(struct nr_study_arm *to, const struct nr_study_arm *from, const struct nr_factor *axis, int64_t axes, int64_t which,
 	struct nr_arena *arena)
 {
 	struct nr_str name = { 0 };
@@ -75,7 +75,7 @@ static int combine(struct nr_study_arm *to, const struct nr_study_arm *from, con
 	return to->name ? NR_OK : NR_EMEMORY;
 }
 
-int nr_study_expand(struct nr_study *s, const struct nr_axis *axis, int64_t axes, struct nr_error *err)
+int nr_study_expand(struct nr_study *s, const struct nr_factor *axis, int64_t axes, struct nr_error *err)
 {
 	int64_t each = 1, before = s->arms ? s->arms : 1;
 	for (int64_t a = 0; a < axes && each <= NR_STUDY_MAX_ARMS; a++) each *= axis[a].count;

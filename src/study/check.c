@@ -15,7 +15,7 @@ struct checker { struct nr_study *s; struct nr_error *err; };
 #define COMPLAIN(k, at, hint, ...) nr_study_complain((k)->s, at, (k)->err, hint, __VA_ARGS__)
 
 /* Texts that name things which the option tables do not know. */
-static int check_meaning(struct checker *k, const char *command, const char *key, const char *value, struct nr_error *e)
+static int check_meaning(struct checker *k, const struct nr_study_command *c, const char *key, const char *value, struct nr_error *e)
 {
 	if (!strcmp(key, "norm") && *value) {
 		struct nr_norm_plan *plan = nr_arena_alloc(k->s->arena, sizeof *plan);
@@ -27,7 +27,7 @@ static int check_meaning(struct checker *k, const char *command, const char *key
 		const char *name = nr_arena_printf(k->s->arena, "%.*s", (int)strcspn(value, ":"), value);
 		return name && nr_dataset_find(name, e) ? NR_OK : e->code;
 	}
-	if (!strcmp(key, "model") && *value && (!strcmp(command, "train") || !strcmp(command, "finetune"))) {
+	if (!strcmp(key, "model") && *value && strcmp(value, "auto") != 0 && c->trains) {
 		struct nr_model_spec spec = { 0 };
 		return nr_model_parse(&spec, value, k->s->arena, e);
 	}
@@ -49,7 +49,7 @@ static void check_values(struct checker *k, const struct nr_study_command *c, co
 	for (int64_t i = 0; i < s->count; i++) {
 		struct nr_error e = { 0 };
 		if (!nr_option_set(c->options, conf, o->name, s->value[i], k->s->arena, &e))
-			check_meaning(k, c->name, o->name, s->value[i], &e);
+			check_meaning(k, c, o->name, s->value[i], &e);
 		if (!e.code) continue;
 		COMPLAIN(k, at, e.hint, "'%s' of %s: %s '%s'%s%.200s", o->name, c->name, e.what, e.subject, *e.detail ? ": " : "",
 			e.detail);
@@ -217,7 +217,7 @@ static void check_metric(struct checker *k, const char *metric, const struct nr_
 static const char *usual_metric(const struct nr_study_command *c)
 {
 	if (!strcmp(c->name, "probe")) return "cls.top1";
-	if (!strcmp(c->name, "pretrain")) return "eval_loss";
+	if (c->metric) return c->metric;
 	return c->trains ? "eval_top1" : "top1";
 }
 

@@ -206,7 +206,7 @@ static void read_arms(struct reader *r, const struct nr_yaml_node *n)
 }
 
 /* One option of the grid: a list of values, or a mapping from names to values. */
-static bool read_axis(struct reader *r, const struct nr_yaml_node *key, const struct nr_yaml_node *n, struct nr_axis *axis)
+static bool read_axis(struct reader *r, const struct nr_yaml_node *key, const struct nr_yaml_node *n, struct nr_factor *axis)
 {
 	const bool many = n->kind == NR_YAML_LIST || n->kind == NR_YAML_MAP;
 	const int64_t count = many ? n->count : 1;
@@ -229,7 +229,7 @@ static void read_grid(struct reader *r, const struct nr_yaml_node *n)
 	if (n && n->kind != NR_YAML_MAP && n->kind != NR_YAML_NULL)
 		COMPLAIN(r, n, NULL, "'grid' should be a mapping from options to lists of values");
 	const int64_t count = n && n->kind == NR_YAML_MAP ? n->count : 0;
-	struct nr_axis *axis = room(r, count, sizeof *axis);
+	struct nr_factor *axis = room(r, count, sizeof *axis);
 	for (int64_t i = 0; axis && i < count; i++) axes += read_axis(r, n->key[i], n->item[i], &axis[axes]);
 	if (axis && !r->err->code) nr_study_expand(r->s, axis, axes, r->err);
 }

@@ -6,6 +6,7 @@
 
 #include "base/save.h"
 #include "base/str.h"
+#include "norma/task.h"
 #include "study/job.h"
 
 enum { DEPTH = 8 };
@@ -103,14 +104,25 @@ static bool has_one_of(const char *metric, const char *const *words)
 	return false;
 }
 
+/* Of a training, STAGE.eval_top1: what its task says of it; NULL: it is of another command. */
+static const struct nr_task_metric *of_task(const char *metric)
+{
+	const char *dot = strrchr(metric, '.');
+	return nr_task_metric_of(dot ? dot + 1 : metric, NULL);
+}
+
 bool nr_metric_is_share(const char *metric)
 {
+	const struct nr_task_metric *m = of_task(metric);
+	if (m) return nr_metric_percent(m);
 	static const char *const words[] = { "top1", "top5", "acc", "ece", "miou", "auc", NULL };
 	return has_one_of(metric, words);
 }
 
 bool nr_metric_falls(const char *metric)
 {
+	const struct nr_task_metric *m = of_task(metric);
+	if (m) return m->lower;
 	static const char *const words[] = { "loss", "nll", "mse", "ece", "uniformity", "alignment", "perplexity", "_mae", ".mae", NULL };
 	return has_one_of(metric, words);
 }

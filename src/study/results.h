@@ -20,7 +20,7 @@ int nr_result_unknown(json_t *, const char *stage, const char *metric, struct nr
 double nr_result_seconds(const struct nr_job *, json_t *, double other);
 int nr_result_save(const struct nr_job *, json_t *, struct nr_error *);
 
-/* By its name: a share of one, which is read in percent; the smaller the better. */
+/* By its task, else by its name: a share of one, which is read in percent; the smaller the better. */
 bool nr_metric_is_share(const char *metric);
 bool nr_metric_falls(const char *metric);
 

@@ -48,6 +48,7 @@ struct nr_study_command {
 	size_t conf_size;
 	bool takes_checkpoint;              /* as its argument */
 	bool trains;                        /* its --out is a run directory with checkpoints */
+	const char *metric;                 /* what it is about: a key of its result; NULL: an accuracy */
 };
 
 /* An option as text; a list has several values. at: for messages; NULL: it was a flag. */
@@ -106,8 +107,8 @@ enum { NR_STUDY_MAX_ARMS = 1000, NR_STUDY_MAX_SEEDS = 1000, NR_STUDY_MAX_STAGES 
 int nr_study_parse(struct nr_study *, const char *text, size_t size, const char *name, const struct nr_study_command *,
 	struct nr_arena *, struct nr_yaml_errors *, struct nr_error *);
 /* The grid: dimension i has the settings axis[i].item, each with its name; multiplies the arms that are there (none: one). */
-struct nr_axis { struct nr_setting *item; const char **name; int64_t count; };
-int nr_study_expand(struct nr_study *, const struct nr_axis *, int64_t axes, struct nr_error *);
+struct nr_factor { struct nr_setting *item; const char **name; int64_t count; };
+int nr_study_expand(struct nr_study *, const struct nr_factor *, int64_t axes, struct nr_error *);
 /* Settings for a study without a file: value is not copied. */
 int nr_settings_add(struct nr_settings *, const struct nr_setting *, struct nr_arena *);
 int nr_study_check(struct nr_study *, struct nr_error *);

@@ -41,7 +41,7 @@ static int add_axis(struct nr_study *s, const struct nr_setting *one, struct nr_
 		nr_study_complain(s, one->at, err, NULL, "more than %d options to tune", NR_TUNE_AXES);
 		return err->code;
 	}
-	struct nr_axis *a = &t->axis[t->axes++];
+	struct nr_factor *a = &t->axis[t->axes++];
 	a->count = one->count;
 	a->item = nr_arena_alloc(s->arena, (size_t)one->count * sizeof *a->item);
 	a->name = nr_arena_alloc(s->arena, (size_t)one->count * sizeof *a->name);

@@ -19,7 +19,7 @@ enum { NR_TUNE_SEED = 1000000 };            /* the first seed of tuning runs: no
 enum { NR_TUNE_AXES = 8 };
 
 struct nr_tune {
-	struct nr_axis axis[NR_TUNE_AXES];
+	struct nr_factor axis[NR_TUNE_AXES];
 	int64_t axes, seeds, budget;        /* budget 0: all */
 	struct nr_settings own;             /* of the tuning runs */
 	const char *metric;                 /* NULL: the study's */

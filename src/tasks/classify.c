@@ -7,6 +7,27 @@
 #include "train/floats.h"
 #include "train/metrics.h"
 
+enum { SOFTMAX, SIGMOID };
+static const char *const losses[] = { "softmax", "sigmoid", NULL };
+
+struct settings {
+	int32_t loss;
+	double smoothing, mixup, cutmix, mix_prob, mix_switch, head_bias;
+	bool zero_head;
+};
+
+static const struct nr_option options[] = {
+	NR_OPT_ENUM(struct settings, loss, "softmax", losses, "cross entropy; sigmoid: summed over classes, as big_vision"),
+	NR_OPT_FLOAT(struct settings, smoothing, 0, 0, 1, "label smoothing"),
+	NR_OPT_FLOAT(struct settings, mixup, 0, 0, 100, "alpha of Mixup; 0: none"),
+	NR_OPT_FLOAT(struct settings, cutmix, 0, 0, 100, "alpha of CutMix; 0: none"),
+	NR_OPT_FLOAT(struct settings, mix_prob, 1, 0, 1, "share of batches that are mixed"),
+	NR_OPT_FLOAT(struct settings, mix_switch, 0.5, 0, 1, "share of mixed batches that CutMix gets, if both are on"),
+	NR_OPT_FLOAT(struct settings, head_bias, 0, -100, 100, "first bias of the head (AugReg: -6.9)"),
+	NR_OPT_BOOL(struct settings, zero_head, "0", "the head's weights start at zero"),
+	NR_OPT_END
+};
+
 struct classify {
 	nr_t *image, *label, *target, *logits;          /* label or target is NULL */
 	struct nr_runner eval;
@@ -20,28 +41,29 @@ static int settle(struct nr_task_run *r, struct nr_error *err)
 	return nr_task_set(r, "classes", r->source->classes, err) ? (int)err->code : nr_task_set(r, "channels", r->source->channels, err);
 }
 
-static nr_t *loss_of(struct nr_net *n, const struct classify *s, const struct nr_train *c)
+static nr_t *loss_of(struct nr_net *n, const struct classify *s, const struct settings *o)
 {
-	if (c->loss == NR_LOSS_SIGMOID) return nr_sigmoid_cross_entropy(n, s->logits, s->target, NR_BCE_MEAN_ROWS);
+	if (o->loss == SIGMOID) return nr_sigmoid_cross_entropy(n, s->logits, s->target, NR_BCE_MEAN_ROWS);
 	if (s->target) return nr_soft_cross_entropy(n, s->logits, s->target);
-	return nr_cross_entropy(n, s->logits, s->label, c->smoothing, -1);
+	return nr_cross_entropy(n, s->logits, s->label, o->smoothing, -1);
 }
 
 static nr_t *record(struct nr_task_run *r)
 {
 	struct classify *s = r->own;
+	const struct settings *o = r->settings;
 	struct nr_net *n = r->net;
 	const struct nr_model_spec *m = &r->w->model;
 	const int64_t B = r->c->batch, size = nr_model_int(m, "image");
 	s->image = nr_input(n, "image", NR_REAL, 4, B, nr_model_int(m, "channels"), size, size);
-	if (r->c->mixup > 0 || r->c->cutmix > 0 || r->c->loss == NR_LOSS_SIGMOID)
+	if (o->mixup > 0 || o->cutmix > 0 || o->loss == SIGMOID)
 		s->target = nr_input(n, "target", NR_REAL, 2, B, nr_model_int(m, "classes"));
 	else s->label = nr_input(n, "label", NR_I32, 1, B);
 	s->logits = nr_tap(n, "logits", nr_model_logits(n, m, &(struct nr_inputs){ .image = s->image }));
 	struct nr_entry *head = nr_store_find(r->w->store, "head.weight"), *bias = nr_store_find(r->w->store, "head.bias");
-	if (head && r->c->zero_head) head->init = NR_ZEROS | (head->init & ~NR_INIT_KIND);
-	if (bias && r->c->head_bias != 0) bias->init = NR_ONES | NR_NO_DECAY, bias->value = r->c->head_bias;
-	return loss_of(n, s, r->c);
+	if (head && o->zero_head) head->init = NR_ZEROS | (head->init & ~NR_INIT_KIND);
+	if (bias && o->head_bias != 0) bias->init = NR_ONES | NR_NO_DECAY, bias->value = o->head_bias;
+	return loss_of(n, s, o);
 }
 
 static int ready(struct nr_task_run *r, int64_t batch, struct nr_error *err)
@@ -52,9 +74,20 @@ static int ready(struct nr_task_run *r, int64_t batch, struct nr_error *err)
 	return nr_runner_open(&s->eval, r->w, batch, err);
 }
 
+static void load(const struct nr_task_run *r, struct nr_loader_config *l)
+{
+	const struct settings *o = r->settings;
+	l->mixup = o->mixup;
+	l->cutmix = o->cutmix;
+	l->mix_prob = o->mix_prob;
+	l->mix_switch = o->mix_switch;
+	l->smoothing = o->smoothing;
+}
+
 static void bind(struct nr_task_run *r, const struct nr_batch *b, int64_t number)
 {
 	const struct classify *s = r->own;
+	const double smoothing = ((const struct settings *)r->settings)->smoothing;
 	const int64_t B = r->c->batch, K = nr_cols(s->logits);
 	(void)number;
 	nr_from_floats(nr_plan_data(r->plan, s->image), b->image, nr_len(s->image));
@@ -63,7 +96,7 @@ static void bind(struct nr_task_run *r, const struct nr_batch *b, int64_t number
 	if (target && b->target) nr_from_floats(target, b->target, B * K);
 	else if (target)                                /* nothing is mixed, but the sigmoid loss wants a row per sample */
 		for (int64_t i = 0; i < B * K; i++)
-			target[i] = (real)(r->c->smoothing / (double)K + (i % K == b->label[i / K] ? 1 - r->c->smoothing : 0));
+			target[i] = (real)(smoothing / (double)K + (i % K == b->label[i / K] ? 1 - smoothing : 0));
 }
 
 static void measure(struct nr_task_run *r, const struct nr_batch *b, double *sum)
@@ -93,12 +126,44 @@ static void close(struct nr_task_run *r)
 	free(s->rank);
 }
 
-static const struct nr_task_metric of_step[] = { { "top1", "acc", true }, { NULL, NULL, false } };
-static const struct nr_task_metric of_eval[] = { { "loss", NULL, false }, { "top1", "eval", true }, { "top5", NULL, true },
-	{ "ece", NULL, true }, { NULL, NULL, false } };
+static const struct nr_task_metric of_step[] = {
+	{ .name = "top1", .label = "acc", .unit = "%", .title = "Training top-1" },
+	{ .name = NULL },
+};
+static const struct nr_task_metric of_eval[] = {
+	{ .name = "loss", .title = "Held-out loss", .lower = true, .wide = true },
+	{ .name = "top1", .label = "eval", .unit = "%", .title = "Held-out top-1" },
+	{ .name = "top5", .unit = "%", .title = "Held-out top-5" },
+	{ .name = "ece", .unit = "%", .title = "Calibration error", .says = "Low is well calibrated.", .lower = true },
+	{ .name = NULL },
+};
 
 const struct nr_task nr_task_classify = {
-	.name = "classify", .title = "classification of pictures", .own_size = sizeof(struct classify), .of_step = of_step,
-	.of_eval = of_eval, .decides = 1, .settle = settle, .record = record, .ready = ready, .bind = bind, .measure = measure,
-	.evaluate = evaluate, .close = close,
+	.name = "classify",
+	.title = "classification of pictures",
+	.command = "train",
+	.continued = "finetune",
+	.summary = "train a classifier of pictures",
+	.usage = "[RECIPE.yaml] | --resume DIRECTORY",
+	.about = "Trains a model on a data set and leaves a run directory: checkpoints, metrics as CSV, JSON lines and\n"
+		 "TensorBoard events, every setting, and a row in the run store. Settings come from flags, from a recipe\n"
+		 "(YAML with the flags' names as keys), or from both: flags count more.\n\n"
+		 "Ctrl-C finishes the step, writes a checkpoint and says how to go on; --resume continues with the same\n"
+		 "bits as if nothing had happened, also after a kill. A loss that is not finite stops the run with exit\n"
+		 "code 3, names the first bad site and leaves the last checkpoint whole.",
+	.options = options,
+	.settings_size = sizeof(struct settings),
+	.sample = "picture",
+	.own_size = sizeof(struct classify),
+	.of_step = of_step,
+	.of_eval = of_eval,
+	.decides = 1,
+	.settle = settle,
+	.record = record,
+	.ready = ready,
+	.load = load,
+	.bind = bind,
+	.measure = measure,
+	.evaluate = evaluate,
+	.close = close,
 };

@@ -17,16 +17,23 @@
 #include "tasks/tasks.h"
 #include "train/graph_runner.h"
 
-const struct nr_option nr_graph_options[] = {
-	NR_OPT_ENUM(struct nr_graph_task, objective, "auto", nr_graph_objectives,
+struct settings {
+	int32_t objective;                              /* enum nr_graph_objective */
+	int64_t max_nodes, bucket, flag;
+	bool test;
+	double flag_step;
+};
+
+static const struct nr_option options[] = {
+	NR_OPT_ENUM(struct settings, objective, "auto", nr_graph_objectives,
 		"absolute or squared error, yes or no; auto: bce if all targets are 0 or 1, else mae"),
-	NR_OPT_INT(struct nr_graph_task, max_nodes, 128, 1, 1024,
+	NR_OPT_INT(struct settings, max_nodes, 128, 1, 1024,
 		"graphs with more nodes are not trained on; they do count in evaluations"),
-	NR_OPT_INT(struct nr_graph_task, bucket, 16, 0, 1000000,
+	NR_OPT_INT(struct settings, bucket, 16, 0, 1000000,
 		"graphs of so many batches are sorted by size, so that a batch holds little padding; 0: they are not"),
-	NR_OPT_BOOL(struct nr_graph_task, test, "1", "evaluations measure the test split, too, if it is not what they decide by"),
-	NR_OPT_INT(struct nr_graph_task, flag, 0, 0, 100, "passes of a step with adversarial noise on the nodes (FLAG: 3); 0: none"),
-	NR_OPT_FLOAT(struct nr_graph_task, flag_step, 0.01, 0, 100, "of that noise, from one pass to the next"),
+	NR_OPT_BOOL(struct settings, test, "1", "evaluations measure the test split, too, if it is not what they decide by"),
+	NR_OPT_INT(struct settings, flag, 0, 0, 100, "passes of a step with adversarial noise on the nodes (FLAG: 3); 0: none"),
+	NR_OPT_FLOAT(struct settings, flag_step, 0.01, 0, 100, "of that noise, from one pass to the next"),
 	NR_OPT_END
 };
 
@@ -52,6 +59,8 @@ struct graph {
 
 /* ---- settings that follow the data ---------------------------------------------------------------------------------------------- */
 
+static const struct settings *settings_of(const struct nr_task_run *r) { return r->settings; }
+
 static int find_objective(struct graph *s, const struct nr_task_run *r, const struct nr_molecules *m, struct nr_error *err)
 {
 	const bool classes = nr_graph_yes_or_no(m, &s->targets);
@@ -59,7 +68,7 @@ static int find_objective(struct graph *s, const struct nr_task_run *r, const st
 		nr_fail(err, NR_EVALUE, "cannot train on", r->c->data, "it has no targets");
 		return nr_hint(err, "columns beside `smiles` and `split` are targets");
 	}
-	const enum nr_graph_objective asked = (enum nr_graph_objective)r->c->graph.objective;
+	const enum nr_graph_objective asked = (enum nr_graph_objective)settings_of(r)->objective;
 	if (asked == NR_GRAPH_BCE && !classes) {
 		nr_fail(err, NR_EVALUE, "objective=bce does not go with", r->c->data, "some targets are neither 0 nor 1");
 		return nr_hint(err, "--objective mae or mse");
@@ -86,12 +95,12 @@ static int settle(struct nr_task_run *r, struct nr_error *err)
 	struct graph *s = r->own;
 	const struct nr_molecules *m = nr_source_molecules(r->source);
 	if (nr_model_expect(&r->w->model, NR_READS_GRAPH, err) || find_objective(s, r, m, err)) return err->code;
-	if (nr_graph_list_make(&s->list, r->source, r->train.split, r->train.index, r->train.count, r->c->graph.max_nodes, err))
+	if (nr_graph_list_make(&s->list, r->source, r->train.split, r->train.index, r->train.count, settings_of(r)->max_nodes, err))
 		return err->code;
 	if (s->list.samples < r->c->batch)
 		return nr_fail(err, NR_EVALUE, "cannot train on", r->c->data,
 			"%lld graphs of at most %lld nodes do not fill a batch of %lld",
-			(long long)s->list.samples, (long long)r->c->graph.max_nodes, (long long)r->c->batch);
+			(long long)s->list.samples, (long long)settings_of(r)->max_nodes, (long long)r->c->batch);
 	s->sizes = nr_graph_sizes(s->list.largest);
 	const struct { const char *option; int64_t value; } set[] = { { "nodes", m->largest }, { "node_features", m->node_features },
 		{ "edge_features", m->edge_features }, { "classes", m->tasks }, { "paths", paths_of(&r->w->model) } };
@@ -103,10 +112,9 @@ static int settle(struct nr_task_run *r, struct nr_error *err)
 		return nr_fail(err, NR_EVALUE, "cannot train", r->c->model,
 			"the graphs have %d features of nodes, %d of edges, and %d targets", m->node_features, m->edge_features, m->tasks);
 	r->decides = s->loss == NR_KNOWN_BCE ? AREA : MEAN_ERROR;
-	r->lower = s->loss != NR_KNOWN_BCE;
-	r->passes = r->c->graph.flag > 0 ? r->c->graph.flag : 1;
+	r->passes = settings_of(r)->flag > 0 ? settings_of(r)->flag : 1;
 	if (nr_graph_form_make(&s->form, m, &r->w->model, err)) return err->code;
-	return nr_order_make(&s->order, s->list.nodes, s->list.samples, r->c->batch, r->c->graph.bucket, (uint64_t)r->c->seed, err);
+	return nr_order_make(&s->order, s->list.nodes, s->list.samples, r->c->batch, settings_of(r)->bucket, (uint64_t)r->c->seed, err);
 }
 
 /* ---- the graph ------------------------------------------------------------------------------------------------------------------ */
@@ -119,7 +127,7 @@ static nr_t *record(struct nr_task_run *r)
 	struct nr_graph_inputs *p = &s->inputs[r->shape];
 	const int64_t nodes = s->sizes.largest - r->shape * s->sizes.step;
 	nr_graph_inputs(p, r->net, &s->form, r->c->batch, nodes, true);
-	if (r->c->graph.flag > 0) {
+	if (settings_of(r)->flag > 0) {
 		p->in.noise = nr_input(r->net, "noise", NR_REAL, 3, r->c->batch, nodes, nr_model_int(&r->w->model, "dim"));
 		if (p->in.noise) p->in.noise->flags |= NR_GRAD;
 	}
@@ -150,7 +158,7 @@ static void begin_noise(const struct nr_task_run *r, const nr_t *noise, int64_t 
 {
 	const struct nr_rng rng = nr_rng_make((uint64_t)r->c->seed, NR_STREAM_MASK + DRAW_NOISE, (uint32_t)number);
 	real *x = nr_plan_data(r->plan, noise);
-	const real step = (real)r->c->graph.flag_step;
+	const real step = (real)settings_of(r)->flag_step;
 	const int64_t n = nr_len(noise);
 #pragma omp parallel for schedule(static)
 	for (int64_t i = 0; i < n; i++) x[i] = step * (real)(2 * nr_rng_uniform(rng, (uint64_t)i) - 1);
@@ -170,13 +178,11 @@ static void again(struct nr_task_run *r)
 {
 	const nr_t *noise = ((struct graph *)r->own)->inputs[r->shape].in.noise;
 	real *x = nr_plan_data(r->plan, noise);
-	const real *slope = nr_plan_grad(r->plan, noise), step = (real)r->c->graph.flag_step;
+	const real *slope = nr_plan_grad(r->plan, noise), step = (real)settings_of(r)->flag_step;
 	const int64_t n = nr_len(noise);
 #pragma omp parallel for schedule(static)
 	for (int64_t i = 0; i < n; i++) x[i] += step * (real)((slope[i] > 0) - (slope[i] < 0));
 }
-
-static void measure(struct nr_task_run *r, const struct nr_batch *b, double *sum) { (void)r, (void)b, (void)sum; }
 
 /* ---- evaluation ----------------------------------------------------------------------------------------------------------------- */
 
@@ -200,7 +206,7 @@ static int open_held(struct nr_task_run *r, const struct nr_evaluation *e, struc
 	const int64_t n = e->count ? e->count : e->source->count[e->split], all = e->source->count[NR_TEST];
 	if (s->runner.sizes.count) return NR_OK;
 	if (open_set(s, &s->held[HELD], e, e->split, e->index, n, err)) return err->code;
-	if (r->c->graph.test && all && (e->split != NR_TEST || e->index) &&
+	if (settings_of(r)->test && all && (e->split != NR_TEST || e->index) &&
 		open_set(s, &s->held[TEST], e, NR_TEST, NULL, r->c->eval_limit && r->c->eval_limit < all ? r->c->eval_limit : all, err))
 		return err->code;
 	const int32_t a = s->held[HELD].list.largest, b = s->held[TEST].list.largest;
@@ -286,19 +292,19 @@ static void describe(const struct nr_task_run *r, struct nr_str *text)
 {
 	static const char *const names[] = { "absolute error", "squared error", "binary cross entropy" };
 	const struct graph *s = r->own;
+	const struct settings *o = r->settings;
 	const struct nr_molecules *m = s->form.set;
 	int64_t nodes = 0;
 	for (int64_t i = 0; i < s->list.samples; i++) nodes += s->list.nodes[i];
 	nr_str_printf(text, "graphs            %.1f nodes each, at most %d; batches of %lld sizes%s",
 		(double)nodes / (double)s->list.samples, s->list.largest, (long long)s->sizes.count,
-		r->c->graph.bucket ? ", sorted within windows" : "");
+		o->bucket ? ", sorted within windows" : "");
 	if (s->list.left_out) nr_str_printf(text, "; %lld larger ones are not trained on", (long long)s->list.left_out);
 	if (m->bad) nr_str_printf(text, "; %lld of %lld rows are no molecules", (long long)m->bad, (long long)m->rows);
 	nr_str_printf(text, "\nobjective         %s, %d target%s", names[s->loss], m->tasks, m->tasks > 1 ? "s" : "");
 	const int64_t missing = m->graphs * m->tasks - s->targets;
 	if (missing) nr_str_printf(text, ", %.3g %% missing", 100 * (double)missing / (double)(m->graphs * m->tasks));
-	if (r->c->graph.flag)
-		nr_str_printf(text, "; FLAG: %lld passes, noise by steps of %g", (long long)r->c->graph.flag, r->c->graph.flag_step);
+	if (o->flag) nr_str_printf(text, "; FLAG: %lld passes, noise by steps of %g", (long long)o->flag, o->flag_step);
 	nr_str_add(text, "\n");
 }
 
@@ -316,15 +322,50 @@ static void close(struct nr_task_run *r)
 	nr_graph_form_release(&s->form);
 }
 
-static const struct nr_task_metric of_step[] = { { NULL, NULL, false } };
-static const struct nr_task_metric of_eval[] = { { "loss", NULL, false }, { "mae", "mae", false }, { "auc", "auc", true },
-	{ "test_mae", "test", false }, { "test_auc", "test", true }, { NULL, NULL, false } };
+static const struct nr_task_default defaults[] = { { "model", "graphormer-slim" }, { "batch", "64" }, { "lr", "2e-4" },
+	{ "weight_decay", "0.01" }, { "schedule", "linear" }, { "clip", "global" }, { "clip_norm", "5" }, { NULL, NULL } };
+
+#define TARGET "in units of the target"
+static const struct nr_task_metric of_step[] = { { .name = NULL } };
+static const struct nr_task_metric of_eval[] = {
+	{ .name = "loss", .title = "Held-out loss", .lower = true, .wide = true },
+	{ .name = "mae", .label = "mae", .title = "Held-out mean absolute error", .unit = TARGET, .lower = true, .wide = true },
+	{ .name = "auc", .label = "auc", .title = "Held-out area under the ROC curve", .unit = "%" },
+	{ .name = "test_mae", .label = "test", .title = "Mean absolute error on the test split", .unit = TARGET, .lower = true,
+	  .wide = true },
+	{ .name = "test_auc", .label = "test", .title = "Area under the ROC curve on the test split", .unit = "%" },
+	{ .name = NULL },
+};
 
 const struct nr_task nr_task_graph = {
-	.name = "graph", .title = "properties of graphs", .cite = "arXiv:2106.05234", .kind = NR_GRAPHS, .own_size = sizeof(struct graph),
-	.of_step = of_step, .of_eval = of_eval, .decides = MEAN_ERROR, .lower = true, .settle = settle, .shapes = shapes, .record = record,
-	.ready = ready, .choose = choose, .bind = bind, .again = again, .measure = measure, .evaluate = evaluate,
-		.predictions = predictions,
+	.name = "graph",
+	.title = "properties of graphs",
+	.cite = "arXiv:2106.05234",
+	.command = "graph",
+	.summary = "train a graph model on properties of molecules (Graphormer)",
+	.usage = "[RECIPE.yaml] --data zinc12k | --data molecules:path=FILE.csv | --resume DIRECTORY",
+	.about = "Learns values (absolute or squared error) or yes-or-no answers (binary cross entropy) of molecules that are given as\n"
+		 "SMILES; several targets and missing ones are fine. Molecules of like sizes share a batch, and norms see no padding.\n"
+		 "Evaluations are the mean absolute error in the targets' own units, or the area under the ROC curve, on the validation\n"
+		 "and the test split. Settings, records, checkpoints, Ctrl-C and resuming are those of `norma train`.",
+	.options = options,
+	.settings_size = sizeof(struct settings),
+	.defaults = defaults,
+	.kind = NR_GRAPHS,
+	.sample = "molecule",
+	.own_size = sizeof(struct graph),
+	.of_step = of_step,
+	.of_eval = of_eval,
+	.decides = MEAN_ERROR,
+	.settle = settle,
+	.shapes = shapes,
+	.record = record,
+	.ready = ready,
+	.choose = choose,
+	.bind = bind,
+	.again = again,
+	.evaluate = evaluate,
+	.predictions = predictions,
 	.describe = describe,
 	.close = close,
 };

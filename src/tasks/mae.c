@@ -34,13 +34,13 @@ static int settle(struct nr_task_run *r, struct nr_error *err)
 	if (r->source->classes > 0 && nr_task_set(r, "classes", r->source->classes, err)) return err->code;
 	if (nr_task_set(r, "channels", r->source->channels, err)) return err->code;
 	r->w->norms = nr_norms_without(r->norms, "decoder", r->arena);  /* a checkpoint is to be read as an encoder */
-	return nr_mae_encoder(&r->w->model, &r->c->mae, r->arena, err);
+	return nr_mae_encoder(&r->w->model, r->settings, r->arena, err);
 }
 
 static nr_t *record(struct nr_task_run *r)
 {
 	struct mae *s = r->own;
-	return nr_mae_record(r->net, &r->w->model, &r->c->mae, r->c->batch, &s->g);
+	return nr_mae_record(r->net, &r->w->model, r->settings, r->c->batch, &s->g);
 }
 
 /* A graph of the same parameters. */
@@ -67,7 +67,7 @@ static int ready(struct nr_task_run *r, int64_t batch, struct nr_error *err)
 	if (!s->cls || !s->token) return nr_fail(err, NR_EMEMORY, "cannot start the training", NULL, "out of memory");
 	if (!(s->held_net = begin(r, r->norms, err)) || !(s->whole_net = begin(r, r->w->norms, err))) return err->code;
 
-	nr_t *loss = nr_mae_record(s->held_net, m, &r->c->mae, batch, &s->held);
+	nr_t *loss = nr_mae_record(s->held_net, m, r->settings, batch, &s->held);
 	s->pred = nr_tap(s->held_net, "pred", s->held.pred);
 	if (nr_plan_make(&s->held_plan, s->held_net, loss, 0, err)) return err->code;
 	s->held_mask = nr_mae_mask(&s->held, s->held_plan);
@@ -163,7 +163,7 @@ static int draw(struct nr_task_run *r, const char *path, struct nr_error *err)
 static void describe(const struct nr_task_run *r, struct nr_str *text)
 {
 	const struct mae *s = r->own;
-	const struct nr_mae *o = &r->c->mae;
+	const struct nr_mae *o = r->settings;
 	nr_str_printf(text, "masking           %lld of %lld patches are seen; decoder of %lld blocks, %lld wide; %s\n",
 		(long long)s->mask.visible, (long long)s->mask.patches, (long long)o->decoder_depth, (long long)o->decoder_dim,
 		o->norm_pix ? "pixels standardised per patch" : "plain pixels");
@@ -171,6 +171,14 @@ static void describe(const struct nr_task_run *r, struct nr_str *text)
 	if (o->uniform == NR_UNIFORM_NONE) return;
 	nr_str_printf(text, "uniformity        %s, lambda %g, pairs of %lld samples%s\n", on[o->uniform], o->lambda, (long long)r->c->batch,
 		o->in_image && o->uniform != NR_UNIFORM_CLS ? ", tokens within their picture" : "");
+}
+
+/* So that weights can be read with their decoder. */
+static int meta(const struct nr_task_run *r, struct nr_st_meta *m)
+{
+	m[0] = (struct nr_st_meta){ "norma.mae", nr_options_text(nr_mae_options, r->settings, r->arena) };
+	m[1] = (struct nr_st_meta){ "norma.mae.norms", r->norms };
+	return 2;
 }
 
 static void close(struct nr_task_run *r)
@@ -185,12 +193,60 @@ static void close(struct nr_task_run *r)
 	free(s->token);
 }
 
-static const struct nr_task_metric of_step[] = { { "mae", NULL, false }, { "unif", NULL, false }, { NULL, NULL, false } };
-static const struct nr_task_metric of_eval[] = { { "loss", "held-out", false }, { "uniformity_cls", "uniformity", false },
-	{ "uniformity_tokens", NULL, false }, { "rank_cls", "rank", false }, { "rank_tokens", NULL, false }, { NULL, NULL, false } };
+static const struct nr_task_default defaults[] = { { "beta2", "0.95" }, { "epochs", "20" }, { "warmup", "2" }, { "decoder_dim", "64" },
+	{ "decoder_depth", "2" }, { "decoder_heads", "4" }, { NULL, NULL } };
+
+#define EVEN "log mean Gaussian potential; lower is more even"
+static const struct nr_task_metric of_step[] = {
+	{ .name = "mae", .title = "Reconstruction part of the training loss", .unit = "mean between evaluations", .lower = true,
+	  .wide = true },
+	{ .name = "unif", .title = "Uniformity part of the training loss", .unit = "mean between evaluations", .lower = true },
+	{ .name = NULL },
+};
+static const struct nr_task_metric of_eval[] = {
+	{ .name = "loss", .label = "held-out", .title = "Held-out loss", .lower = true, .wide = true },
+	{ .name = "uniformity_cls", .label = "uniformity", .title = "Uniformity of [CLS]", .unit = EVEN, .lower = true,
+	  .says = "The lowest spreads [CLS] most evenly." },
+	{ .name = "uniformity_tokens", .title = "Uniformity of the tokens", .unit = EVEN, .lower = true,
+	  .says = "The lowest spreads patches most evenly." },
+	{ .name = "rank_cls", .label = "rank", .title = "Effective rank of [CLS]", .unit = "directions",
+	  .says = "The highest uses most directions." },
+	{ .name = "rank_tokens", .title = "Effective rank of the tokens", .unit = "directions",
+	  .says = "The highest uses most directions." },
+	{ .name = NULL },
+};
 
 const struct nr_task nr_task_mae = {
-	.name = "mae", .title = "masked autoencoding", .cite = "arXiv:2111.06377", .own_size = sizeof(struct mae), .of_step = of_step,
-	.of_eval = of_eval, .decides = LOSS, .lower = true, .settle = settle, .record = record, .ready = ready, .bind = bind,
-	.measure = measure, .evaluate = evaluate, .draw = draw, .describe = describe, .close = close,
+	.name = "mae",
+	.title = "masked autoencoding",
+	.cite = "arXiv:2111.06377",
+	.command = "pretrain",
+	.summary = "pre-train an encoder of pictures without labels (MAE, U-MAE)",
+	.usage = "[RECIPE.yaml] | --resume DIRECTORY",
+	.about = "Masks most patches of each picture, encodes the rest and learns to reconstruct what was masked; --uniform adds\n"
+		 "U-MAE's term, which spreads the embeddings. A norm plan covers encoder and decoder (sites decoder.*), so that\n"
+		 "\"sep(bn,ln) decoder.*=ln\" is SepNorm in the encoder alone. Settings, records, checkpoints, Ctrl-C and resuming\n"
+		 "are those of `norma train`.\n\n"
+		 "Each evaluation measures the reconstruction of held-out pictures, draws some of them (pictures/mae-STEP.png: original,\n"
+		 "masked, reconstructed), and how far the embeddings have collapsed: uniformity (0 is total collapse, about -4 is\n"
+		 "evenly spread) and effective rank of [CLS] and of patch tokens. `norma probe` then tells what they are worth.",
+	.options = nr_mae_options,
+	.settings_size = sizeof(struct nr_mae),
+	.defaults = defaults,
+	.sample = "picture",
+	.own_size = sizeof(struct mae),
+	.of_step = of_step,
+	.of_eval = of_eval,
+	.decides = LOSS,
+	.settle = settle,
+	.record = record,
+	.ready = ready,
+	.bind = bind,
+	.measure = measure,
+	.evaluate = evaluate,
+	.draw = draw,
+	.picture = "reconstruction.png",
+	.describe = describe,
+	.meta = meta,
+	.close = close,
 };

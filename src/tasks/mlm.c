@@ -15,9 +15,11 @@
 #include "tasks/texts.h"
 #include "train/metrics.h"
 
-const struct nr_option nr_mlm_options[] = {
-	NR_TEXT_ROWS,
-	NR_OPT_BOOL(struct nr_text_task, nsp, "0", "also learn whether a sentence follows the one before it (BERT)"),
+struct settings { struct nr_text_settings text; bool nsp; };
+
+static const struct nr_option options[] = {
+	NR_TEXT_ROWS(128),
+	NR_OPT_BOOL(struct settings, nsp, "0", "also learn whether a sentence follows the one before it (BERT)"),
 	NR_OPT_END
 };
 
@@ -42,11 +44,13 @@ struct mlm {
 
 /* ---- the graph ----------------------------------------------------------------------------------------------------------------- */
 
+static const struct settings *settings_of(const struct nr_task_run *r) { return r->settings; }
+
 static int settle(struct nr_task_run *r, struct nr_error *err)
 {
 	struct mlm *s = r->own;
-	const struct nr_text_task *o = &r->c->text;
-	if (nr_texts_open(&s->texts, r, err) || nr_masking_check(s->texts.tokenizer, s->texts.path, o->mask, err)) return err->code;
+	const struct settings *o = r->settings;
+	if (nr_texts_open(&s->texts, r, err) || nr_masking_check(s->texts.tokenizer, s->texts.path, o->text.mask, err)) return err->code;
 	if (o->nsp && (s->texts.corpus.columns != 1 || !r->source->of->label)) {
 		nr_fail(err, NR_EVALUE, "nsp=1 does not go with", r->c->data, "it needs lines that follow each other");
 		return nr_hint(err, "one sentence a line, with a blank line between documents");
@@ -58,7 +62,7 @@ static int settle(struct nr_task_run *r, struct nr_error *err)
 	if (o->nsp && nr_model_int(&r->w->model, "types") < 2)
 		return nr_fail(err, NR_EVALUE, "nsp=1 does not go with", r->c->model, "the model has one type of segments");
 	if (o->nsp) {                                   /* a pair may fill all places */
-		s->texts.longest = o->max_length;
+		s->texts.longest = o->text.max_length;
 		nr_texts_shapes(&s->texts, nr_text_length(&r->w->model));
 	}
 	return nr_task_set_text(r, "dropout", "0.1", err) ? (int)err->code : nr_task_set_text(r, "attention_dropout", "0.1", err);
@@ -68,14 +72,14 @@ static int64_t shapes(struct nr_task_run *r) { return ((struct mlm *)r->own)->te
 
 static nr_t *record_shape(struct nr_task_run *r, struct nr_net *n, struct shape *p, int64_t T)
 {
-	const struct nr_text_task *o = &r->c->text;
+	const struct settings *o = r->settings;
 	const int64_t B = r->c->batch;
 	p->ids = nr_input(n, "ids", NR_I32, 2, B, T);
 	p->valid = nr_input(n, "valid", NR_I32, 1, B);
 	p->types = o->nsp ? nr_input(n, "types", NR_I32, 2, B, T) : NULL;
 	struct nr_text t;
 	nr_text_encode(n, &r->w->model, &(struct nr_inputs){ .ids = p->ids, .types = p->types, .valid = p->valid }, &t);
-	nr_t *masked = nr_masked_tokens(n, t.tokens, o->mask, &p->masked);
+	nr_t *masked = nr_masked_tokens(n, t.tokens, o->text.mask, &p->masked);
 	p->logits = nr_tap(n, "logits", nr_mlm_logits(n, &r->w->model, masked, true));
 	p->words = nr_tap(n, "words", nr_cross_entropy(n, p->logits, p->masked.labels, 0, NR_TEXT_IGNORED));
 	if (!o->nsp) return p->words;
@@ -144,11 +148,11 @@ static int64_t choose(struct nr_task_run *r, int64_t number)
 {
 	struct mlm *s = r->own;
 	const int64_t shape = nr_texts_choose(&s->texts, number);
-	if (!r->c->text.nsp) return shape;
+	if (!settings_of(r)->nsp) return shape;
 	int64_t longest = 0;
 	draw_pairs(s, r, number);
 	for (int64_t b = 0; b < r->c->batch; b++) {
-		const int64_t n = pair_length(s, s->texts.sample[b], s->second[b], r->c->text.max_length);
+		const int64_t n = pair_length(s, s->texts.sample[b], s->second[b], settings_of(r)->text.max_length);
 		longest = n > longest ? n : longest;
 	}
 	return (s->texts.longest - longest) / s->texts.step;
@@ -171,13 +175,13 @@ static void bind(struct nr_task_run *r, const struct nr_batch *batch, int64_t nu
 	const struct nr_rng rng = nr_rng_make((uint64_t)r->c->seed, NR_STREAM_MASK, (uint32_t)number);
 	const int64_t T = p->ids->d[1];
 	int32_t *types = p->types ? nr_plan_data(r->plan, p->types) : NULL;
-	struct nr_masker m = nr_masker_begin(s->texts.tokenizer, r->c->text.mask, r->plan, &p->masked);
+	struct nr_masker m = nr_masker_begin(s->texts.tokenizer, settings_of(r)->text.mask, r->plan, &p->masked);
 	(void)batch;
 	for (int64_t b = 0; b < r->c->batch; b++) {
 		int64_t n;
 		if (types) {
 			memset(types + b * T, 0, (size_t)T * sizeof *types);
-			n = join_pair(s, s->texts.sample[b], s->second[b], r->c->text.max_length, s->row, types + b * T);
+			n = join_pair(s, s->texts.sample[b], s->second[b], settings_of(r)->text.max_length, s->row, types + b * T);
 		} else {
 			const int32_t *text = nr_corpus_text(&s->texts.corpus, s->texts.sample[b], 0, &n);
 			memcpy(s->row, text, (size_t)n * sizeof *s->row);
@@ -230,7 +234,7 @@ static int open_held(struct nr_task_run *r, const struct nr_evaluation *e, struc
 	struct mlm *s = r->own;
 	const int64_t n = e->count ? e->count : e->source->count[e->split];
 	if (s->held_corpus.samples) return NR_OK;
-	if (nr_corpus_make(&s->held_corpus, e->source, e->split, e->index, n, s->texts.tokenizer, r->c->text.max_length, err))
+	if (nr_corpus_make(&s->held_corpus, e->source, e->split, e->index, n, s->texts.tokenizer, settings_of(r)->text.max_length, err))
 		return err->code;
 	for (int64_t i = 0; i < s->texts.shapes; i++) {
 		struct shape *p = &s->held[i];
@@ -254,7 +258,7 @@ static void run_held(struct nr_task_run *r, int64_t at, double *loss, double *ri
 	if (longest > s->texts.longest) longest = (int32_t)s->texts.longest;
 	struct shape *p = &s->held[(s->texts.longest - longest) / s->texts.step];
 	const int64_t T = p->ids->d[1];
-	struct nr_masker m = nr_masker_begin(s->texts.tokenizer, r->c->text.mask, p->plan, &p->masked);
+	struct nr_masker m = nr_masker_begin(s->texts.tokenizer, settings_of(r)->text.mask, p->plan, &p->masked);
 	for (int64_t b = 0; b < B; b++) {
 		int64_t n;
 		const int64_t i = b < there ? at + b : at;
@@ -296,7 +300,7 @@ static void describe(const struct nr_task_run *r, struct nr_str *text)
 	const struct mlm *s = r->own;
 	nr_texts_describe(&s->texts, r, text);
 	nr_str_printf(text, "masking           %g %% of the tokens: 80 %% masked, 10 %% another word, 10 %% kept%s\n",
-		100 * r->c->text.mask, r->c->text.nsp ? "; pairs, one half of them in sequence" : "");
+		100 * settings_of(r)->text.mask, settings_of(r)->nsp ? "; pairs, one half of them in sequence" : "");
 }
 
 static void close(struct nr_task_run *r)
@@ -315,13 +319,50 @@ static void close(struct nr_task_run *r)
 	free(s->rank);
 }
 
-static const struct nr_task_metric of_step[] = { { "accuracy", "acc", true }, { NULL, NULL, false } };
-static const struct nr_task_metric of_eval[] = { { "loss", NULL, false }, { "accuracy", "held-out", true }, { "perplexity", NULL, false },
-	{ NULL, NULL, false } };
+static const struct nr_task_default defaults[] = { { "model", "auto" }, { "batch", "64" }, { "lr", "5e-4" }, { "schedule", "linear" },
+	{ "clip", "global" }, { "clip_norm", "1" }, { NULL, NULL } };
+
+static const struct nr_task_metric of_step[] = {
+	{ .name = "accuracy", .label = "acc", .unit = "%", .title = "Masked words found, in training" },
+	{ .name = NULL },
+};
+static const struct nr_task_metric of_eval[] = {
+	{ .name = "loss", .title = "Held-out loss", .lower = true, .wide = true },
+	{ .name = "accuracy", .label = "held-out", .unit = "%", .title = "Masked words found, held-out" },
+	{ .name = "perplexity", .title = "Held-out perplexity", .lower = true, .wide = true },
+	{ .name = NULL },
+};
 
 const struct nr_task nr_task_mlm = {
-	.name = "mlm", .title = "masked words", .cite = "arXiv:1810.04805", .kind = NR_TEXTS, .own_size = sizeof(struct mlm),
-	.of_step = of_step, .of_eval = of_eval, .decides = LOSS, .lower = true, .settle = settle, .shapes = shapes, .record = record,
-	.ready = ready, .begin = begin, .choose = choose, .bind = bind, .measure = measure, .evaluate = evaluate, .describe = describe,
+	.name = "mlm",
+	.title = "masked words",
+	.cite = "arXiv:1810.04805",
+	.command = "mlm",
+	.summary = "pre-train a text model on masked words (BERT, RoBERTa)",
+	.usage = "[RECIPE.yaml] --data text:path=FILE --tokenizer VOCAB | --resume DIRECTORY",
+	.about = "Masks some words of every line and learns to predict them; --nsp adds BERT's question whether a sentence follows\n"
+		 "another. Lines are sorted by length within windows of batches, so that little is padded; a norm sees no padding.\n"
+		 "Settings, records, checkpoints, Ctrl-C and resuming are those of `norma train`. The run's folder gets the tokenizer's\n"
+		 "files, so that `norma embed` and `norma simcse --init` need nothing else.",
+	.options = options,
+	.settings_size = sizeof(struct settings),
+	.defaults = defaults,
+	.auto_model = "bert-mini",
+	.kind = NR_TEXTS,
+	.sample = "text",
+	.own_size = sizeof(struct mlm),
+	.of_step = of_step,
+	.of_eval = of_eval,
+	.decides = LOSS,
+	.settle = settle,
+	.shapes = shapes,
+	.record = record,
+	.ready = ready,
+	.begin = begin,
+	.choose = choose,
+	.bind = bind,
+	.measure = measure,
+	.evaluate = evaluate,
+	.describe = describe,
 	.close = close,
 };

@@ -11,7 +11,7 @@ int nr_reconstruction_open(struct nr_reconstruction *d, const struct nr_task_run
 {
 	const struct nr_model_spec *m = &r->w->model;
 	*d = (struct nr_reconstruction){ .count = count, .channels = nr_model_int(m, "channels"), .size = nr_model_int(m, "image"),
-		.patch = nr_model_int(m, "patch"), .norm_pix = r->c->mae.norm_pix };
+		.patch = nr_model_int(m, "patch"), .norm_pix = ((const struct nr_mae *)r->settings)->norm_pix };
 	const struct nr_augment *a = &r->c->augment;
 	for (int k = 0; k < 3; k++) {
 		const bool own = a->std[k] > 0, known = own || r->source->std[k] > 0;

@@ -26,15 +26,22 @@
 enum { KEEP_AUTO, KEEP_YES, KEEP_NO };
 static const char *const keeps[] = { "auto", "yes", "no", NULL };
 
-const struct nr_option nr_simcse_options[] = {
-	NR_TEXT_ROWS,
-	NR_OPT_ENUM(struct nr_text_task, pooler, "cls", nr_text_poolings, "what stands for a sentence; cls has a tanh layer after it"),
-	NR_OPT_FLOAT(struct nr_text_task, temperature, 0.05, 1e-4, 100, "of the softmax over cosines"),
-	NR_OPT_FLOAT(struct nr_text_task, hard_weight, 0, -100, 100, "added to the logit of a sentence's own hard negative"),
-	NR_OPT_FLOAT(struct nr_text_task, mlm_weight, 0, 0, 100, "weight of the loss of masked words; 0: none"),
-	NR_OPT_ENUM(struct nr_text_task, keep_layer, "auto", keeps,
+struct settings {
+	struct nr_text_settings text;
+	int32_t pooler, keep_layer;                     /* enum nr_text_pooling; does the layer after it stay in evaluation */
+	double temperature, hard_weight, mlm_weight;
+	char *sts;                                      /* folder of the STS sets, for STS-B's dev split; "": below the data root */
+};
+
+static const struct nr_option options[] = {
+	NR_TEXT_ROWS(32),
+	NR_OPT_ENUM(struct settings, pooler, "cls", nr_text_poolings, "what stands for a sentence; cls has a tanh layer after it"),
+	NR_OPT_FLOAT(struct settings, temperature, 0.05, 1e-4, 100, "of the softmax over cosines"),
+	NR_OPT_FLOAT(struct settings, hard_weight, 0, -100, 100, "added to the logit of a sentence's own hard negative"),
+	NR_OPT_FLOAT(struct settings, mlm_weight, 0, 0, 100, "weight of the loss of masked words; 0: none"),
+	NR_OPT_ENUM(struct settings, keep_layer, "auto", keeps,
 		"the layer after cls in evaluation; auto: with pairs and triplets only"),
-	NR_OPT_STRING(struct nr_text_task, sts, "",
+	NR_OPT_STRING(struct settings, sts, "",
 		"folder with STS-B's dev split (sts/tokenized/STSB/dev.tsv below it); default: the data root"),
 	NR_OPT_END
 };
@@ -53,9 +60,11 @@ struct simcse {
 	double *cosine;
 };
 
+static const struct settings *settings_of(const struct nr_task_run *r) { return r->settings; }
+
 static bool keeps_layer(const struct nr_task_run *r)
 {
-	const struct nr_text_task *o = &r->c->text;
+	const struct settings *o = r->settings;
 	if (o->pooler != NR_TEXT_CLS) return false;
 	return o->keep_layer == KEEP_YES || (o->keep_layer == KEEP_AUTO && r->source->columns > 1);
 }
@@ -63,20 +72,21 @@ static bool keeps_layer(const struct nr_task_run *r)
 static int settle(struct nr_task_run *r, struct nr_error *err)
 {
 	struct simcse *s = r->own;
+	const struct settings *o = r->settings;
 	s->sentences = r->source->columns == 3 ? 3 : 2;
 	if (nr_texts_open(&s->texts, r, err)) return err->code;
 	if (r->c->batch < 2 && s->sentences < 3) {
 		nr_fail(err, NR_EVALUE, "cannot contrast", r->c->data, "a batch of one sample has no other to differ from");
 		return nr_hint(err, "--batch 2 and more, or triplets");
 	}
-	if (r->c->text.hard_weight != 0 && s->sentences < 3)
+	if (o->hard_weight != 0 && s->sentences < 3)
 		return nr_fail(err, NR_EVALUE, "hard_weight does not go with", r->c->data, "it weighs the third text of triplets");
-	if (r->c->text.keep_layer != KEEP_AUTO && r->c->text.pooler != NR_TEXT_CLS)
-		return nr_fail(err, NR_EVALUE, "keep_layer does not go with pooler", nr_text_poolings[r->c->text.pooler],
+	if (o->keep_layer != KEEP_AUTO && o->pooler != NR_TEXT_CLS)
+		return nr_fail(err, NR_EVALUE, "keep_layer does not go with pooler", nr_text_poolings[o->pooler],
 			"only cls has a layer");
-	if (r->c->text.mlm_weight > 0 && nr_masking_check(s->texts.tokenizer, s->texts.path, r->c->text.mask, err)) return err->code;
-	const char *pooler = nr_text_poolings[r->c->text.pooler];
-	if (r->c->text.pooler != NR_TEXT_CLS) r->w->pooler = pooler;
+	if (o->mlm_weight > 0 && nr_masking_check(s->texts.tokenizer, s->texts.path, o->text.mask, err)) return err->code;
+	const char *pooler = nr_text_poolings[o->pooler];
+	if (o->pooler != NR_TEXT_CLS) r->w->pooler = pooler;
 	else r->w->pooler = keeps_layer(r) ? "cls+layer" : "cls_before_pooler";
 	if (nr_task_set_text(r, "dropout", "0.1", err)) return err->code;
 	return nr_task_set_text(r, "attention_dropout", "0.1", err);
@@ -89,7 +99,7 @@ static nr_t *masked_words(struct nr_task_run *r, struct shape *p, int64_t rows, 
 	struct nr_text t;
 	p->masked_ids = nr_input(r->net, "masked", NR_I32, 2, rows, T);
 	nr_text_encode(r->net, &r->w->model, &(struct nr_inputs){ .ids = p->masked_ids, .valid = p->valid }, &t);
-	nr_t *masked = nr_masked_tokens(r->net, t.tokens, r->c->text.mask, &p->masked);
+	nr_t *masked = nr_masked_tokens(r->net, t.tokens, settings_of(r)->text.mask, &p->masked);
 	return nr_cross_entropy(r->net, nr_mlm_logits(r->net, &r->w->model, masked, false), p->masked.labels, 0, NR_TEXT_IGNORED);
 }
 
@@ -97,7 +107,7 @@ static nr_t *record(struct nr_task_run *r)
 {
 	struct simcse *s = r->own;
 	struct shape *p = &s->shape[r->shape];
-	const struct nr_text_task *o = &r->c->text;
+	const struct settings *o = r->settings;
 	const int64_t B = r->c->batch, S = s->sentences, T = nr_texts_length(&s->texts, r->shape);
 	p->ids = nr_input(r->net, "ids", NR_I32, 2, B * S, T);
 	p->valid = nr_input(r->net, "valid", NR_I32, 1, B * S);
@@ -129,7 +139,7 @@ static void bind(struct nr_task_run *r, const struct nr_batch *b, int64_t number
 		nr_texts_put(&s->texts, text, count, T, ids + row * T, valid + row);
 	}
 	if (!p->masked_ids) return;
-	struct nr_masker m = nr_masker_begin(s->texts.tokenizer, r->c->text.mask, r->plan, &p->masked);
+	struct nr_masker m = nr_masker_begin(s->texts.tokenizer, settings_of(r)->text.mask, r->plan, &p->masked);
 	const struct nr_rng rng = nr_rng_make((uint64_t)r->c->seed, NR_STREAM_MASK, (uint32_t)number);
 	int32_t *masked = nr_plan_data(r->plan, p->masked_ids);
 	memcpy(masked, ids, (size_t)(rows * T) * sizeof *masked);
@@ -158,7 +168,7 @@ static void measure(struct nr_task_run *r, const struct nr_batch *b, double *sum
 /* STS-B's development pairs, if they are there; without them the last weights are the result. */
 static int open_dev(struct nr_task_run *r, struct simcse *s, struct nr_error *err)
 {
-	const char *given = r->c->text.sts, *root = nr_data_root(*given ? given : r->c->data_root, r->arena, err);
+	const char *given = settings_of(r)->sts, *root = nr_data_root(*given ? given : r->c->data_root, r->arena, err);
 	struct nr_error absent = { 0 };
 	if (!root) return err->code;
 	if (!nr_sts_open(&s->dev, root, false, nr_sts_find("STSB", NULL), "dev", &absent)) return NR_OK;
@@ -175,7 +185,7 @@ static int ready(struct nr_task_run *r, int64_t batch, struct nr_error *err)
 	(void)batch;
 	if (open_dev(r, s, err)) return err->code;
 	if (!s->dev.count) return NR_OK;
-	const struct nr_text_runner_how how = { .pooling = (enum nr_text_pooling)r->c->text.pooler, .layer = keeps_layer(r) };
+	const struct nr_text_runner_how how = { .pooling = (enum nr_text_pooling)settings_of(r)->pooler, .layer = keeps_layer(r) };
 	const size_t values = (size_t)(s->dev.count * nr_model_int(&r->w->model, "dim"));
 	for (int k = 0; k < 2; k++) s->of[k] = malloc(values * sizeof(real)), s->close[k] = malloc(values * sizeof(real));
 	s->cosine = malloc((size_t)s->dev.count * sizeof *s->cosine);
@@ -215,7 +225,7 @@ static int begin(struct nr_task_run *r, const char *dir, struct nr_error *err)
 static void describe(const struct nr_task_run *r, struct nr_str *text)
 {
 	const struct simcse *s = r->own;
-	const struct nr_text_task *o = &r->c->text;
+	const struct settings *o = r->settings;
 	static const char *const forms[] = { "", "each sentence twice, dropout apart", "pairs", "triplets with a hard negative" };
 	nr_texts_describe(&s->texts, r, text);
 	nr_str_printf(text, "contrast          %s; %s, temperature %g", forms[r->source->columns], nr_text_poolings[o->pooler],
@@ -240,13 +250,52 @@ static void close(struct nr_task_run *r)
 	free(s->cosine);
 }
 
-static const struct nr_task_metric of_step[] = { { "accuracy", "acc", true }, { NULL, NULL, false } };
-static const struct nr_task_metric of_eval[] = { { "sts", "STS-B", true }, { "uniformity", "uniformity", false },
-	{ "alignment", NULL, false }, { NULL, NULL, false } };
+static const struct nr_task_default defaults[] = { { "model", "auto" }, { "batch", "64" }, { "lr", "3e-5" }, { "weight_decay", "0" },
+	{ "schedule", "linear" }, { "warmup", "0" }, { "epochs", "1" }, { "clip", "global" }, { "clip_norm", "1" }, { NULL, NULL } };
+
+static const struct nr_task_metric of_step[] = {
+	{ .name = "accuracy", .label = "acc", .unit = "%", .title = "Sentences whose positive is the nearest" },
+	{ .name = NULL },
+};
+static const struct nr_task_metric of_eval[] = {
+	{ .name = "sts", .label = "STS-B", .unit = "%", .title = "Spearman correlation on STS-B (dev)" },
+	{ .name = "uniformity", .label = "uniformity", .title = "Uniformity of the sentences", .lower = true,
+	  .unit = "log mean Gaussian potential; lower is more even" },
+	{ .name = "alignment", .title = "Alignment of close pairs", .unit = "mean squared distance", .lower = true },
+	{ .name = NULL },
+};
 
 const struct nr_task nr_task_simcse = {
-	.name = "simcse", .title = "sentences by contrast", .cite = "arXiv:2104.08821", .kind = NR_TEXTS, .own_size = sizeof(struct simcse),
-	.of_step = of_step, .of_eval = of_eval, .decides = STS, .own_samples = true, .settle = settle, .shapes = shapes, .record = record,
-	.ready = ready, .begin = begin, .choose = choose, .bind = bind, .measure = measure, .evaluate = evaluate, .describe = describe,
+	.name = "simcse",
+	.title = "sentences by contrast",
+	.cite = "arXiv:2104.08821",
+	.command = "simcse",
+	.summary = "train sentence embeddings by contrast (SimCSE)",
+	.usage = "[RECIPE.yaml] --data text:path=FILE --init MODEL | --resume DIRECTORY",
+	.about = "With one sentence a line, a sentence passes twice under other dropout masks and finds itself among the others of its\n"
+		 "batch. A CSV of pairs gives positives, one of triplets hard negatives too (sent0,sent1,hard_neg). --init takes a\n"
+		 "model of Hugging Face's or one of `norma mlm`. STS-B's development pairs choose the best checkpoint if they are there\n"
+		 "(--sts). Settings, records, checkpoints, Ctrl-C and resuming are those of `norma train`.",
+	.options = options,
+	.settings_size = sizeof(struct settings),
+	.defaults = defaults,
+	.auto_model = "bert-base-uncased",
+	.kind = NR_TEXTS,
+	.sample = "text",
+	.own_size = sizeof(struct simcse),
+	.of_step = of_step,
+	.of_eval = of_eval,
+	.decides = STS,
+	.own_samples = true,
+	.settle = settle,
+	.shapes = shapes,
+	.record = record,
+	.ready = ready,
+	.begin = begin,
+	.choose = choose,
+	.bind = bind,
+	.measure = measure,
+	.evaluate = evaluate,
+	.describe = describe,
 	.close = close,
 };

@@ -23,8 +23,30 @@ const struct nr_task *nr_task_find(const char *name, struct nr_error *err)
 		nr_near_try(&near, (*t)->name);
 	}
 	nr_fail(err, NR_ENAME, "unknown task", name, NULL);
-	nr_hint(err, near.best ? "did you mean '%s'?" : "there are classify, graph, mae, mlm and simcse", near.best);
+	struct nr_str known = { 0 };
+	for (const struct nr_task *const *t = tasks; *t; t++) nr_str_printf(&known, "%s%s", known.len ? ", " : "", (*t)->name);
+	if (near.best) nr_hint(err, "did you mean '%s'?", near.best);
+	else nr_hint(err, "there are %s", nr_str_text(&known));
+	nr_str_release(&known);
 	return NULL;
+}
+
+static const struct nr_task_metric *metric_in(const struct nr_task_metric *m, const char *name)
+{
+	while (m->name && strcmp(m->name, name) != 0) m++;
+	return m->name ? m : NULL;
+}
+
+const struct nr_task_metric *nr_task_metric_of(const char *column, const char *task)
+{
+	const bool train = !strncmp(column, "train_", 6), eval = !strncmp(column, "eval_", 5) || !strncmp(column, "best_", 5);
+	const struct nr_task_metric *first = NULL;
+	for (const struct nr_task *const *t = tasks; (train || eval) && *t; t++) {
+		const struct nr_task_metric *m = metric_in(train ? (*t)->of_step : (*t)->of_eval, column + (train ? 6 : 5));
+		if (m && (!task || !strcmp(task, (*t)->name))) return m;
+		if (!first) first = m;
+	}
+	return first;
 }
 
 int nr_task_set(struct nr_task_run *r, const char *option, int64_t value, struct nr_error *err)

@@ -9,7 +9,7 @@
 /* The tokenizer that was named, else the one beside the weights to begin with. */
 static int open_tokenizer(struct nr_texts *t, const struct nr_task_run *r, struct nr_error *err)
 {
-	const char *path = r->c->text.tokenizer;
+	const char *path = ((const struct nr_text_settings *)r->settings)->tokenizer;
 	if (!*path && *r->c->init) path = r->c->init;
 	t->path = path;
 	if (*path) return nr_tokenizer_open(&t->tokenizer, path, err);
@@ -29,7 +29,7 @@ void nr_texts_shapes(struct nr_texts *t, int64_t places)
 
 int nr_texts_open(struct nr_texts *t, struct nr_task_run *r, struct nr_error *err)
 {
-	const struct nr_text_task *o = &r->c->text;
+	const struct nr_text_settings *o = r->settings;
 	if (nr_model_expect(&r->w->model, NR_READS_TEXT, err) || open_tokenizer(t, r, err)) return err->code;
 	if (nr_task_set(r, "vocab", nr_tokenizer_size(t->tokenizer), err)) return err->code;
 	const int32_t pad = nr_tokenizer_special(t->tokenizer, NR_TOKEN_PAD);
@@ -74,8 +74,9 @@ void nr_texts_put(const struct nr_texts *t, const int32_t *text, int64_t count, 
 void nr_texts_describe(const struct nr_texts *t, const struct nr_task_run *r, struct nr_str *s)
 {
 	const struct nr_corpus *c = &t->corpus;
+	const struct nr_text_settings *o = r->settings;
 	nr_str_printf(s, "texts             %lld tokens, %.1f a text; at most %lld, which %lld texts reach; batches of %lld lengths%s\n",
 		(long long)c->start[c->samples * c->columns], (double)c->start[c->samples * c->columns] / (double)(c->samples * c->columns),
-		(long long)r->c->text.max_length, (long long)c->cut, (long long)t->shapes,
-		r->c->text.window ? ", sorted within windows" : "");
+		(long long)o->max_length, (long long)c->cut, (long long)t->shapes,
+		o->window ? ", sorted within windows" : "");
 }

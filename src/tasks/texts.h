@@ -7,6 +7,12 @@
 #include "norma/tokenizer.h"
 #include "tasks/tasks.h"
 
+struct nr_text_settings {                   /* what the settings of these tasks begin with */
+	char *tokenizer;                    /* "": beside the weights to begin with */
+	int64_t max_length, window;         /* tokens of a text; batches whose samples are sorted by length before they are cut */
+	double mask;                        /* share of tokens to predict, of masked words */
+};
+
 struct nr_texts {
 	struct nr_tokenizer *tokenizer;
 	const char *path;                   /* of the tokenizer */
@@ -26,12 +32,14 @@ int64_t nr_texts_choose(struct nr_texts *, int64_t number);             /* of `c
 void nr_texts_put(const struct nr_texts *, const int32_t *text, int64_t count, int64_t T, int32_t *ids, int32_t *valid);
 void nr_texts_describe(const struct nr_texts *, const struct nr_task_run *, struct nr_str *);
 
-/* Rows of options that both tasks have. */
-#define NR_TEXT_ROWS                                                                                                              \
-	NR_OPT_STRING(struct nr_text_task, tokenizer, "", "vocab.txt, tokenizer.json, or a folder with one; default: beside --init"), \
-	NR_OPT_INT(struct nr_text_task, max_length, 32, 3, 100000, "tokens of a text, special ones included; the rest is cut off"),   \
-	NR_OPT_INT(struct nr_text_task, window, 16, 0, 1000000,                                                                       \
-		"texts of so many batches are sorted by length, so that a batch holds little padding; 0: they are not"),              \
-	NR_OPT_FLOAT(struct nr_text_task, mask, 0.15, 0, 1, "share of the tokens that is to be predicted")
+/* Their rows. */
+#define NR_TEXT_ROWS(longest)                                                                                                      \
+	NR_OPT_STRING(struct nr_text_settings, tokenizer, "",                                                                      \
+		"vocab.txt, tokenizer.json, or a folder with one; default: beside --init"),                                        \
+	NR_OPT_INT(struct nr_text_settings, max_length, longest, 3, 100000,                                                        \
+		"tokens of a text, special ones included; the rest is cut off"),                                                   \
+	NR_OPT_INT(struct nr_text_settings, window, 16, 0, 1000000,                                                                \
+		"texts of so many batches are sorted by length, so that a batch holds little padding; 0: they are not"),           \
+	NR_OPT_FLOAT(struct nr_text_settings, mask, 0.15, 0, 1, "share of the tokens that is to be predicted")
 
 #endif

@@ -10,7 +10,7 @@
 #include "base/safetensors.h"
 #include "base/str.h"
 
-enum { MAX_META = 20 };
+enum { MAX_META = 20 + NR_TASK_META };
 static const char *const prefix[] = { "", "optim.m.", "optim.v.", "ema." };
 
 /* Where the values of part p (0 weights, 1 m, 2 v, 3 EMA) of an entry lie; NULL: it has none. */
@@ -113,13 +113,10 @@ static void describe(const struct nr_checkpoint *c, bool full, struct meta *m, s
 	if (full) add_own(m, "norma.state", state_text(&c->state));
 	if (c->config) {
 		struct nr_str yaml = { 0 };
-		nr_option_yaml(nr_train_options(), c->config, 0, &yaml);
+		nr_option_yaml(nr_train_options(c->config->task), c->config, 0, &yaml);
 		add_own(m, "norma.config", nr_str_take(&yaml));
 		add(m, "norma.task", c->config->task);
-		if (!strcmp(c->config->task, "mae")) {
-			add(m, "norma.mae", nr_options_text(nr_mae_options, &c->config->mae, arena));
-			add(m, "norma.mae.norms", c->whole_norms ? c->whole_norms : c->norms);
-		}
+		for (int i = 0; i < c->metas; i++) add(m, c->meta[i].key, c->meta[i].value);
 		add(m, "norma.data", c->config->data);
 		add(m, "norma.normalize", c->config->augment.normalize ? "1" : "0");
 	}

@@ -3,7 +3,7 @@
 #ifndef NR_CHECKPOINT_H
 #define NR_CHECKPOINT_H
 
-#include "norma/trainer.h"
+#include "train/task.h"
 
 struct nr_progress_state {                  /* what a resumed run needs beside the tensors */
 	int64_t step, best_step, stale;
@@ -21,7 +21,8 @@ struct nr_checkpoint {
 	const char *model, *norms;          /* texts */
 	const char *pooler, *objective;     /* of texts, of graphs; or NULL */
 	char *const *class_name;            /* of outputs, if not the source's; or NULL */
-	const char *whole_norms;            /* with those of what is beside the model; NULL: the same */
+	struct nr_st_meta meta[NR_TASK_META];   /* of the task */
+	int metas;
 	struct nr_progress_state state;
 };
 /* full: with optimizer state and EMA; else the weights alone (those of the EMA if there are any). */

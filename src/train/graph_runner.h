@@ -1,6 +1,5 @@
 /* A model of graphs on lists of them: what evaluations and `norma predict` run. Graphs go by size, so that batches hold little padding;
- * what comes out of one depends neither on its neighbours nor on its place in the list (with oneDNN's products, whose order of sums depends
- * on the rows of a batch, but for rounding). */
+ * what comes out of one depends neither on its neighbours nor on its place in the list. */
 #ifndef NR_GRAPH_RUNNER_H
 #define NR_GRAPH_RUNNER_H
 

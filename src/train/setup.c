@@ -60,9 +60,8 @@ static int parse_model(struct nr_trainer *t, struct nr_error *err)
 {
 	if (nr_model_parse(&t->w.model, t->c.model, t->arena, err)) return err->code;
 	t->norms = t->w.norms = nr_norm_choice_text(&t->c.norms, t->arena);
-	t->run = (struct nr_task_run){ .c = &t->c, .w = &t->w, .source = t->source, .norms = t->norms, .arena = t->arena,
-		.train = { t->split, t->train_index, t->train_count },
-		.decides = t->task->decides, .lower = t->task->lower, .passes = 1,
+	t->run = (struct nr_task_run){ .c = &t->c, .settings = t->c.own.bytes, .w = &t->w, .source = t->source, .norms = t->norms,
+		.arena = t->arena, .train = { t->split, t->train_index, t->train_count }, .decides = t->task->decides, .passes = 1,
 		.own = nr_arena_alloc(t->arena, t->task->own_size + 1) };
 	if (!t->run.own) return out_of_memory(err);
 	if (t->task->settle(&t->run, err)) return err->code;
@@ -121,10 +120,11 @@ static int make_segments(struct nr_trainer *t, struct nr_error *err)
 			.v = v,
 			.count = e->count,
 			.nd = e->nd,
+			.d = e->d,
 			.lr_scale = (float)lr,
 			.decay = e->init & NR_NO_DECAY ? 0 : 1 };
 	}
-	t->scratch = malloc(nr_optim_scratch(t->segment, t->segments) + 1);
+	t->scratch = malloc(nr_optim_scratch(&t->c.optim, t->segment, t->segments) + 1);
 	return t->scratch ? NR_OK : out_of_memory(err);
 }
 
@@ -135,15 +135,16 @@ static int plan_steps(struct nr_trainer *t, struct nr_error *err)
 		return nr_fail(err, NR_EVALUE, "cannot train", t->c.data, "%lld samples do not fill a step of %lld",
 			(long long)t->train_count, (long long)(t->c.batch * t->c.accumulate));
 	t->total = t->c.steps ? t->c.steps : (int64_t)llround(t->c.epochs * (double)t->per_epoch);
-	nr_option_defaults(nr_schedule_options, &t->schedule);
-	t->schedule.kind = t->c.schedule;
+	t->schedule = t->c.schedule;
+	t->schedule.inclusive = false;
+	t->schedule.counted = true;
 	t->schedule.base = t->c.optim.lr;
 	t->schedule.final = t->c.min_lr;
 	t->schedule.warmup_start = t->c.warmup_lr;
 	t->schedule.warmup = (int64_t)llround(t->c.warmup * (double)t->per_epoch);
 	if (t->schedule.warmup > t->total / 2) t->schedule.warmup = t->total / 2;       /* short runs: half of them at most */
 	t->schedule.total = t->total;
-	return NR_OK;
+	return nr_schedule_check(&t->schedule, err);
 }
 
 static int start_weights(struct nr_trainer *t, struct nr_error *err)

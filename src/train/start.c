@@ -40,8 +40,12 @@ int nr_trainer_start(struct nr_trainer *t, struct nr_error *err)
 	struct nr_st_file *f;
 	if (*t->c.init && !(t->c.init = nr_weights_path(t->c.init, t->arena))) return no_memory(err);
 	if (strcmp(t->c.model, "auto")) return NR_OK;
+	if (!*t->c.init && !t->task->auto_model) {
+		nr_fail(err, NR_EUSAGE, "no model was named", NULL, "auto takes it from the weights to begin with");
+		return nr_hint(err, "--model or --init");
+	}
 	if (!*t->c.init) {
-		t->c.model = nr_arena_strdup(t->arena, strcmp(t->c.task, "simcse") ? "bert-mini" : "bert-base-uncased");
+		t->c.model = nr_arena_strdup(t->arena, t->task->auto_model);
 		return t->c.model ? NR_OK : no_memory(err);
 	}
 	if (nr_st_open(&f, t->c.init, err)) return err->code;

@@ -27,6 +27,7 @@ struct nr_text_runner {
 	int32_t *first;                                 /* (n): which text before it has the same ids, or itself */
 	int32_t *order;                                 /* (different): the first ones by falling length */
 	int64_t different;
+	double flops;                                   /* of the last run */
 };
 
 static int out_of_memory(struct nr_error *err) { return nr_fail(err, NR_EMEMORY, "cannot embed", NULL, "out of memory"); }
@@ -166,6 +167,7 @@ void nr_text_runner_close(struct nr_text_runner *e)
 
 int64_t nr_text_runner_width(const struct nr_text_runner *e) { return e->width; }
 int64_t nr_text_runner_different(const struct nr_text_runner *e) { return e->different; }
+double nr_text_runner_flops(const struct nr_text_runner *e) { return e->flops; }
 
 /* ---- a run -------------------------------------------------------------------------------------------------------------------- */
 
@@ -229,6 +231,7 @@ static void run_batch(struct nr_text_runner *e, struct shape *s, const int32_t *
 		valid[b] = length;
 	}
 	nr_plan_run(s->plan, &(struct nr_exec){ .train = 0 }, NR_RUN_FORWARD);
+	e->flops += nr_plan_stats(s->plan).forward_flops;
 	const real *y = nr_plan_data(s->plan, s->out);
 	for (int64_t b = 0; b < n; b++)
 		for (int64_t k = 0; k < e->width; k++) out[which[b] * e->width + k] = y[b * e->width + k];
@@ -246,6 +249,7 @@ int nr_text_runner_run(struct nr_text_runner *e, const char *const *text, int64_
 	e->order = malloc(((size_t)n + 1) * sizeof *e->order);
 	if (!e->start || !e->first || !e->order) return out_of_memory(err);
 	if (encode(e, text, n, err) || find_equal(e, n, err) || sort(e, n, err)) return err->code;
+	e->flops = 0;
 	for (int64_t at = 0; at < e->different;) {
 		struct shape *s = shape_for(e, length_of(e, e->order[at]), e->different - at, err);
 		if (!s) return err->code;

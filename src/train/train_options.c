@@ -1,16 +1,15 @@
-/* The settings of a training, as one option table: its own rows, those of the optimizer under their common names, and those
- * of the augmentation. */
+/* The settings of a training, as one option table for each task: what every run has, the task's rows, those of optimizer and schedule
+ * under their common names, and for pictures those of the augmentation. */
 #include <pthread.h>
+#include <stdlib.h>
 #include <string.h>
 
-#include "norma/trainer.h"
-
-static const char *const losses[] = { "softmax", "sigmoid", NULL };
-static const char *const schedules[] = { "constant", "cosine", "linear", "rsqrt", NULL };
+#include "base/yaml.h"
+#include "train/task.h"
 
 #define S struct nr_train
 static const struct nr_option common[] = {
-	NR_OPT_STRING(S, task, "classify", "objective: classify, graph, mae, mlm, simcse"),
+	NR_OPT_STRING(S, task, "", "objective; it follows from the command"),
 	NR_OPT_STRING(S, data, "", "data set: NAME or NAME:key=value (norma data list)"),
 	NR_OPT_STRING(S, data_root, "", "folder of the data sets; default $NORMA_DATA, else ~/.cache/norma/data"),
 	NR_OPT_STRING(S, split, "train", "split to train on: train, extra (unlabelled or further pictures), val, test"),
@@ -22,7 +21,8 @@ static const struct nr_option common[] = {
 	NR_OPT_INT(S, steps, 0, 0, 1e15, "steps of the optimizer, instead of epochs"),
 	NR_OPT_INT(S, batch, 128, 1, 1000000, "samples of a step (of a part of it, with accumulate)"),
 	NR_OPT_INT(S, accumulate, 1, 1, 100000, "parts of a step: gradients are summed over so many batches"),
-	NR_OPT_ENUM(S, schedule, "cosine", schedules, "how the learning rate falls after warm-up"),
+	{ .name = "schedule", .type = NR_TENUM, .offset = offsetof(S, schedule.kind), .size = NR_FIELD_SIZE(S, schedule.kind),
+	  .text = "cosine", .choices = nr_schedule_names, .help = "how the learning rate falls after warm-up" },
 	NR_OPT_FLOAT(S, warmup, 1, 0, 1e6, "epochs of linear warm-up"),
 	NR_OPT_FLOAT(S, warmup_lr, 0, 0, 1e6, "learning rate at step 0"),
 	NR_OPT_FLOAT(S, min_lr, 0, 0, 1e6, "learning rate at the end"),
@@ -45,108 +45,91 @@ static const struct nr_option common[] = {
 	NR_OPT_FLOAT(S, checkpoint_minutes, 2, 0, 1e6, "minutes between checkpoints"),
 	NR_OPT_END
 };
-static const struct nr_option classify[] = {
-	NR_OPT_ENUM(S, loss, "softmax", losses, "cross entropy; sigmoid: summed over classes, as big_vision"),
-	NR_OPT_FLOAT(S, smoothing, 0, 0, 1, "label smoothing"),
-	NR_OPT_FLOAT(S, mixup, 0, 0, 100, "alpha of Mixup; 0: none"),
-	NR_OPT_FLOAT(S, cutmix, 0, 0, 100, "alpha of CutMix; 0: none"),
-	NR_OPT_FLOAT(S, mix_prob, 1, 0, 1, "share of batches that are mixed"),
-	NR_OPT_FLOAT(S, mix_switch, 0.5, 0, 1, "share of mixed batches that CutMix gets, if both are on"),
-	NR_OPT_FLOAT(S, head_bias, 0, -100, 100, "first bias of the head (AugReg: -6.9)"),
-	NR_OPT_BOOL(S, zero_head, "0", "the head's weights start at zero"),
-	NR_OPT_END
-};
 
-/* Rows of a table for a part of the settings, with our names where they differ. */
+/* Rows of a table for a part of the settings, with our names where they differ; without those whose name is NULL. */
 struct rename { const char *theirs, *ours; };
 static const struct rename optim_names[] = { { "kind", "optimizer" }, { "eps", "adam_eps" }, { NULL, NULL } };
+static const struct rename schedule_names[] = { { "kind", NULL }, { "base", NULL }, { "final", NULL }, { "total", NULL },
+	{ "warmup", NULL }, { "warmup_start", NULL }, { "inclusive", NULL }, { "counted", NULL },       /* own rows, in epochs, or fixed */
+	{ "power", "schedule_power" }, { "timescale", "schedule_timescale" }, { "gamma", "schedule_gamma" }, { NULL, NULL } };
 static const struct rename augment_names[] = { { "size", NULL }, { "channels", NULL }, { "crop_share", NULL },
 	{ NULL, NULL } };                               /* the model's, and our own */
-
 static const struct rename of_pictures[] = { { "resample", NULL }, { "crop_share", NULL }, { NULL, NULL } };
 
-enum { MAX_ROWS = 128 };
+enum { MAX_ROWS = 192 };
 struct table { struct nr_option row[MAX_ROWS]; size_t n; };
+static struct table *table;                             /* of each task, in the order of nr_tasks */
+static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 static void append(struct table *t, const struct nr_option *rows, size_t offset, const struct rename *names)
 {
-	for (; rows->name && t->n + 1 < MAX_ROWS; rows++) {
+	for (; rows && rows->name && t->n + 1 < MAX_ROWS; rows++) {
 		struct nr_option row = *rows;
-		bool skip = false;
 		for (const struct rename *r = names; r && r->theirs; r++)
-			if (!strcmp(r->theirs, rows->name)) row.name = r->ours, skip = !r->ours;
+			if (!strcmp(r->theirs, rows->name)) row.name = r->ours;
 		row.offset += offset;
-		if (!skip) t->row[t->n++] = row;
+		if (row.name) t->row[t->n++] = row;
 	}
 }
 
-/* Defaults that a task has of its own. */
-struct value { const char *name, *text; };
-static const struct value simcse_values[] = { { "task", "simcse" }, { "model", "auto" }, { "batch", "64" }, { "lr", "3e-5" },
-	{ "weight_decay", "0" }, { "schedule", "linear" }, { "warmup", "0" }, { "epochs", "1" }, { "clip", "global" }, { "clip_norm", "1" },
-	{ NULL, NULL } };
-static const struct value mlm_values[] = { { "task", "mlm" }, { "model", "auto" }, { "batch", "64" }, { "lr", "5e-4" },
-	{ "schedule", "linear" }, { "max_length", "128" }, { "clip", "global" }, { "clip_norm", "1" }, { NULL, NULL } };
-static const struct value graph_values[] = { { "task", "graph" }, { "model", "graphormer-slim" }, { "batch", "64" }, { "lr", "2e-4" },
-	{ "weight_decay", "0.01" }, { "schedule", "linear" }, { "clip", "global" }, { "clip_norm", "5" }, { NULL, NULL } };
-static const struct value mae_values[] = { { "task", "mae" }, { "beta2", "0.95" }, { "epochs", "20" }, { "warmup", "2" },
-	{ "decoder_dim", "64" }, { "decoder_depth", "2" }, { "decoder_heads", "4" }, { NULL, NULL } };
-
-/* Rows that one task has beside the common ones, and whether it reads pictures. */
-static struct of_task {
-	const char *task;
-	const struct nr_option *rows;
-	size_t offset;
-	bool pictures;
-	const struct value *values;
-	struct table table;
-} of_task[] = {
-	{ .task = "classify", .rows = classify, .pictures = true },
-	{ .task = "graph", .rows = nr_graph_options, .offset = offsetof(struct nr_train, graph), .values = graph_values },
-	{ .task = "mae", .rows = nr_mae_options, .offset = offsetof(struct nr_train, mae), .pictures = true, .values = mae_values },
-	{ .task = "mlm", .rows = nr_mlm_options, .offset = offsetof(struct nr_train, text), .values = mlm_values },
-	{ .task = "simcse", .rows = nr_simcse_options, .offset = offsetof(struct nr_train, text), .values = simcse_values },
-};
-enum { TASKS = sizeof of_task / sizeof *of_task };
-static struct table all;
-static pthread_once_t once = PTHREAD_ONCE_INIT;
-
-static bool has(const struct table *t, const char *name)
+static void set_default(struct table *t, const char *option, const char *text)
 {
 	for (size_t i = 0; i < t->n; i++)
-		if (!strcmp(t->row[i].name, name)) return true;
-	return false;
+		if (!strcmp(t->row[i].name, option)) t->row[i].text = text;
+}
+
+static void fill(struct table *t, const struct nr_task *task)
+{
+	const bool pictures = task->kind == NR_PICTURES;
+	append(t, common, 0, pictures ? NULL : of_pictures);
+	append(t, task->options, offsetof(struct nr_train, own), NULL);
+	append(t, nr_optim_options(), offsetof(struct nr_train, optim), optim_names);
+	append(t, nr_schedule_options, offsetof(struct nr_train, schedule), schedule_names);
+	if (pictures) append(t, nr_augment_options, offsetof(struct nr_train, augment), augment_names);
+	set_default(t, "task", task->name);
+	for (const struct nr_task_default *d = task->defaults; d && d->option; d++) set_default(t, d->option, d->text);
 }
 
 static void build(void)
 {
-	append(&all, common, 0, NULL);
-	for (int i = 0; i < TASKS; i++) {
-		struct of_task *o = &of_task[i];
-		append(&o->table, common, 0, o->pictures ? NULL : of_pictures);
-		append(&o->table, o->rows, o->offset, NULL);
-		append(&o->table, nr_optim_options, offsetof(struct nr_train, optim), optim_names);
-		if (o->pictures) append(&o->table, nr_augment_options, offsetof(struct nr_train, augment), augment_names);
-		for (const struct nr_option *row = o->rows; row->name; row++)           /* tasks may share rows */
-			if (!has(&all, row->name)) append(&all, (struct nr_option[]){ *row, NR_OPT_END }, o->offset, NULL);
-		for (const struct value *v = o->values; v && v->name; v++)
-			for (struct nr_option *r = o->table.row; r->name; r++)
-				if (!strcmp(r->name, v->name)) r->text = v->text;
-	}
-	append(&all, nr_optim_options, offsetof(struct nr_train, optim), optim_names);
-	append(&all, nr_augment_options, offsetof(struct nr_train, augment), augment_names);
+	size_t n = 0;
+	while (nr_tasks()[n]) n++;
+	table = calloc(n + 1, sizeof *table);
+	for (size_t i = 0; table && i < n; i++) fill(&table[i], nr_tasks()[i]);
 }
 
-const struct nr_option *nr_train_options(void)
+const struct nr_option *nr_train_options(const char *task)
 {
 	pthread_once(&once, build);
-	return all.row;
-}
-
-const struct nr_option *nr_train_options_of(const char *task)
-{
-	pthread_once(&once, build);
-	for (int i = 0; i < TASKS; i++)
-		if (!strcmp(of_task[i].task, task)) return of_task[i].table.row;
+	for (size_t i = 0; table && nr_tasks()[i]; i++)
+		if (!strcmp(nr_tasks()[i]->name, task)) return table[i].row;
 	return NULL;
+}
+
+int nr_train_init(struct nr_train *c, const char *task, struct nr_error *err)
+{
+	const struct nr_task *t = nr_task_find(task, err);
+	if (!t) return err->code;
+	const struct nr_option *rows = nr_train_options(task);
+	if (!rows) return nr_fail(err, NR_EMEMORY, "cannot read the settings of", task, "out of memory");
+	if (t->settings_size > sizeof c->own)
+		return nr_fail(err, NR_ELIMIT, "cannot train by", task, "its settings have %zu bytes, more than %zu", t->settings_size,
+			sizeof c->own);
+	*c = (struct nr_train){ 0 };
+	nr_option_defaults(common, c);
+	nr_option_defaults(nr_augment_options, &c->augment);
+	nr_option_defaults(rows, c);
+	return NR_OK;
+}
+
+int nr_train_read(struct nr_train *c, const char *path, struct nr_arena *arena, struct nr_error *err)
+{
+	size_t size;
+	struct nr_yaml_errors all = { 0 };
+	const char *text = nr_yaml_load(path, &size, arena, err);
+	if (!text) return err->code;
+	const char *task = nr_yaml_peek(text, size, NULL, "task", arena);
+	if (nr_train_init(c, task && *task ? task : "classify", err)) return err->code;
+	const struct nr_yaml_section sections[] = { { NULL, nr_train_options(c->task), c }, { 0 } };
+	return nr_yaml_parse(text, size, path, sections, arena, &all, err);
 }

@@ -10,7 +10,6 @@
 #include "base/clock.h"
 #include "base/optdoc.h"
 #include "base/save.h"
-#include "base/yaml.h"
 #include "data/measure.h"
 #include "math/row.h"
 #include "norma/nn.h"
@@ -33,10 +32,7 @@ static char *default_out(const struct nr_trainer *t)
 static int read_config(struct nr_trainer *t, struct nr_error *err)
 {
 	const char *out = t->c.out, *path = nr_trainer_path(t, "config.yaml");
-	struct nr_yaml_errors all = { 0 };
-	nr_option_defaults(nr_train_options(), &t->c);
-	const struct nr_yaml_section sections[] = { { NULL, nr_train_options(), &t->c }, { 0 } };
-	if (nr_yaml_read(path, sections, t->arena, &all, err)) {
+	if (nr_train_read(&t->c, path, t->arena, err)) {
 		nr_hint(err, "--resume wants the directory of an earlier run");
 		return err->code;
 	}
@@ -47,24 +43,35 @@ static int read_config(struct nr_trainer *t, struct nr_error *err)
 
 static struct nr_checkpoint checkpoint_of(struct nr_trainer *t)
 {
-	return (struct nr_checkpoint){ .store = t->w.store, .slots = nr_optim_slots(&t->c.optim), .ema = t->ema, .source = t->source,
+	struct nr_checkpoint k = { .store = t->w.store, .slots = nr_optim_slots(&t->c.optim), .ema = t->ema, .source = t->source,
 		.config = &t->c, .model = t->w.model.text, .norms = t->w.norms, .pooler = t->w.pooler, .objective = t->w.objective,
-		.class_name = t->w.class_name, .whole_norms = t->norms,
-		.state = t->state };
+		.class_name = t->w.class_name, .state = t->state };
+	if (t->task->meta) k.metas = t->task->meta(&t->run, k.meta);
+	return k;
 }
 
 static int open_loader(struct nr_trainer *t, struct nr_error *err)
 {
 	if (t->task->kind != NR_PICTURES) return NR_OK;
-	const struct nr_loader_config config = { .source = t->source, .split = t->split, .augment = &t->c.augment, .batch = t->c.batch,
+	struct nr_loader_config config = { .source = t->source, .split = t->split, .augment = &t->c.augment, .batch = t->c.batch,
 		.index = t->train_index, .count = t->train_count, .shuffle = true, .drop_last = true, .seed = (uint64_t)t->c.seed,
-		.start = t->state.step * t->c.accumulate, .threads = (int)t->c.workers, .mixup = t->c.mixup, .cutmix = t->c.cutmix,
-		.mix_prob = t->c.mix_prob, .mix_switch = t->c.mix_switch, .smoothing = t->c.smoothing };
+		.start = t->state.step * t->c.accumulate, .threads = (int)t->c.workers };
+	if (t->task->load) t->task->load(&t->run, &config);
 	return nr_loader_open(&t->loader, &config, err);
 }
 
-enum { OF_LOOP = 5 };                               /* loss: of one step; train_*: means since the last evaluation */
-static const char *const of_loop[OF_LOOP] = { "loss", "lr", "grad_norm", "images_per_s", "train_loss" };
+enum { RATE = 3, OF_LOOP = 5 };                     /* loss: of one step; train_*: means since the last evaluation */
+static const char *const of_loop[OF_LOOP] = { "loss", "lr", "grad_norm", "samples_per_s", "train_loss" };
+
+/* A run that goes on keeps its columns: the rate was once called otherwise. */
+static bool has_old_rate(const struct nr_trainer *t)
+{
+	char line[4096] = "";
+	FILE *f = t->c.resume ? fopen(nr_trainer_path(t, "metrics.csv"), "re") : NULL;
+	const bool old = f && fgets(line, sizeof line, f) && strstr(line, ",images_per_s,");
+	if (f) fclose(f);
+	return old;
+}
 
 /* Names of metrics, one after the other: those of the loop, then train_* and eval_* of the task. */
 static const char **columns_of(struct nr_trainer *t)
@@ -73,6 +80,7 @@ static const char **columns_of(struct nr_trainer *t)
 	int n = 0;
 	if (!name) return NULL;
 	for (; n < OF_LOOP; n++) name[n] = of_loop[n];
+	if (has_old_rate(t)) name[RATE] = "images_per_s";
 	for (const struct nr_task_metric *m = t->task->of_step; m->name; m++) name[n++] = nr_arena_printf(t->arena, "train_%s", m->name);
 	for (const struct nr_task_metric *m = t->task->of_eval; m->name; m++) name[n++] = nr_arena_printf(t->arena, "eval_%s", m->name);
 	return name;
@@ -81,19 +89,17 @@ static const char **columns_of(struct nr_trainer *t)
 static int open_recorder(struct nr_trainer *t, struct nr_error *err)
 {
 	struct nr_str yaml = { 0 };
-	const struct nr_option *rows = nr_train_options_of(t->c.task);
 	if (!(t->column = columns_of(t))) return nr_fail(err, NR_EMEMORY, "cannot start the training", NULL, "out of memory");
-	nr_option_yaml(rows ? rows : nr_train_options(), &t->c, 0, &yaml);
+	nr_option_yaml(nr_train_options(t->c.task), &t->c, 0, &yaml);
 	char digest[65];
 	if (nr_source_digest(t->source, t->split, digest, err)) {
 		nr_str_release(&yaml);
 		return err->code;
 	}
-	json_t *env = json_pack("{s:s, s:s, s:s, s:s, s:I, s:I, s:I, s:s}", "data", t->c.data, "data_sha256", digest, "model",
-		t->w.model.text, "norms", t->norms, "seed", (json_int_t)t->c.seed, "train_samples",
-		(json_int_t)t->train_count, "eval_samples", (json_int_t)t->eval_count, "run", t->header);
-	const char *kind = !strcmp(t->c.task, "mae") ? "pretrain" : strcmp(t->c.task, "classify") ? t->c.task
-			   : *t->c.init ? "finetune" : "train";
+	json_t *env = json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:I, s:I, s:I, s:s}", "data", t->c.data, "data_sha256", digest, "model",
+		t->w.model.text, "norms", t->norms, "task", t->task->name, "sample", t->task->sample, "seed", (json_int_t)t->c.seed,
+		"train_samples", (json_int_t)t->train_count, "eval_samples", (json_int_t)t->eval_count, "run", t->header);
+	const char *kind = *t->c.init && t->task->continued ? t->task->continued : t->task->command;
 	const struct nr_run_info info = { .command = t->command, .kind = kind, .config = nr_str_text(&yaml),
 		.env = env, .columns = t->column };
 	const int code = nr_recorder_open(&t->recorder, t->c.out, *t->c.store ? t->c.store : NULL, &info, t->c.resume, t->state.step, err);
@@ -142,7 +148,7 @@ void nr_trainer_close(struct nr_trainer *t)
 	if (!t) return;
 	nr_loader_close(t->loader);
 	nr_recorder_close(t->recorder, "failed", NULL, 0, NULL);
-	if (t->task && t->run.own) t->task->close(&t->run);
+	if (t->task && t->run.own && t->task->close) t->task->close(&t->run);
 	while (t->shapes-- > 0) {                       /* guests of the first one's memory before it */
 		nr_microscope_close(t->shape[t->shapes].microscope);
 		nr_plan_free(t->shape[t->shapes].plan);
@@ -217,7 +223,7 @@ static int gradients(struct nr_trainer *t, double *loss, struct nr_error *err)
 			if (b) nr_loader_give_back(t->loader, b);
 			return not_finite(t, &ex, "loss", err);
 		}
-		t->task->measure(&t->run, b, t->state.sum);
+		if (t->task->measure) t->task->measure(&t->run, b, t->state.sum);
 		if (b) nr_loader_give_back(t->loader, b);
 		*loss += part;
 		t->state.seen += (double)t->c.batch;
@@ -291,7 +297,7 @@ static int draw(struct nr_trainer *t, struct nr_error *err)
 	char name[64];
 	snprintf(name, sizeof name, "pictures/%s-%07lld.png", t->task->name, (long long)t->state.step);
 	if (nr_folder_make(nr_trainer_path(t, "pictures"), err) || t->task->draw(&t->run, nr_trainer_path(t, name), err)) return err->code;
-	if (t->state.step == t->total && t->task->draw(&t->run, nr_trainer_path(t, "reconstruction.png"), err)) return err->code;
+	if (t->state.step == t->total && t->task->draw(&t->run, nr_trainer_path(t, t->task->picture), err)) return err->code;
 	return nr_recorder_event(t->recorder, "picture", t->state.step, json_pack("{s:s}", "file", name), err);
 }
 
@@ -327,7 +333,8 @@ static int record_eval(struct nr_trainer *t, struct nr_error *err)
 	for (int i = 0; i < NR_TASK_METRICS; i++) t->state.train[i] = t->state.sum[i] / seen, t->state.sum[i] = 0;
 	if (write_metrics(t, err) || draw(t, err)) return err->code;
 	if (!evaluates(t)) return NR_OK;
-	const bool better = t->state.best_step == 0 || (t->run.lower ? value < t->state.best : value > t->state.best);
+	const bool lower = t->task->of_eval[t->run.decides].lower;
+	const bool better = t->state.best_step == 0 || (lower ? value < t->state.best : value > t->state.best);
 	t->state.stale = better ? 0 : t->state.stale + 1;
 	if (!better) return NR_OK;
 	t->state.best = value;
@@ -342,7 +349,7 @@ static int record_step(struct nr_trainer *t, struct pace *p, double loss, double
 	if (looked_at(t, t->state.step) && nr_microscope_write(t->shape[0].microscope, t->looking, t->state.step, err)) return err->code;
 	if (t->state.step % p->log_every && t->state.step != t->total) return NR_OK;
 	const double now = nr_clock(), rate = (double)((t->state.step - p->step) * t->c.batch * t->c.accumulate) / (now - p->noted);
-	const struct nr_metric m[] = { { "loss", loss }, { "lr", lr }, { "grad_norm", norm }, { "images_per_s", rate } };
+	const struct nr_metric m[] = { { "loss", loss }, { "lr", lr }, { "grad_norm", norm }, { t->column[RATE], rate } };
 	p->noted = now;
 	p->step = t->state.step;
 	return nr_recorder_metrics(t->recorder, t->state.step, epoch_of(t), m, 4, err);
@@ -354,8 +361,8 @@ static void report(const struct nr_trainer *t, struct nr_train_result *r, const 
 	const char *status = r->status;
 	*r = (struct nr_train_result){ .step = now->step, .steps = t->total, .seconds = p->before + nr_clock() - p->began,
 		.train_loss = now->seen > 0 ? now->loss_sum / now->seen : now->train_loss, .of_step = t->task->of_step,
-		.of_eval = t->task->of_eval, .decides = t->run.decides, .best = now->best, .best_step = now->best_step,
-		.eval_samples = now->eval_samples, .status = status };
+		.of_eval = t->task->of_eval, .sample = t->task->sample, .decides = t->run.decides, .best = now->best,
+		.best_step = now->best_step, .eval_samples = now->eval_samples, .status = status };
 	for (int i = 0; i < NR_TASK_METRICS; i++) r->train[i] = now->seen > 0 ? now->sum[i] / now->seen : now->train[i];
 	memcpy(r->last, now->last, sizeof r->last);
 }

@@ -2,21 +2,11 @@
 # A new normalization is one file and one line (CONTRIBUTING.md): a copy of the tree gets one, and help, completion, norm plan,
 # laws, gradient check, golden files and benchmark know it without another edit.
 set -euo pipefail
-[ -z "${NORMA_SANITIZE:-}" ] || exit 77
-source=${NORMA_SOURCE:-$(cd "$(dirname "$0")/../.." && pwd)}
-built=${NORMA_BUILD:-$source/build}
-[ -f "$built/CMakeCache.txt" ] || exit 77
-dir=$(mktemp -d)
-trap 'rm -rf "$dir"' EXIT
-failed=0
-fail() { echo "$1" >&2; failed=1; }
-
-mkdir "$dir/tree"
-(cd "$source" && tar -c CMakeLists.txt CMakePresets.json cmake include src bench web test/gradcheck.c test/unit/values.h) |
-	tar -x -C "$dir/tree"
+# shellcheck source=test/cli/add_one.inc
+. "$(dirname "$0")/add_one.inc"
 
 # ---- the one line
-echo 'NORM(centred)' >>"$dir/tree/src/norms/norms.def"
+add_line norms/norms.def 'NORM(centred)'
 
 # ---- the one file
 cat >"$dir/tree/src/norms/centred.c" <<'END'
@@ -102,45 +92,9 @@ const struct nr_norm nr_norm_centred = {
 };
 END
 
-# ---- build. Objects of untouched sources are those of the build at hand: only what the two edits concern is compiled.
-cat >"$dir/compile" <<'END'
-#!/bin/bash
-# compile CC ARG...: a compiler launcher that takes the object of a source that is the same in both trees
-object= dep= src=
-args=("$@")
-for ((i = 0; i < $#; i++)); do
-	case ${args[i]} in
-	-o) object=${args[i + 1]} ;;
-	-MF) dep=${args[i + 1]} ;;
-	-c) src=${args[i + 1]} ;;
-	esac
-done
-rel=${src#"$TREE"/}
-if [ "$object" ] && [ -f "$BUILT/$object" ] && [ "$BUILT/$object" -nt "$SOURCE/$rel" ] && cmp -s "$src" "$SOURCE/$rel" &&
-	! grep -q 'norms\.def"' "$src"; then
-	echo "$object: $src" >"$dep"
-	exec cp "$BUILT/$object" "$object"
-fi
-echo "$rel" >>"$TREE/../compiled"
-exec "$@"
-END
-chmod +x "$dir/compile"
-export TREE=$dir/tree BUILT=$built SOURCE=$source
-cached() { sed -n "s/^$1:[A-Z]*=//p" "$built/CMakeCache.txt"; }
-cmake -G Ninja -S "$dir/tree" -B "$dir/b" -DNORMA_MAN=OFF -DCMAKE_C_COMPILER="$(cached CMAKE_C_COMPILER)" \
-	-DCMAKE_BUILD_TYPE="$(cached CMAKE_BUILD_TYPE)" -DCMAKE_C_COMPILER_LAUNCHER="$dir/compile" >"$dir/log" 2>&1 ||
-	{ cat "$dir/log"; exit 1; }
-ninja -C "$dir/b" -j2 norma norma-golden gradcheck gradcheck64 >"$dir/log" 2>&1 || { tail -30 "$dir/log"; exit 1; }
-norma=$dir/b/bin/norma
+build norma norma-golden gradcheck gradcheck64
 
 # ---- who knows it
-# knows WHAT TEXT COMMAND...
-knows() {
-	local what=$1 text=$2 out
-	shift 2
-	out=$("$@" 2>&1) || { fail "$what: exit code $?: $out"; return; }
-	grep -qF -- "$text" <<<"$out" || fail "$what does not know the new norm: $out"
-}
 knows "the list" "centred   cn     mean-free tokens" "$norma" norms
 knows "its card" "Statistics are taken over channels." "$norma" norms centred
 knows "its cost" "3.0 flops per value forward, 6.0 backward" "$norma" norms cn
@@ -153,8 +107,7 @@ knows "its law" "sep(centred,centred) = centred" "$norma" prove all
 knows "a norm plan" "centred" "$norma" plan vit_tiny_bs8 --tiny --sites --norm "*=ln final=centred"
 knows "a part of sep" "sep(batch,centred)" "$norma" plan vit_tiny_bs8 --tiny --sites --norm "sep(batch,centred)"
 knows "the benchmark" '"norm":"centred"' "$norma" bench norms --tiny --json
-"$norma" norms centrd >"$dir/out" 2>&1 || true
-grep -q "did you mean 'centred'?" "$dir/out" || fail "no nearest match: $(cat "$dir/out")"
+misses "a name that is nearly right" "did you mean 'centred'?" "$norma" norms centrd
 
 knows "the gradient check" "1 ops" "$dir/b/test/gradcheck64" centred
 knows "the gradient check in float" "1 ops" "$dir/b/test/gradcheck" centred
@@ -193,7 +146,6 @@ golden 3 >"$dir/golden/centred__tiny.safetensors"
 
 # ---- a wrong gradient does not get through
 sed -i 's/- shared, k->add/+ shared, k->add/' "$dir/tree/src/norms/centred.c"
-ninja -C "$dir/b" -j2 gradcheck64 >"$dir/log" 2>&1 || { tail -30 "$dir/log"; exit 1; }
-"$dir/b/test/gradcheck64" centred >"$dir/out" 2>&1 && fail "the gradient check passes a wrong gradient"
-grep -q "centred" "$dir/out" || fail "the gradient check does not name the norm: $(cat "$dir/out")"
+build gradcheck64
+misses "the gradient check of a wrong gradient" "centred" "$dir/b/test/gradcheck64" centred
 exit "$failed"

@@ -22,6 +22,12 @@ picture() {
 run 0 train --data mnist --model "$model" --norm "blocks[0].*=dtn blocks[1].*=ln final=ln patch=dual" --batch 32 --steps 4 --out "$tmp/run" --json
 ckpt=$tmp/run/model.safetensors
 
+# docs/analysis.md has the table of the registry
+run 0 analyze --parts; silent
+awk '/^\| part \|/ { on = 1 } on && !/^\|/ { exit } on' docs/analysis.md | diff "$tmp/out" - >"$tmp/diff" ||
+	fail "docs/analysis.md has not the table of the registry; it is: norma analyze --parts
+$(head -20 "$tmp/diff")"
+
 # all parts: numbers, tables, pictures
 run 0 analyze "$ckpt" --samples 70 --batch 32 --site "final blocks[1].attn.in" --out "$tmp/told"
 for word in "uniformity of [CLS]" "cross entropy of the head" "mean attention distance" patch.in.weight "DTN's lambda" blocks.1.attn.in; do

@@ -3,7 +3,6 @@
 set -euo pipefail
 # shellcheck source=test/cli/check.inc
 . "$(dirname "$0")/check.inc"
-export GOMP_SPINCOUNT=1000
 
 run 0 norms --json; names=$(sed 's/.*"name":"\([a-z]*\)","alias.*/\1/' "$tmp/out")
 run 0 bench norms --tiny --json; silent

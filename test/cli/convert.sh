@@ -3,6 +3,8 @@
 set -euo pipefail
 # shellcheck source=test/cli/check.inc
 . "$(dirname "$0")/check.inc"
+# shellcheck source=test/cli/strip.inc
+. test/cli/strip.inc
 
 tiny=vit:image=16,patch=4,dim=32,depth=2,heads=2,classes=5
 run 0 models $tiny --patch-norm dual --write "$tmp/a" --seed 3
@@ -32,14 +34,6 @@ run 0 convert "$tmp/a" "$tmp/dir/" --to huggingface; grep -q '"hidden_size": 32'
 run 1 convert "$tmp/a" "$tmp/dir" --to huggingface; complains "model.safetensors"; one_line
 
 # a public file says nothing of its model: it must be named, and is guessed
-strip() { # FILE NEW: without metadata, by the header's length
-	local n header
-	n=$(od -An -t u8 -N 8 "$1" | tr -d ' ')
-	header=$(head -c $((8 + n)) "$1" | tail -c "$n" | sed 's/"__metadata__":{[^}]*},//')
-	while [ $((${#header} % 8)) != 0 ]; do header="$header "; done
-	# shellcheck disable=SC2059 # bytes by escapes
-	{ printf "\\x$(printf %x $((${#header} % 256)))\\x$(printf %x $((${#header} / 256)))\0\0\0\0\0\0"; printf %s "$header"; tail -c +$((9 + n)) "$1"; } >"$2"
-}
 strip "$tmp/timm" "$tmp/public"
 run 2 convert "$tmp/public" "$tmp/x" --to norma; complains "does not say which model it is"; complains "it looks like --model vit:image=16"; one_line
 run 0 convert "$tmp/public" "$tmp/x" --to norma --model $tiny --file-norm patch=dual

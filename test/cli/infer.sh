@@ -4,15 +4,9 @@
 set -euo pipefail
 # shellcheck source=test/cli/check.inc
 . "$(dirname "$0")/check.inc"
+# shellcheck source=test/cli/npy.inc
+. test/cli/npy.inc
 
-# npy SHAPE COUNT TYPE: that many float32 values between 0.03 and 2, four letters each, the last one of = > ?
-npy() {
-	local header
-	header=$(printf "{'descr': '%s', 'fortran_order': False, 'shape': (%s), }" "$3" "$1")
-	while [ $(((10 + ${#header} + 1) % 64)) != 0 ]; do header="$header "; done
-	printf "\\x93NUMPY\\x01\\x00\\x$(printf %x $((${#header} + 1)))\\x00%s\n" "$header"
-	LC_ALL=C awk -v n="$2" 'BEGIN { srand(7); for (i = 0; i < n; i++) printf "%c%c%c%c", 33 + int(rand() * 90), 33 + int(rand() * 90), 33 + int(rand() * 90), 61 + int(rand() * 3) }'
-}
 tiny=vit:image=16,patch=4,dim=32,depth=2,heads=2,classes=5
 run 0 models $tiny --write "$tmp/w" --seed 4
 npy '7, 3, 16, 16' $((7 * 3 * 256)) '<f4' >"$tmp/x.npy"

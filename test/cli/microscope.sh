@@ -45,10 +45,8 @@ awk -F, '
 ran="resume"
 train cut 1 train "${settings[@]}" --microscope 20 >"$tmp/out" 2>"$tmp/err" &
 pid=$!
-for ((i = 0; i < 600; i++)); do grep -qs '^60,' "$tmp/cut/run/microscope.csv" && break || sleep 0.05; done
-pkill -9 -P "$pid" || true
-kill -9 "$pid" 2>/dev/null || true
-wait "$pid" 2>/dev/null || true
+await grep -qs '^60,' "$tmp/cut/run/microscope.csv"
+slay $pid
 if [ ! -e "$tmp/cut/run/model.safetensors" ]; then # it was still alive
 	{ sed -n 2p "$tmp/one/run/microscope.csv" | sed 's/^1,/9999,/'; printf '9999,final,tok'; } >>"$tmp/cut/run/microscope.csv"
 	train cut 2 train --resume --out run --json >"$tmp/out" 2>"$tmp/err" || fail "$(cat "$tmp/err")"

@@ -3,7 +3,6 @@
 set -euo pipefail
 # shellcheck source=test/cli/check.inc
 . "$(dirname "$0")/check.inc"
-export GOMP_SPINCOUNT=1000
 
 mkdir "$tmp/pages"
 run 0 norms --markdown "$tmp/pages"; silent

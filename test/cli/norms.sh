@@ -3,7 +3,6 @@
 set -euo pipefail
 # shellcheck source=test/cli/check.inc
 . "$(dirname "$0")/check.inc"
-export GOMP_SPINCOUNT=1000
 
 run 0 norms; says "layer     ln"; says "statistics over"; says "arXiv:1607.06450"; silent
 registry=$(sed -n 's/^NORM(\(.*\))/\1/p' src/norms/norms.def)

@@ -45,10 +45,8 @@ mkdir "$tmp/whole" "$tmp/killed"
 (cd "$tmp/whole" && "$N" --threads 1 pretrain "${part[@]}" >/dev/null 2>&1) || fail "not trained"
 (cd "$tmp/killed" && exec "$N" --threads 2 pretrain "${part[@]}" >/dev/null 2>&1) &
 pid=$!
-for _ in $(seq 400); do [ "$(wc -l 2>/dev/null <"$tmp/killed/run/metrics.csv" || echo 0)" -gt 8 ] && break; sleep 0.02; done
-pkill -9 -P "$pid" 2>/dev/null || true
-kill -9 "$pid" 2>/dev/null || true
-wait "$pid" 2>/dev/null || true
+await lines 9 "$tmp/killed/run/metrics.csv"
+slay $pid
 ran="norma pretrain --resume"
 (cd "$tmp/killed" && "$N" --threads 2 pretrain --resume --out run --json >/dev/null 2>"$tmp/err") || fail "$(cat "$tmp/err")"
 cmp -s "$tmp/whole/run/model.safetensors" "$tmp/killed/run/model.safetensors" || fail "the weights differ from those of the undisturbed run"

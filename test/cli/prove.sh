@@ -3,7 +3,6 @@
 set -euo pipefail
 # shellcheck source=test/cli/check.inc
 . "$(dirname "$0")/check.inc"
-export GOMP_SPINCOUNT=1000
 
 run 0 prove all; says "laws, all hold"; silent
 for law in "dtn:lam=1 = layer" "group:groups=1,scope=token = layer" "instance:scope=token = layer" "sep(layer,layer) = layer" \

@@ -16,16 +16,15 @@ made_up "$tmp/data/mnist" t10k 50
 settings=(--data mnist --data-root "$tmp/data" --model vit_nano:dim=24,depth=2,heads=3,patch=7,dropout=0.1,drop_path=0.1,attention_dropout=0.1
 	--norm "sep(bn,ln) blocks[1].attn.in=switch blocks[1].mlp.in=power" --batch 16 --accumulate 2 --epochs 8 --mixup 0.3
 	--crop pad --pad 2 --flip 0.5 --ema 0.9 --checkpoint-steps 3 --eval-every 2 --out run --json)
-train() { # FOLDER THREADS ARG...
-	local folder=$1 threads=$2
-	shift 2
-	mkdir -p "$tmp/$folder"
-	(cd "$tmp/$folder" && exec "$NORMA" --threads "$threads" train "$@")
+train() { # FOLDER THREADS ARG...; in the background it is norma itself, so that `wait` waits for its very end
+	mkdir -p "$tmp/$1"
+	cd "$tmp/$1"
+	exec "$NORMA" --threads "$2" train "${@:3}"
 }
 
 ran="norma train, undisturbed"
 began=$(date +%s%N)
-train whole 2 "${settings[@]}" >"$tmp/out" 2>"$tmp/err" || fail "$(cat "$tmp/err")"
+(train whole 2 "${settings[@]}") >"$tmp/out" 2>"$tmp/err" || fail "$(cat "$tmp/err")"
 grep -q '"status":"done"' "$tmp/out" || fail "not done: $(cat "$tmp/out")"
 took=$((($(date +%s%N) - began) / 1000000))            # ms: kills fall anywhere in this time
 cp "$tmp/whole/run/model.safetensors" "$tmp/want"
@@ -37,15 +36,16 @@ for ((k = 0; caught < kills && k < 10 * kills; k++)); do
 	train "$folder" "$threads" "${settings[@]}" >"$tmp/out" 2>"$tmp/err" &
 	pid=$!
 	sleep "$(printf '%d.%03d' $((at = RANDOM * took / 32768, at / 1000)) $((at % 1000)))"
-	if pkill -9 -P "$pid"; then caught=$((caught + 1)); else took=$((took * 3 / 4)); fi
 	kill -9 "$pid" 2>/dev/null || true
-	wait "$pid" 2>/dev/null || true
+	code=0
+	wait "$pid" 2>/dev/null || code=$?
+	if [ "$code" = 137 ]; then caught=$((caught + 1)); else took=$((took * 3 / 4)); fi
 	if [ -f "$tmp/$folder/run/last.safetensors" ]; then again=(--resume --out run --json)
 	else
 		rm -rf "${tmp:?}/$folder/run"
 		again=("${settings[@]}")
 	fi
-	train "$folder" "$((3 - threads))" "${again[@]}" >"$tmp/out" 2>"$tmp/err" || fail "$(cat "$tmp/err")"
+	(train "$folder" "$((3 - threads))" "${again[@]}") >"$tmp/out" 2>"$tmp/err" || fail "$(cat "$tmp/err")"
 	cmp -s "$tmp/want" "$tmp/$folder/run/model.safetensors" || fail "the weights differ from those of the undisturbed run"
 	lines=$(cut -d, -f1 "$tmp/$folder/run/metrics.csv" | sort | uniq -c | awk '$1 > 2' | wc -l)
 	[ "$lines" = 0 ] || fail "a step is recorded more than twice (step and evaluation)"
@@ -59,15 +59,15 @@ ran="kills"
 ran="interrupt" code=0
 train int 1 "${settings[@]:0:${#settings[@]}-1}" --epochs 400 >"$tmp/out" 2>"$tmp/err" &
 pid=$!
-for ((i = 0; i < 100; i++)); do [ -f "$tmp/int/run/last.safetensors" ] && break || sleep 0.1; done
-pkill -INT -P "$pid" 2>/dev/null || kill -INT "$pid"
+await [ -f "$tmp/int/run/last.safetensors" ]
+kill -INT "$pid"
 wait "$pid" || code=$?
 [ "$code" = 130 ] || fail "exit code $code, not 130: $(cat "$tmp/err")"
 grep -q "norma train --resume --out run" "$tmp/out" || fail "it does not say how to go on: $(cat "$tmp/out")"
 
 # a loss that is not finite: exit code 3, the site, the checkpoint stays
 ran="divergence" code=0
-train nan 1 "${settings[@]}" --norm none --optimizer sgd --lr 1e6 --warmup 0 >"$tmp/out" 2>"$tmp/err" || code=$?
+(train nan 1 "${settings[@]}" --norm none --optimizer sgd --lr 1e6 --warmup 0) >"$tmp/out" 2>"$tmp/err" || code=$?
 [ "$code" = 3 ] || fail "exit code $code, not 3: $(cat "$tmp/err")"
 grep -q "not finite" "$tmp/err" || fail "$(cat "$tmp/err")"
 grep -q '"status":"diverged"' "$tmp/nan/run/events.jsonl" || fail "the record does not say it: $(tail -1 "$tmp/nan/run/events.jsonl")"
@@ -75,7 +75,7 @@ grep -q '"status":"diverged"' "$tmp/nan/run/events.jsonl" || fail "the record do
 # a full disk: a clear error, and the old checkpoint stays whole
 if mkdir "$tmp/full" && mount -t tmpfs -o size=600k tmpfs "$tmp/full" 2>/dev/null; then
 	ran="full disk" code=0
-	train full 1 "${settings[@]}" --model vit_nano:dim=48,depth=2,heads=3,patch=7 >"$tmp/out" 2>"$tmp/err" || code=$?
+	(train full 1 "${settings[@]}" --model vit_nano:dim=48,depth=2,heads=3,patch=7) >"$tmp/out" 2>"$tmp/err" || code=$?
 	[ "$code" = 1 ] || fail "exit code $code, not 1: $(cat "$tmp/err")"
 	grep -q "space" "$tmp/err" || fail "the error does not say why: $(cat "$tmp/err")"
 	umount "$tmp/full"

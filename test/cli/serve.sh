@@ -37,13 +37,30 @@ get() {
 	local want=$1 path=$2 code
 	shift 2
 	ran="GET $path $*"
-	code=$(curl -s -m 60 --path-as-is -o "$tmp/page" -D "$tmp/head" -w '%{http_code}' "$@" "${url%/}$path") || true
+	code=$(curl -s -m 300 --path-as-is -o "$tmp/page" -D "$tmp/head" -w '%{http_code}' "$@" "${url%/}$path") || true
 	page=$(tr -d '\0' <"$tmp/page") head=$(tr -d '\r' <"$tmp/head")
 	[ "$code" = "$want" ] || fail "status $code, not $want"
 }
 has() { grep -qF -- "$1" <<<"$page" || fail "the page lacks '$1'"; }
 lacks() { ! grep -qF -- "$1" <<<"$page" || fail "the page has '$1'"; }
 sends() { grep -qiF -- "$1" <<<"$head" || fail "the headers lack '$1': $head"; }
+
+# ---- slow and silent clients: the others do not notice, and they are closed while all that follows goes on
+trap '' PIPE
+exec {dripping}<>"/dev/tcp/127.0.0.1/$port" {silent}<>"/dev/tcp/127.0.0.1/$port" {another}<>"/dev/tcp/127.0.0.1/$port"
+printf 'GET / HTTP/1.1\r\nHost: loc' >&"$dripping"
+exec {deaf}<>"/dev/tcp/127.0.0.1/$port"
+printf 'GET /events/live HTTP/1.1\r\nHost: 127.0.0.1:%s\r\n\r\n' "$port" >&"$deaf"     # reads nothing
+drip() { # a header, until nobody listens
+	local i
+	for ((i = 0; i < 3000; i++)); do
+		{ printf 'X' >&"$dripping"; } 2>/dev/null || return 0
+		sleep 0.1
+	done
+	return 1
+}
+drip &
+drip=$!
 
 # ---- pages
 get 200 /; has '/run/live'; has '/run/a%20b'; has '/study/deep/study'; has 'sep(bn,ln) &lt;b&gt;'; has 'not finished since'; lacks 'a b%25'; lacks '<script>'
@@ -90,25 +107,20 @@ get 400 "/run/$(head -c 3000 /dev/zero | tr '\0' x)"
 
 # ---- events while files grow
 # holds FILE TEXT: waits until the file has it
-holds() {
-	local i
-	for ((i = 0; i < 300; i++)); do
-		! grep -qe "$2" "$1" 2>/dev/null || return 0
-		sleep 0.1
-	done
-	fail "no '$2' in: $(head -c 2000 "$1")"
-}
+holds() { await grep -qse "$2" "$1"; }
 stream() { # FILE PATH [ARG...]: a viewer in the background
 	local file=$1 path=$2
 	shift 2
-	curl -sN -m 200 "$@" "$url$path" >"$file" &
+	curl -sN -m 900 "$@" "$url$path" >"$file" &
 	viewers+=($!)
 }
 viewers=()
+mark() { get 200 /data/live; sed -n 's/^{"mark":"\([^"]*\)".*/\1/p' <<<"$page"; }
+stream "$tmp/shorter" "events/live?since=$(mark)"
+holds "$tmp/shorter" retry:
 sed -i '$d' "$tmp/runs/live/metrics.csv"        # the half line: the file became shorter
-sleep 2.5
-get 200 /data/live
-mark=$(sed -n 's/^{"mark":"\([^"]*\)".*/\1/p' <<<"$page")
+holds "$tmp/shorter" 'event: reload'
+mark=$(mark)
 ran="the streams"
 stream "$tmp/stream" "events/live?since=$mark"
 stream "$tmp/list" events
@@ -135,35 +147,18 @@ holds "$tmp/old" '^event: reload'
 # ---- folders that come and go
 fake_run "$tmp/runs/newcomer" ln 3 0.79 14
 rm -r "$tmp/runs/vanishing"
-for ((i = 0; i < 150; i++)); do
-	get 200 /
-	! grep -q newcomer <<<"$page" || break
-	sleep 0.1
-done
-has '/run/newcomer'
-for ((i = 0; i < 150; i++)); do
-	get 200 /run/vanishing
-	! grep -q 'folder is gone' <<<"$page" || break
-	sleep 0.1
-done
-has 'folder is gone'
+# shows PATH TEXT: whether the page has it by now
+shows() { get 200 "$1"; grep -qF "$2" <<<"$page"; }
+await shows / '/run/newcomer'
+await shows /run/vanishing 'folder is gone'
 get 404 /report/vanishing; has 'config.yaml'
 get 200 /data/vanishing
 
-# ---- slow and silent clients: the others do not notice, and they are closed
+# ---- the slow and silent clients of the beginning were closed
 ran="slow clients"
-trap '' PIPE
-exec {dripping}<>"/dev/tcp/127.0.0.1/$port" {silent}<>"/dev/tcp/127.0.0.1/$port" {another}<>"/dev/tcp/127.0.0.1/$port"
-printf 'GET / HTTP/1.1\r\nHost: loc' >&"$dripping"
-get 200 /
-exec {deaf}<>"/dev/tcp/127.0.0.1/$port"
-printf 'GET /events/live HTTP/1.1\r\nHost: 127.0.0.1:%s\r\n\r\n' "$port" >&"$deaf"     # reads nothing
-for ((i = 0; i < 130; i++)); do         # drips a header
-	{ printf 'X' >&"$dripping"; } 2>"$tmp/broken" || break
-	sleep 0.1
-done
-timeout 20 cat <&"$silent" >"$tmp/nothing" || fail "a silent client is kept"
-timeout 20 cat <&"$another" >"$tmp/nothing" || fail "another silent client is kept"
+wait "$drip" || fail "a dripping client is kept"
+timeout 300 cat <&"$silent" >"$tmp/nothing" || fail "a silent client is kept"
+timeout 300 cat <&"$another" >"$tmp/nothing" || fail "another silent client is kept"
 get 200 /run/live
 
 # ---- the end: with viewers

@@ -67,18 +67,18 @@ run 0 study "$tmp/two.yaml"; says "no such metric 'train.evl_top1'"; says "did y
 sed -i 's/^metric: .*/metric: train.evl_loss/' "$tmp/two.yaml"
 run 2 study "$tmp/two.yaml"; complains "did you mean 'train.eval_loss'?"; [ "$(marks "$tmp/two")" = "$before" ] || fail "something ran again"
 
-# ---- kill -9 at random moments: what is done stays, the weights are those of an undisturbed study
+# ---- kill -9 at several moments: what is done stays, the weights are those of an undisturbed study
 study whole "parallel: 2"
 sed -i 's/epochs: 2/epochs: 12, checkpoint_steps: 5/' "$tmp/whole.yaml"
 sed 's/whole/killed/' "$tmp/whole.yaml" >"$tmp/killed.yaml"
-began=$(date +%s%N)
 run 0 study "$tmp/whole.yaml"
-took=$((($(date +%s%N) - began) / 1000000))
+steps=$(cat "$tmp"/whole/*/*/train/metrics.csv | wc -l)
 kills=0
+reached() { lines "$1" "$tmp"/killed/*/*/train/metrics.csv || ! kill -0 "$pid" 2>/dev/null; }
 for ((i = 1; i <= 4; i++)); do
 	"$NORMA" study "$tmp/killed.yaml" >"$tmp/out" 2>"$tmp/err" &
 	pid=$!
-	sleep "$(printf '%d.%03d' $((at = took * i / 6, at / 1000)) $((at % 1000)))"
+	await reached $((steps * i / 6))
 	! kill -9 "$pid" 2>/dev/null || kills=$((kills + 1))
 	wait "$pid" 2>/dev/null || true
 	{ find "$tmp/killed" -name '*.mark' -exec grep -l '"done"' {} + || true; } | xargs -r sha256sum >>"$tmp/done"
@@ -98,11 +98,7 @@ study interrupted
 sed -i 's/epochs: 2/epochs: 2000/' "$tmp/interrupted.yaml"
 "$NORMA" study "$tmp/interrupted.yaml" >"$tmp/out" 2>"$tmp/err" &
 pid=$!
-for ((i = 0; i < 100; i++)); do
-	[ ! -f "$tmp/interrupted/ln/seed-0/train/metrics.csv" ] || break
-	sleep 0.1
-done
-sleep 0.5
+await lines 3 "$tmp/interrupted/ln/seed-0/train/metrics.csv"
 kill -INT "$pid"
 code=0
 wait "$pid" || code=$?

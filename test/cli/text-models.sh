@@ -5,14 +5,14 @@ set -euo pipefail
 . "$(dirname "$0")/check.inc"
 # shellcheck source=test/cli/made_up.inc
 . test/cli/made_up.inc
+# shellcheck source=test/cli/npy.inc
+. test/cli/npy.inc
 
 # ids TYPE BYTES SHAPE NUMBER...: an .npy of whole numbers below 256
 ids() {
-	local header type=$1 bytes=$2 shape=$3 i
+	local bytes=$2 i
+	npy_header "$1" "$3"
 	shift 3
-	header=$(printf "{'descr': '%s', 'fortran_order': False, 'shape': (%s), }" "$type" "$shape")
-	while [ $(((10 + ${#header} + 1) % 64)) != 0 ]; do header="$header "; done
-	printf "\\x93NUMPY\\x01\\x00\\x$(printf %x $((${#header} + 1)))\\x00%s\n" "$header"
 	for i in "$@"; do printf "\\x$(printf %x "$i")"; head -c $((bytes - 1)) /dev/zero; done
 }
 run 0 models bert-base-uncased; says "109,483,778 parameters"; says "a text of 128 tokens"; says "embed=layer"

@@ -5,19 +5,10 @@ set -euo pipefail
 . "$(dirname "$0")/check.inc"
 # shellcheck source=test/cli/made_up.inc
 . test/cli/made_up.inc
+# shellcheck source=test/cli/words.inc
+. test/cli/words.inc
 export NORMA_DATA=$tmp/none
 bpe=test/golden/text/tokenizer/bpe
-words="the a cat dog bird sees likes hunts red blue big small house tree and or not in on very"
-mkdir "$tmp/words"
-vocab=$tmp/words/vocab.txt
-printf '%s\n' '[PAD]' '[UNK]' '[CLS]' '[SEP]' '[MASK]' >"$vocab"
-tr ' ' '\n' <<<"$words" >>"$vocab"
-# sentences SEED COUNT: of 3 to 12 words, drawn by a rule
-sentences() {
-	awk -v s="$1" -v n="$2" -v w="$words" 'BEGIN { k = split(w, word, " "); for (i = 0; i < n; i++) { s = (s * 1103 + 12345) % 65536
-		m = 3 + s % 10; line = ""; for (j = 0; j < m; j++) { s = (s * 1103 + 12345) % 65536; line = line (j ? " " : "") word[1 + int(s / 7) % k] }
-		print line } }'
-}
 sentences 1 60 | awk '{ print } NR % 9 == 0 { print "" }' >"$tmp/lines.txt"
 { echo "sent0,sent1,hard_neg"; paste -d, <(sentences 2 40) <(sentences 3 40) <(sentences 4 40); } >"$tmp/triplets.csv"
 cut -d, -f1,2 "$tmp/triplets.csv" >"$tmp/pairs.csv"
@@ -25,7 +16,6 @@ lines=text:path=$tmp/lines.txt
 size=dim=16,depth=2,heads=2,hidden=24,positions=24
 quiet() { sed -E 's/"(seconds|out)":[^,]*,?//g' <<<"$out"; }
 # weights A B: the same bits, whatever the files say of the runs that wrote them
-bits() { tail -c +$((9 + $(od -An -t u8 -N8 "$1"))) "$1" | sha256sum; }
 weights() { [ "$(bits "$1")" = "$(bits "$2")" ] || fail "the weights of $1 and $2 differ"; }
 # far A B: mean squared difference of two tables
 far() { paste "$1" "$2" | awk '{ for (i = 1; i <= NF / 2; i++) s += ($i - $(i + NF / 2)) ^ 2 } END { printf "%d\n", 1e6 * s }'; }
@@ -53,7 +43,7 @@ mlm="mlm --data $lines,val=0.2 --tokenizer $vocab --model bert:$size --batch 8 -
 	run 0 $mlm --out "$tmp/whole" --nsp --steps 60 --checkpoint-steps 5 --eval-every 2
 	"$NORMA" $mlm --out "$tmp/killed" --nsp --steps 60 --checkpoint-steps 5 --eval-every 2 >/dev/null 2>&1 & pid=$!
 }
-for ((i = 0; i < 200; i++)); do [ ! -e "$tmp/killed/last.safetensors" ] || break; sleep 0.05; done
+await [ -e "$tmp/killed/last.safetensors" ]
 kill -9 $pid 2>/dev/null || true
 wait $pid 2>/dev/null || true
 run 0 mlm --resume "$tmp/killed"; weights "$tmp/whole/model.safetensors" "$tmp/killed/model.safetensors"

@@ -21,6 +21,10 @@ done
 run 1 train --data mnist --model "$model" --out "$tmp/run"; complains "--resume"
 # its own record is a recipe, and flags count more
 run 0 train "$tmp/run/config.yaml" --out "$tmp/again" --steps 3 --json; [ "$(number steps)" = 3 ] || fail "the flag did not count"
+# a record of an earlier version keeps its columns, and its speed is still read
+sed -i '1s/samples_per_s/images_per_s/' "$tmp/again/metrics.csv"
+run 0 train --resume "$tmp/again"; head -1 "$tmp/again/metrics.csv" | grep -q images_per_s || fail "another name for the rate"
+run 0 report "$tmp/again" -o "$tmp/again.html"; grep -q 'Speed' "$tmp/again.html" || fail "the report has no speed"
 # the header says what batch statistics see
 run 0 train --data mnist --model "$model" --norm bn --batch 32 --steps 1 --out "$tmp/bn"; says "5 norms; each sees one batch of 32 samples"
 

@@ -9,14 +9,14 @@
 
 #include "base/json.h"
 #include "serve/follow.h"
-#include "serve/ring.h"
+#include "serve/backlog.h"
 #include "serve/route.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static void try_request(const char *text)
 {
-	static struct nr_ring ring = { .session = 0x5f, .first = 10, .next = 20 };
+	static struct nr_backlog backlog = { .session = 0x5f, .first = 10, .next = 20 };
 	char name[NR_NAME_MAX];
 	uint64_t next;
 	const enum nr_route route = nr_route_find(text, name);
@@ -28,7 +28,7 @@ static void try_request(const char *text)
 	if (nr_host_ours(text, 7317)) assert(strstr(text, ":7317"));
 	nr_origin_ours(text, 7317);
 	nr_fetch_ours(text);
-	if (nr_ring_after(&ring, text, &next)) assert(next >= 10 && next <= 20);
+	if (nr_backlog_after(&backlog, text, &next)) assert(next >= 10 && next <= 20);
 }
 
 static void write_file(const char *dir, const char *name, const void *bytes, size_t size, const char *how)
@@ -50,7 +50,7 @@ static void try_run(const uint8_t *data, size_t size)
 		snprintf(dir, sizeof dir, "/tmp/fuzz-serve-XXXXXX");
 		if (!mkdtemp(dir)) return;
 	}
-	struct nr_entry e = { .name = "run", .dir = dir };
+	struct nr_served e = { .name = "run", .dir = dir };
 	struct nr_news news;
 	for (int half = 0; half < 2; half++) {
 		for (size_t i = 0; i < sizeof names / sizeof *names; i++)

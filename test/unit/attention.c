@@ -1,14 +1,9 @@
 /* math/attention.c and fast/attention.c against a double computation that stores T x T, on odd shapes with
  * every option. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
+#include "unit/values.h"
 
-#include <cmocka.h>
 #include <omp.h>
+#include <stdio.h>
 
 #include "math/attention.h"
 
@@ -36,7 +31,7 @@ static void *get(size_t n, size_t size)
 	assert_non_null(p);
 	return p;
 }
-static real *values(int64_t n)
+static real *drawn(int64_t n)
 {
 	real *p = get((size_t)n, sizeof *p);
 	for (int64_t i = 0; i < n; i++) p[i] = uniform();
@@ -65,7 +60,7 @@ static struct operand operand(int64_t B, int64_t T, int64_t H, int64_t d, int la
 	else
 		x.s = (struct nr_heads){ T * (H * head + layout), H * head + layout, head };
 	x.n = (B - 1) * x.s.batch + (T - 1) * x.s.row + (H - 1) * x.s.head + d;
-	x.p = values(x.n);
+	x.p = drawn(x.n);
 	return x;
 }
 static int64_t at(const struct nr_heads *s, int64_t b, int64_t t, int64_t h)
@@ -104,8 +99,8 @@ static void setup(struct fixture *f, const struct options *o)
 	f->old[0] = operand(o->B, o->Tq, o->H, o->d, o->layout);
 	f->old[1] = operand(o->B, o->Tk, o->H, o->d, o->layout);
 	f->old[2] = operand(o->B, o->Tk, o->H, o->dv, o->layout);
-	f->lse = values(o->B * o->H * o->Tq);
-	f->P = values(nP);
+	f->lse = drawn(o->B * o->H * o->Tq);
+	f->P = drawn(nP);
 	f->a = (struct nr_attention){
 		.B = o->B, .H = o->H, .Tq = o->Tq, .Tk = o->Tk, .d = o->d, .dv = o->dv, .scale = o->scale,
 		.q = f->q.p, .k = f->k.p, .v = f->v.p, .out = f->out.p, .lse = f->lse, .sq = f->q.s,
@@ -115,13 +110,13 @@ static void setup(struct fixture *f, const struct options *o)
 		.rng = nr_rng_make(0xdeadbeef00000007u, 5, 11), .add = o->add, .n_bias = o->n_bias,
 		.n_mask = o->n_mask };
 	if (o->n_bias) {
-		f->a.bias = f->bias = values(o->n_bias * o->H * one);
-		f->old_bias = values(o->n_bias * o->H * one);
-		f->gbias = values(o->n_bias * o->H * one);
+		f->a.bias = f->bias = drawn(o->n_bias * o->H * one);
+		f->old_bias = drawn(o->n_bias * o->H * one);
+		f->gbias = drawn(o->n_bias * o->H * one);
 		if (o->gbias) f->a.gbias = f->gbias;
 	}
 	if (o->n_mask) {
-		f->a.mask = f->mask = values(o->n_mask * one);
+		f->a.mask = f->mask = drawn(o->n_mask * one);
 		for (int64_t i = 0; i < o->n_mask * one; i++)
 			f->mask[i] = next() % 3 ? 0 : next() % 2 ? (real)-INFINITY : -100;
 	}
@@ -295,19 +290,12 @@ static void same_rows(const char *what, const struct options *o, const double *w
 	free(mine);
 }
 
-/* 0 if this CPU lacks it. */
-static int use(int isa)
-{
-	return nr_isa_supported(isa) && !nr_isa_select(nr_isa_name(isa), NULL);
-}
-
 static void check(const struct options *o)
 {
 	struct fixture f;
 	setup(&f, o);
 	answers(&f);
-	for (int isa = 0; isa < NR_ISA_COUNT; isa++) {
-		if (!use(isa)) continue;
+	for (int s = isa_next(-1); s >= 0; s = isa_next(s)) {
 		run(&f, 2);
 		same_rows("out", o, f.out_, &f.out, NULL);
 		same("probabilities", o, f.P_, f.P, o->B * o->H * o->Tq * o->Tk);
@@ -316,7 +304,6 @@ static void check(const struct options *o)
 		same_rows("gv", o, f.gv_, &f.gv, o->add & 4 ? f.old[2].p : NULL);
 		if (f.a.gbias) same("gbias", o, f.gbias_, f.gbias, o->n_bias * o->H * o->Tq * o->Tk);
 	}
-	nr_isa_select("auto", NULL);
 	teardown(&f);
 }
 
@@ -399,11 +386,10 @@ static void several_tiles_agree_with_double_under_every_option(void **state)
 static void no_key_gives_zero_and_no_gradient(void **state)
 {
 	(void)state;
-	for (int isa = 0; isa < NR_ISA_COUNT; isa++)
+	for (int s = isa_next(-1); s >= 0; s = isa_next(s))
 		for (int bias = 0; bias < 2; bias++) {
 			struct options o = plain(2, 2, 5, 9, 16, 8);
 			struct fixture f;
-			if (!use(isa)) continue;
 			o.n_bias = bias;
 			o.gbias = o.klen = 1;
 			setup(&f, &o);
@@ -415,17 +401,15 @@ static void no_key_gives_zero_and_no_gradient(void **state)
 			for (int64_t i = 0; bias && i < 2 * 5 * 9; i++) assert_true(f.gbias[i] == 0);
 			teardown(&f);
 		}
-	nr_isa_select("auto", NULL);
 }
 
 static void not_a_number_is_not_hidden(void **state)
 {
 	(void)state;
-	for (int isa = 0; isa < NR_ISA_COUNT; isa++)
+	for (int s = isa_next(-1); s >= 0; s = isa_next(s))
 		for (int bias = 0; bias < 2; bias++) {
 			struct options o = plain(1, 1, 17, 17, 16, 16);
 			struct fixture f;
-			if (!use(isa)) continue;
 			o.n_bias = bias;
 			setup(&f, &o);
 			f.q.p[3 * f.q.s.row + 2] = (real)NAN;
@@ -435,7 +419,6 @@ static void not_a_number_is_not_hidden(void **state)
 			assert_true(isnan(f.gq.p[3 * f.gq.s.row]));
 			teardown(&f);
 		}
-	nr_isa_select("auto", NULL);
 }
 
 static void large_scores_do_not_overflow(void **state)
@@ -447,13 +430,11 @@ static void large_scores_do_not_overflow(void **state)
 	struct fixture f;
 	setup(&f, &o);
 	answers(&f);
-	for (int isa = 0; isa < NR_ISA_COUNT; isa++) {
-		if (!use(isa)) continue;
+	for (int s = isa_next(-1); s >= 0; s = isa_next(s)) {
 		run(&f, 1);
 		for (int64_t i = 0; i < f.out.n; i++) /* scores of some 1000: their rounding is 6e-5 */
 			assert_true(fabs(f.out.p[i] - f.out_[i]) < 2e-3);
 	}
-	nr_isa_select("auto", NULL);
 	teardown(&f);
 }
 
@@ -480,11 +461,10 @@ static void bits_are_the_same_for_any_number_of_threads(void **state)
 {
 	(void)state;
 	seed = 5;
-	for (int isa = 0; isa < NR_ISA_COUNT; isa++)
+	for (int s = isa_next(-1); s >= 0; s = isa_next(s))
 		for (int n = 0; n < 4; n++) {
 			struct options o = plain(n ? 23 : 2, 3, n ? 33 : 150, n ? 33 : 150, 20, 16);
 			struct fixture f;
-			if (!use(isa)) continue;
 			o.n_bias = n == 3 ? 4 : n;
 			o.gbias = 1;
 			o.klen = n == 2;
@@ -500,18 +480,16 @@ static void bits_are_the_same_for_any_number_of_threads(void **state)
 			free(one);
 			teardown(&f);
 		}
-	nr_isa_select("auto", NULL);
 }
 
 static void unwanted_gradients_are_skipped(void **state)
 {
 	(void)state;
 	seed = 8;
-	for (int isa = 0; isa < NR_ISA_COUNT; isa++)
+	for (int s = isa_next(-1); s >= 0; s = isa_next(s))
 		for (int w = 0; w < 16; w++) {
 			struct options o = plain(2, 2, 9, 300 - 60 * (w % 4), 8 + w % 3, 8);
 			struct fixture f;
-			if (!use(isa)) continue;
 			o.n_bias = 1;
 			o.gbias = w >> 3;
 			setup(&f, &o);
@@ -525,7 +503,6 @@ static void unwanted_gradients_are_skipped(void **state)
 			if (w & 4) same("gv", &o, f.gv_, f.gv.p, f.gv.n);
 			teardown(&f);
 		}
-	nr_isa_select("auto", NULL);
 }
 
 static void dropout_keeps_the_promised_share(void **state)

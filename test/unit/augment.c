@@ -192,7 +192,7 @@ static void the_centre_is_torchvisions(void **state)
 	};
 	for (size_t i = 0; i < sizeof want / sizeof *want; i++) {
 		int32_t h, w;
-		struct nr_part part;
+		struct nr_region part;
 		a.size = want[i].size, a.crop_share = want[i].share;
 		assert_int_equal(nr_center_part(want[i].h, want[i].w, &a, &h, &w, &part, &err), NR_OK);
 		assert_int_equal(h, want[i].all_h);
@@ -218,7 +218,7 @@ static void random_parts_have_the_area_and_aspect_asked_for(void **state)
 	double sum = 0;
 	struct nr_draws d = nr_draws_of(1, NR_STREAM_SAMPLE, 0, 0);
 	for (int i = 0; i < 20000; i++) {
-		const struct nr_part r = nr_random_part(400, 500, &a, &d);
+		const struct nr_region r = nr_random_part(400, 500, &a, &d);
 		const double area = (double)r.h * r.w / 200000, aspect = (double)r.w / r.h;
 		assert_true(r.y >= 0 && r.x >= 0 && r.y + r.h <= 400 && r.x + r.w <= 500);
 		assert_true(area > 0.078 && area < 1.0001 && aspect > 0.74 && aspect < 1.35);
@@ -226,10 +226,10 @@ static void random_parts_have_the_area_and_aspect_asked_for(void **state)
 	}
 	assert_true(fabs(sum / 20000 - 0.452) < 0.008);  /* torchvision's: large ones fit less often */
 	/* no try can fit: the middle with the nearest aspect */
-	const struct nr_part tall = nr_random_part(1000, 10, &a, &d), flat = nr_random_part(10, 1000, &a, &d);
+	const struct nr_region tall = nr_random_part(1000, 10, &a, &d), flat = nr_random_part(10, 1000, &a, &d);
 	assert_true(tall.w == 10 && tall.h == 13 && tall.x == 0 && tall.y == 493);
 	assert_true(flat.h == 10 && flat.w == 13 && flat.y == 0 && flat.x == 493);
-	const struct nr_part thin = nr_random_part(1, 1, &a, &d);
+	const struct nr_region thin = nr_random_part(1, 1, &a, &d);
 	assert_true(thin.h == 1 && thin.w == 1);
 }
 

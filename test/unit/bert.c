@@ -1,4 +1,4 @@
-/* src/models/{bert,roberta,text_heads,hf_config,guess_text}.c: padding, places, pooling, gradients of pads, files. */
+/* src/models/{bert,roberta,text_heads,hf_config}.c: padding, places, pooling, gradients of pads, files. */
 #include <unistd.h>
 
 #include "unit/rig.h"
@@ -6,7 +6,6 @@
 
 #include "base/mem.h"
 #include "base/save.h"
-#include "models/hf_config.h"
 #include "models/text_heads.h"
 #include "norma/safetensors.h"
 

@@ -407,7 +407,7 @@ static void flowers_count_from_one(void **state)
 	has(s, NR_TRAIN, 1, 2, 101);
 	has(s, NR_TEST, 2, 6, 5);
 	assert_string_equal(s->class_name[0], "pink primrose");
-	struct nr_measure m;
+	struct nr_split_facts m;
 	assert_int_equal(nr_source_measure(s, NR_TRAIN, &m, NULL, NULL, NULL), 0);
 	assert_int_equal(m.h[0], 9);
 	assert_int_equal(m.h[1], 10);

@@ -1,7 +1,9 @@
-/* gemm: every transposition, tail, epilogue and engine against a loop in double; equal bits at 1, 2 and 3 threads. */
+/* gemm: every transposition, tail, and epilogue against a loop in double; equal bits at 1, 2 and 3 threads. */
 #include "unit/values.h"
 
 #include <omp.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include "math/gemm.h"
 
@@ -95,7 +97,7 @@ static void large_products_are_right(void **state)
 		every_transposition(401, 196, 391, 0);
 		every_transposition(64, 70, 2100, 3);  /* K is cut */
 		every_transposition(8, 1000, 33, 0);   /* columns are cut */
-		every_transposition(517, 37, 301, 2);  /* rows of a transposed A are long: it is packed */
+		every_transposition(517, 37, 301, 2);  /* three tiles of a transposed A */
 	}
 }
 
@@ -186,26 +188,69 @@ static void bits_do_not_depend_on_threads(void **state)
 			}
 }
 
-static void engines_agree(void **state)
+/* A sample's numbers do not depend on the batch: rows of A, alone and among others, with every epilogue that steps use. */
+static void rows_do_not_depend_on_their_number(void **state)
 {
 	(void)state;
-	struct nr_error err = { 0 };
-#ifdef NR_NO_FAST
-	assert_int_equal(nr_gemm_select("onednn", &err), NR_EVALUE);
-#else
-	assert_int_equal(nr_gemm_select("onednn", &err), 0);
-	assert_int_equal(nr_gemm_engine_active(), NR_GEMM_ONEDNN);
-	every_transposition(401, 196, 391, 3);
-	every_transposition(17, 5, 1, 0);
-	every_transposition(64, 70, 2100, 0);
-	epilogues_follow_the_product(state);
-	batches_are_single_products(state);
-#endif
-	assert_int_equal(nr_gemm_select("own", &err), 0);
-	assert_int_equal(nr_gemm_engine_active(), NR_GEMM_OWN);
-	assert_int_equal(nr_gemm_select("mkl", &err), NR_ENAME);
-	assert_int_equal(nr_gemm_select("auto", &err), 0);
-	assert_non_null(nr_gemm_reason());
+	enum { M = 301, MOST_N = 150, MOST_K = 700 };
+	static const int64_t n[] = { 33, MOST_N }, k[] = { 65, MOST_K };
+	real *a = values(M * MOST_K), *b = values(MOST_N * MOST_K), *bias = values(MOST_N);
+	real *all = blank(M * MOST_N), *few = blank(M * MOST_N);
+	for (int set = isa_next(-1); set >= 0; set = isa_next(set))
+		for (int s = 0; s < 4; s++) {
+			const int tb = s & 1;
+			struct nr_gemm g = { .m = M, .n = n[s >> 1], .k = k[s >> 1], .a = a, .lda = k[s >> 1], .b = b, .tb = tb,
+				.ldb = tb ? k[s >> 1] : n[s >> 1], .c = all, .ldc = n[s >> 1], .bias = bias, .act = NR_ACT_GELU };
+			nr_gemm_run(&g, NULL);
+			for (int64_t rows = 1; rows <= 40; rows += rows < 18 ? 1 : 11) {
+				const int64_t from = 7 * rows % (M - rows);
+				g.m = rows;
+				g.a = a + from * g.lda;
+				g.c = few;
+				nr_gemm_run(&g, NULL);
+				assert_same_bits(few, all + from * g.ldc, rows * g.n);
+			}
+		}
+	free(a);
+	free(b);
+	free(bias);
+	free(all);
+	free(few);
+}
+
+/* n values whose last one is followed by memory that may not be touched. */
+static real *guarded(int64_t n, void **map, size_t *size)
+{
+	const size_t page = (size_t)sysconf(_SC_PAGESIZE), bytes = ((size_t)n * sizeof(real) + page - 1) / page * page;
+	*size = bytes + page;
+	char *p = mmap(NULL, *size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	assert_true(p != MAP_FAILED);
+	assert_int_equal(mprotect(p + bytes, page, PROT_NONE), 0);
+	*map = p;
+	real *x = (real *)(void *)(p + bytes) - n;
+	for (int64_t i = 0; i < n; i++) x[i] = value();
+	return x;
+}
+
+static void nothing_is_touched_beyond_the_arrays(void **state)
+{
+	(void)state;
+	static const int64_t sizes[][3] = { { 1, 1, 1 }, { 13, 17, 5 }, { 29, 33, 300 }, { 200, 47, 515 }, { 15, 31, 16 } };
+	for (int set = isa_next(-1); set >= 0; set = isa_next(set))
+		for (int s = 0; s < 5; s++)
+			for (int t = 0; t < 4; t++) {
+				const int64_t m = sizes[s][0], n = sizes[s][1], k = sizes[s][2];
+				void *map[4];
+				size_t size[4];
+				const real *a = guarded(m * k, &map[0], &size[0]), *b = guarded(n * k, &map[1], &size[1]);
+				real *c = guarded(m * n, &map[2], &size[2]), *bias = guarded(n, &map[3], &size[3]);
+				void *scratch = malloc(nr_gemm_scratch(m, n, k, t & 1, t >> 1) + 1);
+				nr_gemm_run(&(struct nr_gemm){ .m = m, .n = n, .k = k, .a = a, .ta = t & 1, .lda = t & 1 ? m : k,
+						    .b = b, .tb = t >> 1, .ldb = t >> 1 ? k : n, .c = c, .ldc = n, .bias = bias,
+						    .add = 1 }, scratch);
+				free(scratch);
+				for (int i = 0; i < 4; i++) munmap(map[i], size[i]);
+			}
 }
 
 int main(void)
@@ -217,7 +262,8 @@ int main(void)
 		cmocka_unit_test(epilogues_follow_the_product),
 		cmocka_unit_test(batches_are_single_products),
 		cmocka_unit_test(bits_do_not_depend_on_threads),
-		cmocka_unit_test(engines_agree),
+		cmocka_unit_test(rows_do_not_depend_on_their_number),
+		cmocka_unit_test(nothing_is_touched_beyond_the_arrays),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -8,6 +8,7 @@
 #include "base/mem.h"
 #include "base/save.h"
 #include "models/graphormer.h"
+#include "models/guess.h"
 #include "norma/safetensors.h"
 
 #define SMALL "dim=12,depth=2,heads=3,hidden=20,atoms=20,bonds=9,in_degrees=8,out_degrees=8,distances=9,hop_matrices=6"
@@ -230,7 +231,7 @@ static void comes_back(const char *model, const char *norms, const char *naming,
 		const struct nr_entry *a = nr_store_at(x.r.store, i), *b = nr_store_at(y.r.store, i);
 		assert_memory_equal(nr_value(a), nr_value(b), (size_t)a->count * sizeof(real));
 	}
-	json_t *j = config ? nr_graphormer_config(&x.model, x.r.store, 1e-5) : NULL;
+	json_t *j = config ? x.model.of->file->config(&(struct nr_saved){ .model = &x.model, .store = x.r.store, .eps = 1e-5 }) : NULL;
 	char *said = j ? json_dumps(j, 0) : NULL;
 	if (said) assert_int_equal(nr_save_file(made_path("config.json"), said, strlen(said), &x.r.err), 0);
 	else unlink(made_path("config.json"));

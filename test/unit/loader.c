@@ -301,7 +301,7 @@ static void mixing_in_place_is_what_the_reference_does(void **state)
 	static real x[B * N], y[B * N], soft[B * CLASSES];
 	static float image[B * N], target[B * CLASSES];
 	static const int32_t labels[B] = { 1, 4, 4, 0, 6 };
-	const struct nr_mix mixes[] = { { NR_MIX_NONE, 1, { 0 } }, { NR_MIX_UP, 0.3, { 0 } }, { NR_MIX_CUT, 0.75, { 2, 8, 3, 9 } } };
+	const struct nr_mixing mixes[] = { { NR_MIX_NONE, 1, { 0 } }, { NR_MIX_UP, 0.3, { 0 } }, { NR_MIX_CUT, 0.75, { 2, 8, 3, 9 } } };
 	for (int k = 0; k < 3; k++) {
 		for (int i = 0; i < B * N; i++) image[i] = (float)(x[i] = (real)((i * 37) % 101) / 10);
 		if (k == 1)
@@ -324,7 +324,7 @@ static void mixing_happens_as_often_as_asked(void **state)
 	int count[3] = { 0 };
 	c.mixup = 0.8, c.cutmix = 1, c.mix_prob = 0.7, c.mix_switch = 0.3;
 	for (int64_t i = 0; i < 10000; i++) {
-		const struct nr_mix m = nr_mix_draw(&c, i, 20, 30);
+		const struct nr_mixing m = nr_mix_draw(&c, i, 20, 30);
 		assert_true(m.lam >= 0 && m.lam <= 1);
 		assert_true(m.box.y0 <= m.box.y1 && m.box.y1 <= 20 && m.box.x0 <= m.box.x1 && m.box.x1 <= 30);
 		count[m.kind]++;

@@ -10,7 +10,7 @@
 #include <cmocka.h>
 #include <omp.h>
 
-#include "norma/train.h"
+#include "optim/optimizers.h"
 
 enum { N = 5 };
 
@@ -27,7 +27,8 @@ static struct model *fill(struct model *k)
 		.nd = 2,
 		.lr_scale = 1,
 		.decay = 1 };
-	assert_true(nr_optim_scratch(&k->seg, 1) <= sizeof k->scratch);
+	for (int32_t kind = 0; nr_optimizers()[kind]; kind++)
+		assert_true(nr_optim_scratch(&(struct nr_optim){ .kind = kind }, &k->seg, 1) <= sizeof k->scratch);
 	return k;
 }
 
@@ -48,7 +49,7 @@ static void the_gradient_norm_is_reported_before_clipping(void **state)
 	struct model k;
 	struct nr_optim_info info;
 	const struct nr_optim o = {
-		.kind = NR_OPTIM_SGD, .lr = 1, .clip = NR_CLIP_GLOBAL_BV, .clip_norm = 1
+		.kind = nr_optim_kind("sgd"), .lr = 1, .clip = NR_CLIP_GLOBAL_BV, .clip_norm = 1
 	};
 	fill(&k);
 	assert_int_equal(nr_optim_step(&o, &(struct nr_rates){ 1, 0 }, 1, &k.seg, 1, k.scratch, &info), 0);
@@ -62,7 +63,7 @@ static void the_gradient_norm_is_reported_before_clipping(void **state)
 static void per_tensor_clipping_looks_at_one_tensor(void **state)
 {
 	struct model a, b;
-	const struct nr_optim o = { .kind = NR_OPTIM_SGD, .lr = 1, .clip = NR_CLIP_TENSOR, .clip_norm = 1 };
+	const struct nr_optim o = { .kind = nr_optim_kind("sgd"), .lr = 1, .clip = NR_CLIP_TENSOR, .clip_norm = 1 };
 	fill(&a);
 	fill(&b);
 	for (int i = 0; i < N; i++) b.grad[i] *= (real).1;
@@ -76,7 +77,7 @@ static void per_tensor_clipping_looks_at_one_tensor(void **state)
 static void plain_sgd_needs_no_buffer(void **state)
 {
 	struct model k;
-	const struct nr_optim o = { .kind = NR_OPTIM_SGD, .lr = .1 };
+	const struct nr_optim o = { .kind = nr_optim_kind("sgd"), .lr = .1 };
 	fill(&k);
 	k.seg.m = k.seg.v = NULL;
 	assert_int_equal(nr_optim_slots(&o), 0);
@@ -91,7 +92,7 @@ static void frozen_and_empty_parameters_are_left_alone(void **state)
 {
 	struct model a, b, c;
 	const struct nr_optim o = {
-		.kind = NR_OPTIM_ADAMW, .lr = .1, .beta1 = .9, .beta2 = .999, .eps = 1e-8
+		.kind = nr_optim_kind("adamw"), .lr = .1, .beta1 = .9, .beta2 = .999, .eps = 1e-8
 	};
 	fill(&a);
 	fill(&b);
@@ -99,7 +100,7 @@ static void frozen_and_empty_parameters_are_left_alone(void **state)
 	b.seg.grad = NULL;
 	struct nr_segment seg[5] = { { 0 }, a.seg, b.seg, { 0 }, c.seg };
 	char scratch[2048];
-	assert_true(nr_optim_scratch(seg, 5) <= sizeof scratch);
+	assert_true(nr_optim_scratch(&o, seg, 5) <= sizeof scratch);
 	assert_int_equal(nr_optim_step(&o, &(struct nr_rates){ .1, .1 }, 1, seg, 5, scratch, NULL), 0);
 	assert_memory_equal(b.value, fill(&b)->value, sizeof b.value);
 	assert_memory_equal(a.value, c.value, sizeof a.value);
@@ -111,7 +112,7 @@ static void a_gradient_that_is_not_finite_changes_nothing(void **state)
 	struct model k, was;
 	struct nr_optim_info info;
 	const struct nr_optim o = {
-		.kind = NR_OPTIM_ADAMW, .lr = .1, .beta1 = .9, .beta2 = .999, .eps = 1e-8
+		.kind = nr_optim_kind("adamw"), .lr = .1, .beta1 = .9, .beta2 = .999, .eps = 1e-8
 	};
 	fill(&k);
 	k.grad[3] = NAN;
@@ -127,7 +128,7 @@ static void decay_factors_and_rate_factors_are_per_parameter(void **state)
 {
 	struct model k;
 	const struct nr_optim o = {
-		.kind = NR_OPTIM_ADAMW, .lr = .1, .beta1 = .9, .beta2 = .999, .eps = 1e-8
+		.kind = nr_optim_kind("adamw"), .lr = .1, .beta1 = .9, .beta2 = .999, .eps = 1e-8
 	};
 	fill(&k);
 	k.seg.decay = 0;
@@ -163,9 +164,9 @@ static void run_all(int threads, int pieces, int kind, real *out)
 		.eps = 1e-8,
 		.momentum = .9,
 		.trust = .01,
-		.clip = kind == NR_OPTIM_ADAMW && pieces == 1 ? NR_CLIP_GLOBAL : NR_CLIP_NONE,
+		.clip = kind == nr_optim_kind("adamw") && pieces == 1 ? NR_CLIP_GLOBAL : NR_CLIP_NONE,
 		.clip_norm = 1 };
-	void *scratch = malloc(nr_optim_scratch(seg, pieces));
+	void *scratch = malloc(nr_optim_scratch(&o, seg, pieces));
 	omp_set_num_threads(threads);
 	for (int t = 1; t <= 3; t++)
 		assert_int_equal(
@@ -177,7 +178,7 @@ static void run_all(int threads, int pieces, int kind, real *out)
 static void threads_do_not_change_a_bit(void **state)
 {
 	static real one[3 * LARGE], many[3 * LARGE];
-	for (int kind = NR_OPTIM_SGD; kind <= NR_OPTIM_LARS_TIMM; kind++)
+	for (int kind = 0; nr_optimizers()[kind]; kind++)
 		for (int pieces = 1; pieces <= 3; pieces += 2) {
 			run_all(1, pieces, kind, one);
 			for (int t = 2; t <= 3; t++) {
@@ -211,14 +212,43 @@ static void the_option_table_fills_the_struct(void **state)
 {
 	struct nr_optim o;
 	struct nr_error err = { 0 };
-	nr_option_defaults(nr_optim_options, &o);
-	assert_int_equal(o.kind, NR_OPTIM_ADAMW);
+	nr_option_defaults(nr_optim_options(), &o);
+	assert_int_equal(o.kind, nr_optim_kind("adamw"));
 	assert_true(o.beta2 == .999 && o.clip == NR_CLIP_NONE);
 	assert_int_equal(
-		nr_option_parse(nr_optim_options, &o, "kind=lars-timm,clip=tensor,lr=0.5", NULL, &err), 0);
-	assert_int_equal(o.kind, NR_OPTIM_LARS_TIMM);
+		nr_option_parse(nr_optim_options(), &o, "kind=lars-timm,clip=tensor,lr=0.5", NULL, &err), 0);
+	assert_int_equal(o.kind, nr_optim_kind("lars-timm"));
 	assert_int_equal(o.clip, NR_CLIP_TENSOR);
 	assert_true(o.lr == .5);
+}
+
+static int rows_called(const char *name)
+{
+	int n = 0;
+	for (const struct nr_option *row = nr_optim_options(); row->name; row++) n += !strcmp(row->name, name);
+	return n;
+}
+
+static void every_optimizer_has_its_options_in_the_table(void **state)
+{
+	for (int32_t kind = 0; nr_optimizers()[kind]; kind++) {
+		const struct nr_optimizer *of = nr_optimizers()[kind];
+		assert_int_equal(nr_optim_kind(of->name), kind);
+		for (const struct nr_option *row = of->options; row && row->name; row++) assert_int_equal(rows_called(row->name), 1);
+		for (const struct nr_option *row = of->own; row && row->name; row++) assert_int_equal(rows_called(row->name), 1);
+	}
+	assert_string_equal(nr_option_find(nr_optim_options(), "trust")->help, "trust coefficient (lars, lars-timm)");
+}
+
+static void an_unknown_kind_changes_nothing(void **state)
+{
+	struct model k, was;
+	fill(&k);
+	memcpy(&was, &k, sizeof k);
+	const struct nr_optim o = { .kind = nr_optim_kind("adams") };
+	assert_int_equal(o.kind, -1);
+	assert_int_equal(nr_optim_step(&o, &(struct nr_rates){ .1, .1 }, 1, &k.seg, 1, k.scratch, NULL), NR_ENAME);
+	assert_memory_equal(k.value, was.value, sizeof k.value);
 }
 
 int main(void)
@@ -235,6 +265,8 @@ int main(void)
 		cmocka_unit_test(averages_keep_their_share),
 		cmocka_unit_test(layers_are_numbered_as_mae_does),
 		cmocka_unit_test(the_option_table_fills_the_struct),
+		cmocka_unit_test(every_optimizer_has_its_options_in_the_table),
+		cmocka_unit_test(an_unknown_kind_changes_nothing),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

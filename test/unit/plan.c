@@ -9,6 +9,7 @@
 #include "graph/plan.h"
 #include "norma/nn.h"
 #include "norma/norm.h"
+#include "unit/values.h"
 
 struct fixture { struct nr_store *store; struct nr_net *net; nr_t *x; };
 
@@ -266,6 +267,45 @@ static void a_guest_shares_the_memory_of_its_host(void **state)
 	end(&f, host);
 }
 
+static uint32_t turned_anywhere(const struct nr_plan *p)
+{
+	uint32_t any = 0;
+	for (int32_t i = 0; i < p->n_instr; i++) any |= p->instr[i].call.turned;
+	return any;
+}
+
+static const real *run_on_steps(struct nr_plan *p, const nr_t *x, const nr_t *y)
+{
+	real *values = nr_plan_data(p, x);
+	for (int64_t i = 0; i < nr_len(x); i++) values[i] = (real)(i % 23 - 11) / 7;
+	nr_plan_run(p, &(struct nr_exec){ 0 }, NR_RUN_FORWARD);
+	return nr_plan_data(p, y);
+}
+
+/* Several rows of tiles, panels that are not full, and a second plan that finds the copies made. */
+static void weights_that_stay_are_turned_and_change_no_bit(void **state)
+{
+	(void)state;
+	for (int s = isa_next(-1); s >= 0; s = isa_next(s)) {
+		struct fixture f = begin();
+		nr_t *h = nr_linear_gelu(f.net, "a", f.x, 301), *y = nr_linear_no_bias(f.net, "c", nr_linear(f.net, "b", h, 70), 3);
+		struct nr_plan *before = plan(&f, y, 0);
+		assert_int_equal(turned_anywhere(before), 0);
+		nr_store_fix(f.store);
+		struct nr_plan *train = plan(&f, y, NR_PLAN_TRAIN);
+		assert_int_equal(turned_anywhere(train), 0);
+		const real *want = run_on_steps(before, f.x, y);
+		for (int k = 0; k < 2; k++) {
+			struct nr_plan *after = plan(&f, y, 0);
+			for (int32_t i = 0; i < after->n_instr; i++) assert_int_equal(after->instr[i].call.turned, 1 << 1);
+			assert_memory_equal(run_on_steps(after, f.x, y), want, (size_t)nr_len(y) * sizeof(real));
+			nr_plan_free(after);
+		}
+		nr_plan_free(train);
+		end(&f, before);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -276,6 +316,7 @@ int main(void)
 		cmocka_unit_test(flops_of_a_linear_layer_are_counted), cmocka_unit_test(the_print_names_the_peak),
 		cmocka_unit_test(training_without_parameters_is_refused), cmocka_unit_test(a_frozen_parameter_gets_no_gradient),
 		cmocka_unit_test(a_guest_shares_the_memory_of_its_host),
+		cmocka_unit_test(weights_that_stay_are_turned_and_change_no_bit),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,13 +1,7 @@
 /* Random fills and dropout: the vector generator gives the scalar words, masks do not depend on how work is
  * cut. */
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-#include <cmocka.h>
+#include "unit/values.h"
+
 #include <omp.h>
 
 #include "math/random.h"
@@ -29,12 +23,7 @@ static uint32_t word_at(struct nr_rng r, uint64_t i)
 /* Runs test on every instruction set of this CPU. */
 static void on_each_isa(void (*test)(void))
 {
-	for (int isa = 0; isa < NR_ISA_COUNT; isa++) {
-		if (!nr_isa_supported((enum nr_isa)isa)) continue;
-		assert_int_equal(nr_isa_select(nr_isa_name((enum nr_isa)isa), NULL), 0);
-		test();
-	}
-	assert_int_equal(nr_isa_select("auto", NULL), 0);
+	for (int s = isa_next(-1); s >= 0; s = isa_next(s)) test();
 }
 
 static void check_uniform(void)

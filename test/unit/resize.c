@@ -1,15 +1,7 @@
 /* data/resize.c and math/pixel.h: Pillow's bytes for every filter, size, box and instruction set. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "data/resize.h"
-#include "math/isa.h"
 #include "unit/pictures.h"
+#include "unit/values.h"
 
 static const struct one { int32_t h, w, channels; int kind; int32_t H, W; enum nr_filter filter; double box[4]; uint64_t hash; } cases[] = {
 #define RESIZE(h, w, c, kind, H, W, filter, x0, y0, x1, y1, hash) { h, w, c, kind, H, W, NR_FILTER_##filter, { x0, y0, x1, y1 }, hash },
@@ -36,9 +28,7 @@ static int teardown(void **state)
 static void all_bytes_are_pillows_on_each_instruction_set(void **state)
 {
 	(void)state;
-	for (int isa = 0; isa < NR_ISA_COUNT; isa++) {
-		if (!nr_isa_supported((enum nr_isa)isa)) continue;
-		assert_int_equal(nr_isa_select(nr_isa_name((enum nr_isa)isa), NULL), 0);
+	for (int s = isa_next(-1); s >= 0; s = isa_next(s)) {
 		for (int i = 0; i < CASES; i++) {
 			const struct one *c = &cases[i];
 			make_picture(&from, c->h, c->w, c->channels, c->kind);
@@ -46,7 +36,7 @@ static void all_bytes_are_pillows_on_each_instruction_set(void **state)
 			assert_int_equal(to.h, c->H);
 			assert_int_equal(to.w, c->W);
 			if (picture_hash(&to) != c->hash)
-				fail_msg("%s: %d x %d to %d x %d with filter %d differs (row %d)", nr_isa_name((enum nr_isa)isa), (int)c->w,
+				fail_msg("%s: %d x %d to %d x %d with filter %d differs (row %d)", nr_isa_name((enum nr_isa)s), (int)c->w,
 					(int)c->h, (int)c->W, (int)c->H, (int)c->filter, i + 2);
 		}
 	}
@@ -65,7 +55,7 @@ static void no_box_means_all_of_it(void **state)
 static void a_part_is_cut_from_the_whole(void **state)
 {
 	(void)state;
-	static const struct { int32_t H, W; struct nr_part p; } cut[] = {
+	static const struct { int32_t H, W; struct nr_region p; } cut[] = {
 		{ 20, 20, { 3, 4, 9, 10 } },
 		{ 90, 20, { 30, 0, 50, 20 } },
 		{ 11, 70, { 0, 69, 11, 1 } },
@@ -76,7 +66,7 @@ static void a_part_is_cut_from_the_whole(void **state)
 	for (int channels = 1; channels <= 3; channels += 2)
 		for (size_t i = 0; i < sizeof cut / sizeof *cut; i++)
 			for (int f = 0; f <= NR_FILTER_LANCZOS; f++) {
-				const struct nr_part p = cut[i].p;
+				const struct nr_region p = cut[i].p;
 				make_picture(&from, 40, 33, channels, 0);
 				assert_int_equal(nr_resize(&from, NULL, cut[i].H, cut[i].W, (enum nr_filter)f, &to, &scratch, &err), NR_OK);
 				assert_int_equal(nr_resize_part(nr_pixels_of(&from), NULL, cut[i].H, cut[i].W, p, (enum nr_filter)f, &part,
@@ -101,7 +91,7 @@ static void a_view_is_like_its_copy(void **state)
 			for (int32_t y = 0; y < v.h; y++)
 				memcpy(copy.pixels + y * v.w * channels, v.p + y * v.stride, (size_t)(v.w * channels));
 			assert_int_equal(nr_resize(&copy, NULL, 16, 16, (enum nr_filter)f, &to, &scratch, &err), NR_OK);
-			assert_int_equal(nr_resize_part(v, NULL, 16, 16, (struct nr_part){ 0, 0, 16, 16 }, (enum nr_filter)f, &part,
+			assert_int_equal(nr_resize_part(v, NULL, 16, 16, (struct nr_region){ 0, 0, 16, 16 }, (enum nr_filter)f, &part,
 						 &scratch, &err),
 				NR_OK);
 			assert_true(picture_hash(&to) == picture_hash(&part));

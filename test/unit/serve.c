@@ -1,4 +1,4 @@
-/* The parts of norma serve that need no network: what a request may ask for, the ring of events, what a viewer gets of it, and
+/* The parts of norma serve that need no network: what a request may ask for, the backlog of events, what a viewer gets of it, and
  * which scripts of a report are allowed. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -12,7 +12,7 @@
 
 #include "draw/web.h"
 #include "serve/policy.h"
-#include "serve/ring.h"
+#include "serve/backlog.h"
 #include "serve/route.h"
 #include "serve/viewers.h"
 
@@ -55,17 +55,17 @@ static void only_loopback_names_with_the_port_are_hosts(void **state)
 	assert_false(nr_fetch_ours("cross-site") || nr_fetch_ours("same-site"));
 }
 
-static struct nr_ring *new_ring(void)
+static struct nr_backlog *new_backlog(void)
 {
-	struct nr_ring *r = calloc(1, sizeof *r);
+	struct nr_backlog *r = calloc(1, sizeof *r);
 	assert_non_null(r);
 	r->session = 0x5f;
 	return r;
 }
 
-static void free_ring(struct nr_ring *r)
+static void free_backlog(struct nr_backlog *r)
 {
-	nr_ring_release(r);
+	nr_backlog_release(r);
 	assert_int_equal(r->bytes, 0);
 	free(r);
 }
@@ -73,32 +73,32 @@ static void free_ring(struct nr_ring *r)
 static void the_ring_forgets_the_oldest(void **state)
 {
 	(void)state;
-	struct nr_ring *r = new_ring();
+	struct nr_backlog *r = new_backlog();
 	uint64_t next;
-	char mark[32], *large = calloc(1, NR_RING_BYTES / 2 + 1);
-	for (int i = 0; i < NR_RING_EVENTS + 10; i++) nr_ring_add(r, NULL, true, "rows", "{}");
-	assert_int_equal(r->next, NR_RING_EVENTS + 10);
+	char mark[32], *large = calloc(1, NR_BACKLOG_BYTES / 2 + 1);
+	for (int i = 0; i < NR_BACKLOG_EVENTS + 10; i++) nr_backlog_add(r, NULL, true, "rows", "{}");
+	assert_int_equal(r->next, NR_BACKLOG_EVENTS + 10);
 	assert_int_equal(r->first, 10);
-	assert_null(nr_ring_at(r, 9));
-	assert_non_null(nr_ring_at(r, 10));
-	assert_true(nr_ring_after(r, nr_ring_mark(r, 10, mark, sizeof mark), &next) && next == 10);
-	assert_false(nr_ring_after(r, nr_ring_mark(r, 9, mark, sizeof mark), &next));
-	assert_false(nr_ring_after(r, nr_ring_mark(r, r->next + 1, mark, sizeof mark), &next));
-	assert_false(nr_ring_after(r, "5e.20", &next) || nr_ring_after(r, "5f.-1", &next));
-	assert_false(nr_ring_after(r, "5f.", &next) || nr_ring_after(r, NULL, &next));
+	assert_null(nr_backlog_at(r, 9));
+	assert_non_null(nr_backlog_at(r, 10));
+	assert_true(nr_backlog_after(r, nr_backlog_mark(r, 10, mark, sizeof mark), &next) && next == 10);
+	assert_false(nr_backlog_after(r, nr_backlog_mark(r, 9, mark, sizeof mark), &next));
+	assert_false(nr_backlog_after(r, nr_backlog_mark(r, r->next + 1, mark, sizeof mark), &next));
+	assert_false(nr_backlog_after(r, "5e.20", &next) || nr_backlog_after(r, "5f.-1", &next));
+	assert_false(nr_backlog_after(r, "5f.", &next) || nr_backlog_after(r, NULL, &next));
 	assert_non_null(large);
-	memset(large, 'x', NR_RING_BYTES / 2);
+	memset(large, 'x', NR_BACKLOG_BYTES / 2);
 	for (int i = 0; i < 5; i++) {
-		nr_ring_add(r, NULL, true, "rows", large);
-		assert_true(r->bytes <= NR_RING_BYTES);
+		nr_backlog_add(r, NULL, true, "rows", large);
+		assert_true(r->bytes <= NR_BACKLOG_BYTES);
 	}
 	assert_int_equal(r->next - r->first, 1);
 	free(large);
-	free_ring(r);
+	free_backlog(r);
 }
 
 /* All that it gets, in pieces of so many bytes. */
-static char *read_all(struct nr_viewer *v, const struct nr_ring *r, size_t piece)
+static char *read_all(struct nr_viewer *v, const struct nr_backlog *r, size_t piece)
 {
 	static char all[8192];
 	size_t n = 0, k;
@@ -112,48 +112,48 @@ static char *read_all(struct nr_viewer *v, const struct nr_ring *r, size_t piece
 static void a_viewer_gets_what_it_asked_for(void **state)
 {
 	(void)state;
-	struct nr_ring *r = new_ring();
-	struct nr_entry study = { .study = true }, run = { .part_of = &study }, other = { 0 };
+	struct nr_backlog *r = new_backlog();
+	struct nr_served study = { .study = true }, run = { .part_of = &study }, other = { 0 };
 	struct nr_viewer list, one, all;
 	nr_viewer_init(&list, r, NULL, "5f.0");
 	nr_viewer_init(&one, r, &other, "5f.0");
 	nr_viewer_init(&all, r, &study, "5f.0");
-	nr_ring_add(r, &run, false, "rows", "1");
-	nr_ring_add(r, &other, true, "state", "2");
-	nr_ring_add(r, NULL, false, "reload", "3");
+	nr_backlog_add(r, &run, false, "rows", "1");
+	nr_backlog_add(r, &other, true, "state", "2");
+	nr_backlog_add(r, NULL, false, "reload", "3");
 	const char *most = "retry: 3000\n\nid: 5f.2\nevent: state\ndata: 2\n\nid: 5f.3\nevent: reload\ndata: 3\n\n";
 	assert_string_equal(read_all(&list, r, 7), most);
 	assert_string_equal(read_all(&one, r, 1), most);
 	assert_string_equal(read_all(&all, r, 4096),
 		"retry: 3000\n\nid: 5f.1\nevent: rows\ndata: 1\n\nid: 5f.3\nevent: reload\ndata: 3\n\n");
 	assert_false(nr_viewer_ready(&list, r));
-	nr_ring_add(r, &run, false, "rows", "4");
+	nr_backlog_add(r, &run, false, "rows", "4");
 	assert_false(nr_viewer_ready(&list, r) || nr_viewer_ready(&one, r));
 	assert_true(nr_viewer_ready(&all, r));
 	nr_viewer_beat(&list);
 	assert_string_equal(read_all(&list, r, 4096), ":\n\n");
-	free_ring(r);
+	free_backlog(r);
 }
 
 static void a_slow_viewer_begins_anew(void **state)
 {
 	(void)state;
-	struct nr_ring *r = new_ring();
+	struct nr_backlog *r = new_backlog();
 	struct nr_viewer v, half;
 	char buf[64];
 	bool lost;
 	nr_viewer_init(&v, r, NULL, "5f.0");
 	nr_viewer_init(&half, r, NULL, "5f.0");
-	nr_ring_add(r, NULL, true, "rows", "first");
+	nr_backlog_add(r, NULL, true, "rows", "first");
 	read_all(&v, r, 4096);
 	assert_int_equal(nr_viewer_read(&half, r, buf, 20, &lost), 20);
-	for (int i = 0; i < NR_RING_EVENTS + 5; i++) nr_ring_add(r, NULL, true, "rows", "{}");
+	for (int i = 0; i < NR_BACKLOG_EVENTS + 5; i++) nr_backlog_add(r, NULL, true, "rows", "{}");
 	assert_string_equal(read_all(&v, r, 4096), "id: 5f.4102\nevent: reload\ndata: {}\n\n");
 	assert_int_equal(nr_viewer_read(&half, r, buf, sizeof buf, &lost), 0);      /* in the middle of one: the stream ends */
 	assert_true(lost);
 	nr_viewer_init(&v, r, NULL, "77.3");
 	assert_string_equal(read_all(&v, r, 4096), "id: 5f.4102\nevent: reload\ndata: {}\n\n");
-	free_ring(r);
+	free_backlog(r);
 }
 
 static void only_scripts_of_ours_are_allowed(void **state)

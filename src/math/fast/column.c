@@ -205,8 +205,8 @@ static void grad_sums(int64_t rows, int64_t C, const float *x, int64_t ldx, cons
 INL void apply_step(int stream, int64_t n, int add, const float *x, const float *dy, const float *mean, const float *a,
 	const float *b, const float *c, float *dx, int64_t i)
 {
-	vf g = get(dy + i, n) * get(a + i, n), v = get(x + i, n);
-	__asm__("" : "+v"(g)); /* keeps the compiler from contracting the product and the sum */
+	const vf g = rounded(get(dy + i, n) * get(a + i, n));
+	vf v = get(x + i, n);
 	if (mean) v -= get(mean + i, n);
 	v = v * get(b + i, n) + (g + get(c + i, n));
 	st_by(stream, dx + i, add ? get(dx + i, n) + v : v, n);

@@ -1,223 +1,322 @@
-/* The inner parts of the matrix product: an mr x nr block of C is held in registers while k runs (12 accumulators of 8
- * floats on AVX2: 6 x 16; 24 of 16 on AVX-512: 12 x 32). Goto & van de Geijn 2008; Van Zee & van de Geijn 2015 (BLIS).
- * B is read from packed panels; A as it lies in memory, transposed or not, or packed: one broadcast per row and k. */
-#include <string.h>
-
+/* The inner part of the matrix product: up to MR x NR of C are held in registers while k runs (14 x 32 on AVX-512, 6 x 16 on
+ * AVX2). Goto & van de Geijn 2008; Van Zee & van de Geijn 2015 (BLIS).
+ *
+ * A panel of B (at most NR_GEMM_K x NR) stays in L1, rows of A come from L2, one broadcast per row and k.
+ *  - A in rows is read where it lies: a pointer for every three rows, so that none of them is spilled.
+ *  - A transposed A is packed by the micro kernels of the first panel, which store what they read anyway.
+ *  - B (k,n) is packed by the micro kernel of the first rows; a turned or narrow one before.
+ * Rows are cut into groups of nearly equal height: no group of one or two rows is left over.
+ * The end of a micro kernel asks for its part of C and for the next A, its beginning for the next panel of B: asked for all at
+ * once, they would block the line-fill buffers. */
+#include "math/chunk.h"
 #include "math/fast/vec.h"
 #include "math/gemm.h"
 
 #if VL == 16
-enum { MR = 12, NR = 32 };
+enum { MR = 14, AP = 16 };
+#define EACH_HEIGHT(X) X(1) X(2) X(3) X(4) X(5) X(6) X(7) X(8) X(9) X(10) X(11) X(12) X(13) X(14)
 #else
-enum { MR = 6, NR = 16 };
+enum { MR = 6, AP = 8 };
+#define EACH_HEIGHT(X) X(1) X(2) X(3) X(4) X(5) X(6)
 #endif
-enum { AHEAD = 16 };           /* rows of an unpacked B asked for in advance */
+enum {
+	NR = 2 * VL,
+	POINTERS = (MR + 2) / 3,
+	GROUPS_TALL = (NR_GEMM_TALL + MR - 1) / MR,
+	AHEAD = 32,             /* rows of an unpacked operand asked for in advance */
+};
 
-/* mr <= MR rows and one panel: c = a b + base + bias. a(i,p) = a[i * rs + p * cs]; mr, cs and fresh are constants once
- * inlined. fresh: b has rows ldb apart, and is packed into panel on the way (the two stores hide behind the
- * multiplications); else it is a panel, ldb = NR. */
-INL void micro(const int mr, int64_t k, const float *restrict a, int64_t rs, int64_t cs, const float *restrict b,
-	const int fresh, int64_t ldb, float *restrict panel, const float *base, int64_t ldbase, const float *bias, float *c,
-	int64_t ldc)
+/* Groups of rows of one height times a panel: c = a b + bias + base, whole vectors. */
+struct job {
+	int64_t groups, k;
+	const float *a; int64_t lda;    /* distance of rows, or of ks when A is transposed */
+	const float *b; int64_t ldb;
+	float *to_a, *to_b;             /* where operands are packed on the way: AP and NR values for each k */
+	const float *bias, *base; int64_t ldbase;
+	float *c; int64_t ldc;
+	const char *after_a;            /* A of the job after this one */
+	const char *next_b; int64_t next_b_step, next_b_lines;  /* the next panel of B: lines to be asked for by each group */
+	const float *far_a; int64_t far_rows, far_cols, far_turn;       /* the transposed A of the next piece of K, or NULL */
+};
+
+/* The groups of all panels ask for the next piece of a transposed A in turn, each for a quarter of two columns
+ * of lines. */
+INL int64_t far_part(const struct job *w, int64_t turn, const float **at)
 {
-	vf acc[MR][2];
-#pragma GCC unroll 12
-	for (int i = 0; i < mr; i++) {
-		acc[i][0] = acc[i][1] = (vf){ 0 };
-		__builtin_prefetch(c + i * ldc, 1);
+	const int64_t quarter = (w->far_rows + 3) / 4, row = turn % 4 * quarter, column = turn / 4 * 32;
+	if (!w->far_a || column >= w->far_cols) return 0;
+	*at = w->far_a + row * w->lda + column;
+	return nr_min64(quarter, w->far_rows - row);
+}
+
+/* How A lies, and what is packed on the way. */
+enum { ROWS, ROWS_PACK_B, PACKED, PACKED_PACK_B, TURNED, TURNED_PACK_B, KINDS };
+
+/* mr rows, nv vectors, kind: constants once inlined. */
+INL void micro(const int mr, const int nv, const int kind, const struct job *w)
+{
+	const int rows = kind <= ROWS_PACK_B, turned = kind >= TURNED, pack_b = kind % 2;
+	const int64_t lda = w->lda, ldb = pack_b ? w->ldb : NR, ldc = w->ldc;
+	const int64_t next_a_step = rows || turned ? 4 * lda : 64, next_b_step = w->next_b_step;
+	const char *next_b = w->next_b;
+	const float *base = w->base, *from = w->a;
+	float *out = w->c, *to_a = w->to_a;
+	int64_t turn = w->far_turn;
+	for (int64_t groups = w->groups; groups > 0; groups--, turn++) {
+		vf acc[MR][2];
+#pragma GCC unroll 14
+		for (int i = 0; i < mr; i++) acc[i][0] = acc[i][1] = (vf){ 0 };
+		const float *b = w->b, *c = out, *a[POINTERS];
+#pragma GCC unroll 5
+		for (int i = 0; i < POINTERS; i++) a[i] = from + (rows ? 3 * i * lda : 0);
+		from += rows ? mr * lda : turned ? mr : AP * w->k;
+		const char *next_a = groups > 1 ? (const char *)from : w->after_a;
+		float *to_b = w->to_b;
+		const float *far_a = NULL;
+		int64_t next_b_lines = w->next_b_lines, far_a_lines = rows ? 0 : far_part(w, turn, &far_a), k = w->k;
+#define STEP(u)                                                                                                        \
+	{                                                                                                              \
+		const vf b0 = ld(b + (u) * ldb), b1 = nv > 1 ? ld(b + (u) * ldb + VL) : b0;                            \
+		if (pack_b) {                                                                                          \
+			st(to_b + (u) * NR, b0);                                                                       \
+			if (nv > 1) st(to_b + (u) * NR + VL, b1);                                                      \
+			__builtin_prefetch(b + ((u) + AHEAD) * ldb);                                                   \
+			if (NR * 4 > 64) __builtin_prefetch(b + ((u) + AHEAD) * ldb + VL);                             \
+		}                                                                                                      \
+		if (turned) {                                                                                          \
+			st(to_a + (u) * AP, ldn(a[0], mr));                                                            \
+			__builtin_prefetch(a[0] + AHEAD * lda);                                                        \
+		}                                                                                                      \
+		_Pragma("GCC unroll 14") for (int i = 0; i < mr; i++)                                                  \
+		{                                                                                                      \
+			const vf s = bc(rows ? a[i / 3][i % 3 * lda + (u)] : turned ? a[0][i] : a[0][(u) * AP + i]);   \
+			acc[i][0] += s * b0;                                                                           \
+			if (nv > 1) acc[i][1] += s * b1;                                                               \
+		}                                                                                                      \
+		if (turned) a[0] += lda;                                                                               \
 	}
-	const float *row[MR];
-#pragma GCC unroll 12
-	for (int i = 0; i < mr; i++) row[i] = a + i * rs;
-#pragma GCC unroll 4
-	for (int64_t p = 0; p < k; p++) {
-		const vf b0 = ld(b + p * ldb), b1 = ld(b + p * ldb + VL);
-		if (fresh) {
-			st(panel + p * NR, b0);
-			st(panel + p * NR + VL, b1);
-			__builtin_prefetch(b + (p + AHEAD) * ldb);
+#define ADVANCE(n)                                                                                                     \
+	{                                                                                                              \
+		b += (n) * ldb;                                                                                        \
+		if (pack_b) to_b += (n) * NR;                                                                          \
+		if (turned) to_a += (n) * AP;                                                                          \
+		else if (!rows) a[0] += (n) * AP;                                                                      \
+		else                                                                                                   \
+			_Pragma("GCC unroll 5") for (int i = 0; i < POINTERS; i++) a[i] += (n);                        \
+	}
+		for (; k >= 4; k -= 4) {
+			if (k < 4 * (mr + 1)) {
+				__builtin_prefetch(c, 1);
+				if (NR * 4 > 64 && nv > 1) __builtin_prefetch(c + VL, 1);
+				__builtin_prefetch(next_a);
+				c += ldc;
+				next_a += next_a_step;
+			} else if (next_b_lines > 0) {
+				__builtin_prefetch(next_b, 0, 2);
+				if (NR * 4 > 64) __builtin_prefetch(next_b + 64, 0, 2);
+				next_b += next_b_step;
+				next_b_lines--;
+			}
+			if (!rows && far_a_lines > 0) {
+				__builtin_prefetch(far_a, 0, 2);
+				__builtin_prefetch(far_a + 16, 0, 2);
+				far_a += lda;
+				far_a_lines--;
+			}
+			STEP(0) STEP(1) STEP(2) STEP(3)
+			ADVANCE(4)
+			/* hidden from the compiler, lest it keeps sums of them and spills */
+			__asm__ volatile("" : "+r"(b));
+#pragma GCC unroll 5
+			for (int i = 0; i < POINTERS; i++)
+				if (rows ? 3 * i < mr : !i) __asm__ volatile("" : "+r"(a[i]));
 		}
-#pragma GCC unroll 12
+		for (; k > 0; k--) {
+			STEP(0)
+			ADVANCE(1)
+		}
+#undef STEP
+#undef ADVANCE
+		if (w->bias) {
+			const vf s0 = ld(w->bias), s1 = nv > 1 ? ld(w->bias + VL) : s0;
+#pragma GCC unroll 14
+			for (int i = 0; i < mr; i++) {
+				acc[i][0] += s0;
+				if (nv > 1) acc[i][1] += s1;
+			}
+		}
+		if (base) {
+#pragma GCC unroll 14
+			for (int i = 0; i < mr; i++) {
+				acc[i][0] += ld(base + i * w->ldbase);
+				if (nv > 1) acc[i][1] += ld(base + i * w->ldbase + VL);
+			}
+			base += mr * w->ldbase;
+		}
+#pragma GCC unroll 14
 		for (int i = 0; i < mr; i++) {
-			const vf s = bc(row[i][p * cs]);
-			acc[i][0] += s * b0;
-			acc[i][1] += s * b1;
+			st(out + i * ldc, acc[i][0]);
+			if (nv > 1) st(out + i * ldc + VL, acc[i][1]);
 		}
-	}
-	if (bias) {
-		const vf s0 = ld(bias), s1 = ld(bias + VL);
-#pragma GCC unroll 12
-		for (int i = 0; i < mr; i++) {
-			acc[i][0] += s0;
-			acc[i][1] += s1;
-		}
-	}
-	if (base) {
-#pragma GCC unroll 12
-		for (int i = 0; i < mr; i++) {
-			acc[i][0] += ld(base + i * ldbase);
-			acc[i][1] += ld(base + i * ldbase + VL);
-		}
-	}
-#pragma GCC unroll 12
-	for (int i = 0; i < mr; i++) {
-		st(c + i * ldc, acc[i][0]);
-		st(c + i * ldc + VL, acc[i][1]);
+		out += mr * ldc;
 	}
 }
 
-/* The last rows, fewer than MR: 8, 4, 2, 1 of them at a time. */
-#define REST(r)                                                                                                        \
-	for (; m >= r; m -= r, a += r * rs, base = base ? base + r * ldbase : NULL, c += r * ldc)                      \
-		micro(r, k, a, rs, cs, b, 0, NR, NULL, base, ldbase, bias, c, ldc)
-static __attribute__((noinline)) void rest(int64_t m, int64_t k, const float *a, int64_t rs, int64_t cs, const float *b,
-	const float *base, int64_t ldbase, const float *bias, float *c, int64_t ldc)
-{
-#if VL == 16
-	REST(8);
-#endif
-	REST(4);
-	REST(2);
-	REST(1);
-}
+/* Panels of one vector are narrow ones, which are never packed on the way. */
+#define DEFINE(mr)                                                                                                     \
+	static void rows_narrow_##mr(const struct job *w) { micro(mr, 1, ROWS, w); }                                   \
+	static void packed_narrow_##mr(const struct job *w) { micro(mr, 1, PACKED, w); }                               \
+	static void turned_narrow_##mr(const struct job *w) { micro(mr, 1, TURNED, w); }                               \
+	static void rows_##mr(const struct job *w) { micro(mr, 2, ROWS, w); }                                          \
+	static void rows_pack_b_##mr(const struct job *w) { micro(mr, 2, ROWS_PACK_B, w); }                            \
+	static void packed_##mr(const struct job *w) { micro(mr, 2, PACKED, w); }                                      \
+	static void packed_pack_b_##mr(const struct job *w) { micro(mr, 2, PACKED_PACK_B, w); }                        \
+	static void turned_##mr(const struct job *w) { micro(mr, 2, TURNED, w); }                                      \
+	static void turned_pack_b_##mr(const struct job *w) { micro(mr, 2, TURNED_PACK_B, w); }
+EACH_HEIGHT(DEFINE)
 
-/* Rows i.. of A times one whole panel. */
-static __attribute__((noinline)) void column(int64_t i, int64_t m, int64_t k, const float *a, int64_t rs, int64_t cs,
-	const float *b, const float *base, int64_t ldbase, const float *bias, float *c, int64_t ldc)
-{
-	for (; i + MR <= m; i += MR) {
-		const float *r = base ? base + i * ldbase : NULL;
-		if (cs == 1)
-			micro(MR, k, a + i * rs, rs, 1, b, 0, NR, NULL, r, ldbase, bias, c + i * ldc, ldc);
-		else if (cs == MR)
-			micro(MR, k, a + i * rs, 1, MR, b, 0, NR, NULL, r, ldbase, bias, c + i * ldc, ldc);
-		else
-			micro(MR, k, a + i * rs, 1, cs, b, 0, NR, NULL, r, ldbase, bias, c + i * ldc, ldc);
-	}
-	if (i < m)
-		rest(m - i, k, a + i * rs, cs == 1 ? rs : 1, cs, b, base ? base + i * ldbase : NULL, ldbase, bias, c + i * ldc,
-			ldc);
-}
+#define ROW_OF(mr)                                                                                                     \
+	{ { rows_narrow_##mr, 0, packed_narrow_##mr, 0, turned_narrow_##mr, 0 },                                       \
+		{ rows_##mr, rows_pack_b_##mr, packed_##mr, packed_pack_b_##mr, turned_##mr, turned_pack_b_##mr } },
+static void (*const micros[MR][2][KINDS])(const struct job *) = { EACH_HEIGHT(ROW_OF) };
 
-/* The last panel, of which only n < NR columns exist in C. */
-static void column_part(int64_t m, int64_t n, int64_t k, const float *a, int64_t rs, int64_t cs, const float *b,
-	const float *base, int64_t ldbase, const float *bias, float *c, int64_t ldc)
+/* VL rows of VL values (rows beyond `rows` and columns beyond `cols` read as 0) to out[column][row], out rows NR apart. */
+INL void turn(int64_t rows, int64_t cols, const float *x, int64_t ldx, float *out)
 {
-	_Alignas(64) float t[MR * NR];
-	for (int64_t i = 0; i < m; i += MR) {
-		const int64_t rows = m - i < MR ? m - i : MR;
-		column(0, rows, k, a + i * rs, rs, cs, b, NULL, 0, NULL, t, NR);
-		for (int64_t r = 0; r < rows; r++)
-			for (int64_t j = 0; j < n; j++)
-				c[(i + r) * ldc + j] = t[r * NR + j] + (bias ? bias[j] : 0) +
-					(base ? base[(i + r) * ldbase + j] : 0);
-	}
-}
-
-/* Panels of B outside, rows of A inside: a panel (k x nr) stays in L1, the rows of A in L2. */
-static void block(int64_t m, int64_t n, int64_t k, const float *a, int64_t rs, int64_t cs, const float *pb,
-	const float *base, int64_t ldbase, const float *bias, float *c, int64_t ldc)
-{
-	for (int64_t j = 0; j < n; j += NR) {
-		const float *b = pb + j * k, *from = base ? base + j : NULL, *s = bias ? bias + j : NULL;
-		if (n - j >= NR)
-			column(0, m, k, a, rs, cs, b, from, ldbase, s, c + j, ldc);
-		else
-			column_part(m, n - j, k, a, rs, cs, b, from, ldbase, s, c + j, ldc);
-	}
-}
-
-static void pack_b(int64_t k, int64_t n, const float *b, int64_t ldb, int tb, float *out);
-
-static void block_fresh(int64_t m, int64_t n, int64_t k, const float *a, int64_t rs, int64_t cs, const float *b,
-	int64_t ldb, float *panel, const float *base, int64_t ldbase, const float *bias, float *c, int64_t ldc)
-{
-	for (int64_t j = 0; j < n; j += NR) {
-		const float *from = base ? base + j : NULL, *s = bias ? bias + j : NULL;
-		if (m < MR || n - j < NR) {
-			const int64_t cols = n - j < NR ? n - j : NR;
-			pack_b(k, cols, b + j, ldb, 0, panel);
-			block(m, cols, k, a, rs, cs, panel, from, ldbase, s, c + j, ldc);
-			continue;
-		}
-		if (cs == 1)
-			micro(MR, k, a, rs, 1, b + j, 1, ldb, panel, from, ldbase, s, c + j, ldc);
-		else
-			micro(MR, k, a, 1, cs, b + j, 1, ldb, panel, from, ldbase, s, c + j, ldc);
-		column(MR, m, k, a, rs, cs, panel, from, ldbase, s, c + j, ldc);
-	}
-}
-
-/* 8 rows of 8 (rows beyond `rows` and columns beyond `cols` read as 0) to out[column][row], out rows NR apart. */
-INL void transpose8(int64_t rows, int64_t cols, const float *x, int64_t ldx, float *out)
-{
-	__m256 r[8], t[8];
-	if (rows >= 8 && cols >= 8) {
-#pragma GCC unroll 8
-		for (int i = 0; i < 8; i++) r[i] = _mm256_loadu_ps(x + i * ldx);
+	vf r[VL];
+	if (rows >= VL && cols >= VL) {
+#pragma GCC unroll 16
+		for (int i = 0; i < VL; i++) r[i] = ld(x + i * ldx);
 	} else {
-		const __m256i mask = _mm256_cmpgt_epi32(_mm256_set1_epi32(cols < 8 ? (int)cols : 8),
-			_mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
-#pragma GCC unroll 8
-		for (int i = 0; i < 8; i++) r[i] = i < rows ? _mm256_maskload_ps(x + i * ldx, mask) : _mm256_setzero_ps();
+#pragma GCC unroll 16
+		for (int i = 0; i < VL; i++) r[i] = i < rows ? ldn(x + i * ldx, cols) : (vf){ 0 };
 	}
-#pragma GCC unroll 4
-	for (int i = 0; i < 8; i += 2) {
-		t[i] = _mm256_unpacklo_ps(r[i], r[i + 1]);
-		t[i + 1] = _mm256_unpackhi_ps(r[i], r[i + 1]);
-	}
-#pragma GCC unroll 2
-	for (int i = 0; i < 8; i += 4) {
-		r[i] = _mm256_shuffle_ps(t[i], t[i + 2], 0x44);
-		r[i + 1] = _mm256_shuffle_ps(t[i], t[i + 2], 0xee);
-		r[i + 2] = _mm256_shuffle_ps(t[i + 1], t[i + 3], 0x44);
-		r[i + 3] = _mm256_shuffle_ps(t[i + 1], t[i + 3], 0xee);
-	}
-#pragma GCC unroll 4
-	for (int i = 0; i < 4; i++) {
-		t[i] = _mm256_permute2f128_ps(r[i], r[i + 4], 0x20);
-		t[i + 4] = _mm256_permute2f128_ps(r[i], r[i + 4], 0x31);
-	}
-#pragma GCC unroll 8
-	for (int i = 0; i < 8; i++)
-		if (i < cols) _mm256_storeu_ps(out + i * NR, t[i]);
+	vtranspose(r);
+#pragma GCC unroll 16
+	for (int i = 0; i < VL; i++)
+		if (i < cols) st(out + i * NR, r[i]);
 }
 
-static void pack_a(int64_t k, int64_t m, const float *a, int64_t lda, float *out)
-{
-	const int64_t whole = m / MR * MR;
-	for (int64_t p = 0; p < k; p++, a += lda) {
-		float *to = out + p * MR;
-		int64_t i = 0;
-		for (; i < whole; i += MR, to += MR * k) memcpy(to, a + i, MR * sizeof *a);
-		if (i < m) memcpy(to, a + i, (size_t)(m - i) * sizeof *a);
-	}
-}
-
-static void pack_b(int64_t k, int64_t n, const float *b, int64_t ldb, int tb, float *out)
+/* A panel of n <= NR columns of B, zeros beyond them: b (k,n), or (n,k) when tb. */
+static void pack(int64_t k, int64_t n, const float *b, int64_t ldb, int tb, float *panel)
 {
 	if (tb) {
-		for (int64_t j = 0; j < n; j += NR)
-			for (int64_t p = 0; p < k; p += 8)
-				for (int64_t i = 0; i < NR; i += 8)
-					transpose8(n - j - i, k - p, b + (j + i < n ? (j + i) * ldb : 0) + p, ldb,
-						out + j * k + p * NR + i);
+		for (int64_t p = 0; p < k; p += VL) {
+			turn(n, k - p, b + p, ldb, panel + p * NR);
+			if (n > VL) turn(n - VL, k - p, b + VL * ldb + p, ldb, panel + p * NR + VL);
+		}
 		return;
 	}
-	const int64_t whole = n / NR * NR;
 	for (int64_t p = 0; p < k; p++) {
-		for (int64_t j = 0; j < whole; j += NR) {
-			st(out + j * k + p * NR, ld(b + p * ldb + j));
-			st(out + j * k + p * NR + VL, ld(b + p * ldb + j + VL));
-		}
-		if (whole < n) {
-			st(out + whole * k + p * NR, ldn(b + p * ldb + whole, n - whole));
-			const int64_t left = n - whole - VL;
-			st(out + whole * k + p * NR + VL, left > 0 ? ldn(b + p * ldb + whole + VL, left) : (vf){ 0 });
-		}
+		st(panel + p * NR, ldn(b + p * ldb, n));
+		if (n > VL) st(panel + p * NR + VL, ldn(b + p * ldb + VL, n - VL));
 	}
 }
 
-const struct nr_gemm_kernels NR_FAST(gemm) = {
-	.mr = MR, .nr = NR, .pack_a = pack_a, .pack_b = pack_b, .block = block, .block_fresh = block_fresh,
+/* A tile being made. Its rows are cut into groups of `rows` or one fewer, the higher ones first. */
+struct state {
+	const struct nr_gemm_tile *t;
+	int64_t groups, high, rows;     /* all groups, those of height `rows` */
+	int64_t p, k, piece;            /* this piece of K */
+	float *a, *panel;
 };
+
+static int64_t first_row(const struct state *s, int64_t group)
+{
+	return group * s->rows - (group > s->high ? group - s->high : 0);
+}
+
+/* The last columns: not a whole number of vectors. */
+static void micro_edge(int64_t rows, int64_t cols, int kind, const struct job *whole)
+{
+	_Alignas(64) float sum[MR * NR];
+	struct job w = *whole;
+	w.groups = 1;
+	w.c = sum;
+	w.ldc = NR;
+	w.bias = w.base = NULL;
+	for (int64_t g = 0; g < whole->groups; g++) {
+		micros[rows - 1][cols > VL][kind](&w);
+		for (int64_t i = 0; i < rows; i++)
+			for (int64_t x = 0; x < cols; x += VL) {
+				const int64_t r = g * rows + i;
+				vf v = ld(sum + i * NR + x);
+				if (whole->bias) v += ldn(whole->bias + x, cols - x);
+				if (whole->base) v += ldn(whole->base + r * whole->ldbase + x, cols - x);
+				stn(whole->c + r * whole->ldc + x, v, cols - x);
+			}
+		w.a += kind == ROWS ? rows * w.lda : kind == TURNED ? rows : AP * w.k;
+		w.to_a += AP * w.k;
+	}
+}
+
+/* Lines that these groups ask for: their share of the next panel of B, and of the next piece of a transposed A. */
+static void ask_ahead(const struct state *s, struct job *w, int64_t group, int64_t j)
+{
+	const struct nr_gemm_tile *t = s->t;
+	const int64_t next = s->p + s->piece, last = j + NR >= t->n;
+	if (!t->tb && (!last || next < t->k)) {
+		const int64_t part = (s->k + s->groups - 1) / s->groups;
+		w->next_b_step = 4 * t->ldb;
+		w->next_b = (const char *)(t->b + ((last ? next : s->p) + group * part) * t->ldb + (last ? 0 : j + NR));
+		w->next_b_lines = part;
+	}
+	if (t->ta && next < t->k) {
+		w->far_a = t->a + next * t->lda;
+		w->far_rows = nr_min64(s->piece, t->k - next);
+		w->far_cols = t->m;
+		w->far_turn = j / NR * s->groups + group;
+	}
+}
+
+/* Groups first.. of one height, columns j.. of a panel, this piece of K. pack_b: it is not packed yet. */
+static void groups_times_panel(const struct state *s, int64_t first, int64_t groups, int64_t j, const float *b, int pack_b)
+{
+	const struct nr_gemm_tile *t = s->t;
+	const int64_t i = first_row(s, first), rows = first_row(s, first + 1) - i, cols = nr_min64(NR, t->n - j);
+	const int kind = !t->ta ? ROWS : j ? PACKED : TURNED;
+	struct job w = { .groups = groups, .k = s->k, .lda = t->lda, .b = b, .ldb = t->ldb, .to_b = s->panel,
+		.to_a = s->a + first * AP * s->k, .c = t->c + i * t->ldc + j, .ldc = t->ldc };
+	w.a = kind == ROWS ? t->a + i * t->lda + s->p : kind == TURNED ? t->a + s->p * t->lda + i : w.to_a;
+	w.after_a = (const char *)(t->ta ? s->a : t->a + s->p);
+	if (first + groups < s->groups)
+		w.after_a = (const char *)(w.a + groups * (kind == PACKED ? AP * s->k : kind == TURNED ? rows : rows * t->lda));
+	if (s->p) {
+		w.base = w.c;
+		w.ldbase = t->ldc;
+	} else {
+		w.bias = t->bias ? t->bias + j : NULL;
+		w.base = t->base ? t->base + i * t->ldbase + j : NULL;
+		w.ldbase = t->ldbase;
+	}
+	ask_ahead(s, &w, first, j);
+	if (cols % VL) micro_edge(rows, cols, kind, &w);
+	else micros[rows - 1][cols > VL][kind + pack_b](&w);
+}
+
+static void panel_times_rows(const struct state *s, int64_t j)
+{
+	const struct nr_gemm_tile *t = s->t;
+	const int64_t cols = nr_min64(NR, t->n - j);
+	const float *lies = t->tb ? t->b + j * t->ldb + s->p : t->b + s->p * t->ldb + j;
+	int64_t first = 0;
+	if (t->tb || cols < NR) pack(s->k, cols, lies, t->ldb, t->tb, s->panel);
+	else groups_times_panel(s, first++, 1, j, lies, 1);
+	if (first < s->high) groups_times_panel(s, first, s->high - first, j, s->panel, 0);
+	first = nr_max64(first, s->high);
+	if (first < s->groups) groups_times_panel(s, first, s->groups - first, j, s->panel, 0);
+}
+
+static void tile(const struct nr_gemm_tile *t)
+{
+	_Alignas(64) float a[GROUPS_TALL * AP * NR_GEMM_K], panel[NR_GEMM_K * NR];
+	struct state s = { .t = t, .groups = (t->m + MR - 1) / MR, .piece = nr_gemm_piece(t->k), .a = a, .panel = panel };
+	s.rows = (t->m + s.groups - 1) / s.groups;
+	s.high = t->m - s.groups * (s.rows - 1);
+	for (s.p = 0; s.p == 0 || s.p < t->k; s.p += s.piece) {
+		s.k = nr_min64(s.piece, t->k - s.p);
+		for (int64_t j = 0; j < t->n; j += NR) panel_times_rows(&s, j);
+	}
+}
+
+const struct nr_gemm_kernels NR_FAST(gemm) = { .tile = tile };

@@ -190,7 +190,7 @@ INL void dx_step(int stream, int center, int add_to, const struct nr_norm_backwa
 	const vf v = get(f->x + r * f->ldx + i, n), t = get(f->dy + r * f->lddy + i, n);
 	float *dx = f->dx + r * f->lddx + i;
 	vf g = f->gain ? t * get(f->gain + i, n) : t;
-	if (center) __asm__("" : "+v"(g)); /* keeps the compiler from contracting the product and the difference */
+	if (center) g = rounded(g);
 	vf d = center ? (g - a) * k - (v - m) * kkb : g * k - v * kkb;
 	if (add_to) d += get(dx, n);
 	st_by(stream, dx, d, n);

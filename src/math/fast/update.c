@@ -103,13 +103,6 @@ static void ema(int64_t n, float *e, const float *p, float keep)
 	if (i < n) stn(e + i, a * ldn(e + i, n - i) + b * ldn(p + i, n - i), n - i);
 }
 
-static void scale(int64_t n, float *x, float a)
-{
-	int64_t i = 0;
-	for (; i + VL <= n; i += VL) st(x + i, bc(a) * ld(x + i));
-	if (i < n) stn(x + i, bc(a) * ldn(x + i, n - i), n - i);
-}
-
 static double sum_sq(int64_t n, const float *x)
 {
 	vd s0 = { 0 }, s1 = { 0 };
@@ -137,4 +130,4 @@ static double sum_sq_mix(int64_t n, double a, const float *x, double b, const fl
 	return fold(s0 + s1);
 }
 
-const struct nr_update_kernels NR_FAST(update) = { adam, sgd, ema, scale, sum_sq, sum_sq_mix };
+const struct nr_update_kernels NR_FAST(update) = { adam, sgd, ema, sum_sq, sum_sq_mix };

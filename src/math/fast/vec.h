@@ -1,11 +1,15 @@
-/* One vector type for AVX2 and AVX-512, chosen by the compiler flags of this file's two builds (see isa.h).
+/* One vector type for AVX2 and AVX-512, chosen by NR_ISA, which differs in this file's two builds (see isa.h).
  *
  * vf is VL floats, vi VL int32; + - * / compare and shift are the compiler's own. Tails go through ldn/stn, which touch
  * only the first n values. VMAX(a,b), VMIN(a,b) give b when either is NaN: put the value that may be NaN second. */
 #ifndef NR_VEC_H
 #define NR_VEC_H
 
+#ifdef NR_EMULATED
+#include "math/fast/emulated.h"
+#else
 #include <immintrin.h>
+#endif
 #include <stdint.h>
 
 #ifndef NR_ISA
@@ -19,15 +23,16 @@
 
 #define INL static inline __attribute__((always_inline))
 
-#ifdef __AVX512F__
-#define VL 16
+#define NR_LANES_avx2 8
+#define NR_LANES_avx512 16
+#define VL NR_PASTE3(NR_, LANES, NR_ISA)
+#if VL == 16
 #define VMAX(a, b) ((vf)_mm512_max_ps((__m512)(a), (__m512)(b)))
 #define VMIN(a, b) ((vf)_mm512_min_ps((__m512)(a), (__m512)(b)))
 #define VSQRT(a) ((vf)_mm512_sqrt_ps((__m512)(a)))
 #define bc(x) ((vf)_mm512_set1_ps(x)) /* not (vf){} + x: that is an addition and a shuffle on the FMA port */
 #define bci(x) ((vi)_mm512_set1_epi32(x))
 #else
-#define VL 8
 #define VMAX(a, b) ((vf)_mm256_max_ps((__m256)(a), (__m256)(b)))
 #define VMIN(a, b) ((vf)_mm256_min_ps((__m256)(a), (__m256)(b)))
 #define VSQRT(a) ((vf)_mm256_sqrt_ps((__m256)(a)))
@@ -92,6 +97,14 @@ INL void stn(float *p, vf v, int64_t n)
 
 /* m is a comparison's result: a where true, b elsewhere. */
 INL vf vsel(vi m, vf a, vf b) { return (vf)(((vi)a & m) | ((vi)b & ~m)); }
+/* A product that stays one: the compiler does not contract it with a sum that follows. */
+INL vf rounded(vf x)
+{
+#ifndef NR_EMULATED /* whose target cannot */
+	__asm__("" : "+v"(x));
+#endif
+	return x;
+}
 INL vf vabs(vf x) { return (vf)((vi)x & bci(0x7fffffff)); }
 
 INL float hmax(vf v)
@@ -144,6 +157,52 @@ INL float hsum(vf v)
 		_mm_##op##_ps(_mm256_castps256_ps128(x_), _mm256_extractf128_ps(x_, 1));                               \
 	})
 #endif
+
+/* r[i][j] = r[j][i]: pairs, pairs of pairs, ... are exchanged. Inside 128 bits first, which is cheap; then whole quarters. */
+#if VL == 16
+#define V_SHUFFLE(a, b, w, x, y, z)                                                                                    \
+	__builtin_shufflevector(a, b, w, x, y, z, w + 4, x + 4, y + 4, z + 4, w + 8, x + 8, y + 8, z + 8, w + 12,      \
+		x + 12, y + 12, z + 12)
+#else
+#define V_SHUFFLE(a, b, w, x, y, z) __builtin_shufflevector(a, b, w, x, y, z, w + 4, x + 4, y + 4, z + 4)
+#endif
+INL void vtranspose(vf r[VL])
+{
+	vf t[VL];
+#pragma GCC unroll 8
+	for (int i = 0; i < VL; i += 2) {
+		t[i] = V_SHUFFLE(r[i], r[i + 1], 0, VL, 1, VL + 1);
+		t[i + 1] = V_SHUFFLE(r[i], r[i + 1], 2, VL + 2, 3, VL + 3);
+	}
+#pragma GCC unroll 4
+	for (int i = 0; i < VL; i += 4) {
+		r[i] = V_SHUFFLE(t[i], t[i + 2], 0, 1, VL, VL + 1);
+		r[i + 1] = V_SHUFFLE(t[i], t[i + 2], 2, 3, VL + 2, VL + 3);
+		r[i + 2] = V_SHUFFLE(t[i + 1], t[i + 3], 0, 1, VL, VL + 1);
+		r[i + 3] = V_SHUFFLE(t[i + 1], t[i + 3], 2, 3, VL + 2, VL + 3);
+	}
+#pragma GCC unroll 4
+	for (int c = 0; c < 4; c++) {
+#if VL == 16
+		/* quarters 0 2 of both, quarters 1 3 of both */
+#define V_EVEN(a, b)                                                                                                   \
+	__builtin_shufflevector(a, b, 0, 1, 2, 3, 8, 9, 10, 11, 16, 17, 18, 19, 24, 25, 26, 27)
+#define V_ODD(a, b)                                                                                                    \
+	__builtin_shufflevector(a, b, 4, 5, 6, 7, 12, 13, 14, 15, 20, 21, 22, 23, 28, 29, 30, 31)
+		const vf lo = V_EVEN(r[c], r[4 + c]), hi = V_ODD(r[c], r[4 + c]);
+		const vf lo2 = V_EVEN(r[8 + c], r[12 + c]), hi2 = V_ODD(r[8 + c], r[12 + c]);
+		t[c] = V_EVEN(lo, lo2);
+		t[4 + c] = V_EVEN(hi, hi2);
+		t[8 + c] = V_ODD(lo, lo2);
+		t[12 + c] = V_ODD(hi, hi2);
+#else
+		t[c] = __builtin_shufflevector(r[c], r[4 + c], 0, 1, 2, 3, 8, 9, 10, 11);
+		t[4 + c] = __builtin_shufflevector(r[c], r[4 + c], 4, 5, 6, 7, 12, 13, 14, 15);
+#endif
+	}
+#pragma GCC unroll 16
+	for (int i = 0; i < VL; i++) r[i] = t[i];
+}
 
 /* e^r - 1: x = n ln2 + r, |r| <= ln2/2, polynomial of degree 7 (Cephes coefficients); n is in the low bits of *t. Short
  * chains, as latency and not count of operations limits loops over it. */
