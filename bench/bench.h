@@ -12,7 +12,7 @@
 
 #include "base/json.h"
 #include "norma/model.h"
-#include "norma/train.h"
+#include "norma/optim.h"
 
 /* ---- cases ---- */
 

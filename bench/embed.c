@@ -8,13 +8,14 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "base/real.h"
 #include "base/str.h"
 #include "bench.h"
-#include "data/bytes.h"
+#include "base/bytes.h"
 #include "data/dataset.h"
 #include "data/sts.h"
+#include "norma/infer.h"
 #include "norma/tokenizer.h"
-#include "norma/trainer.h"
 
 enum { EVERY = 4, TINY = 64 };
 /* size: mean absolute value of all embeddings, by which two programs agree. */
@@ -101,7 +102,7 @@ static int open_work(struct work *k, const char *model, const char *path, bool t
 	char file[1024];
 	snprintf(file, sizeof file, "%s/model.safetensors", model);
 	const struct nr_text_runner_how how = { .pooling = NR_TEXT_AVG };
-	if (cut_lines(k, path, tiny, err) || nr_weights_open(&k->w, file, NULL, NULL, NULL, false, err)) return err->code;
+	if (cut_lines(k, path, tiny, err) || nr_weights_open(&k->w, file, NULL, err)) return err->code;
 	if (nr_model_expect(&k->w->model, NR_READS_TEXT, err) || nr_tokenizer_open(&k->tokenizer, model, err)) return err->code;
 	if (nr_text_runner_open(&k->runner, k->w, k->tokenizer, &how, err)) return err->code;
 	k->out = malloc((size_t)(k->count * nr_text_runner_width(k->runner)) * sizeof *k->out);
@@ -117,7 +118,7 @@ static int measure(const struct bench_options *o, const char *model, const char 
 	int64_t passes = 0;
 	while (!code && (passes < 2 || (spent < o->seconds && !o->tiny))) {     /* the first makes the plans */
 		const double start = nr_clock();
-		code = nr_text_runner_run(k.runner, k.text, k.count, k.out, NULL, NULL, err);
+		code = nr_text_runner_run(k.runner, k.text, k.count, k.out, err);
 		if (passes++) spent += nr_clock() - start;
 	}
 	if (!code) {
@@ -194,7 +195,7 @@ static int report(const struct bench_options *o, int threads, const struct resul
 				"peer_rss_mib", peer->rss, "rss_share", ours->rss / peer->rss, "agrees", agrees));
 		return bench_json_line(stdout, r, err);
 	}
-	printf("%lld texts, %lld of them different, %d threads\n", (long long)ours->texts, (long long)ours->different, threads);
+	printf("%lld texts, %lld of them distinct, %d threads\n", (long long)ours->texts, (long long)ours->different, threads);
 	printf("norma    %8.0f texts/s %6.0f MiB, %.0f %% of the peak\n", ours->rate, ours->rss, 100 * ours->gflops / ours->limits.gflops);
 	if (peer)
 		printf("PyTorch  %8.0f texts/s %6.0f MiB\n%.2fx the speed, %.2f of the memory; embeddings %s\n", peer->rate, peer->rss,

@@ -22,7 +22,7 @@ static nr_t *graph_values(struct nr_net *n, const struct bench_size *s, struct b
 static nr_t *graph_loss(struct nr_net *n, const struct bench_size *s, struct bench_inputs *in)
 {
 	nr_t *y = graph_values(n, s, in, .1);
-	in->target = nr_input(n, "target", NR_REAL, 2, s->batch, (int64_t)1);
+	in->target = nr_input(n, "target", NR_REAL, NR_SHAPE(s->batch, 1));
 	return nr_known_loss(n, y, in->target, NR_KNOWN_MAE);
 }
 

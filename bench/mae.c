@@ -26,7 +26,7 @@ static nr_t *mae_features(struct nr_net *n, const struct bench_size *s, struct b
 	struct nr_model_spec m;
 	struct nr_mae o;
 	if (read_model(n, s, &m, &o)) return NULL;
-	in->image = nr_input(n, "image", NR_REAL, 4, s->batch, s->channels, s->image, s->image);
+	in->image = nr_input(n, "image", NR_REAL, NR_SHAPE(s->batch, s->channels, s->image, s->image));
 	return nr_model_tokens(n, &m, &(struct nr_inputs){ .image = in->image });
 }
 

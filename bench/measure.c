@@ -173,5 +173,5 @@ int bench_json_line(FILE *f, json_t *r, struct nr_error *err)
 	const int failed =
 		!r || json_dumpf(r, f, JSON_COMPACT | JSON_REAL_PRECISION(7)) || fputc('\n', f) == EOF || fflush(f);
 	json_decref(r);
-	return failed ? nr_fail(err, NR_EIO, "cannot write the record", NULL, "the output refused it") : NR_OK;
+	return failed ? nr_fail(err, NR_EIO, "cannot write the record", NULL, "the output cannot be written") : NR_OK;
 }

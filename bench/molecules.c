@@ -58,9 +58,9 @@ static void expand(const struct nr_molecules *m)
 		struct nr_arena *arena = nr_arena_make();
 #pragma omp for schedule(dynamic, 64)
 		for (int64_t i = 0; i < m->graphs; i++) {
-			const struct nr_graph_offsets offsets = { 512, 512, 5 };
+			const struct nr_molgraph_offsets offsets = { 512, 512, 5 };
 			const struct nr_mark mark = nr_arena_mark(arena);
-			struct nr_graph_input in;
+			struct nr_molgraph_input in;
 			struct nr_error err = { 0 };
 			(void)nr_molecules_input(m, i, &offsets, &in, arena, &err);
 			nr_arena_reset(arena, mark);
@@ -99,7 +99,7 @@ static int write_graphs(struct work *w, struct nr_error *err)
 	const int fd = mkstemp(w->graphs);
 	FILE *f = fd >= 0 ? fdopen(fd, "w") : NULL;
 	for (int64_t i = 0; f && i < m->graphs && i < PEER_GRAPHS; i++) {
-		struct nr_graph g;
+		struct nr_molgraph g;
 		if (nr_molecules_graph(m, i, &g, arena, err)) break;
 		fprintf(f, "%d %d", g.nodes, g.edges);
 		for (int32_t k = 0; k < g.nodes; k++) fprintf(f, " %d", g.node[k]);

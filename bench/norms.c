@@ -7,12 +7,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/norm_card.h"
 #include "base/args.h"
 #include "base/mem.h"
 #include "base/progress.h"
+#include "base/real.h"
 #include "base/str.h"
 #include "base/table.h"
+#include "laws/norm_card.h"
 #include "bench.h"
 #include "math/isa.h"
 #include "norma/norm.h"
@@ -298,7 +299,8 @@ static void print(const char *shape, const json_t *all)
 	struct nr_str text = { 0 };
 	nr_table_text(t, &text);
 	fputs(nr_str_text(&text), stdout);
-	if (busy > .2) printf("other processes used up to %.1f CPUs meanwhile: times are too long, ratios unsure\n", busy);
+	if (busy > .2) printf("other processes used up to %.1f CPUs meanwhile: times are too long and ratios "
+		"uncertain\n", busy);
 	putchar('\n');
 	fflush(stdout);
 	nr_str_release(&text);

@@ -7,10 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/norm_trial.h"
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/rng.h"
+#include "laws/norm_trial.h"
 #include "bench.h"
 #include "graph/plan.h"
 #include "math/random.h"
@@ -80,8 +80,8 @@ static int norm_open(struct norm *m, const char *text, struct bench_shape s, str
 	*m = (struct norm){ .exec = { .train = 1, .seed = 1 } };
 	if (nr_store_make(&m->store, 1, err)) return err->code;
 	if (!(m->net = nr_net_make(m->store))) return nr_fail(err, NR_EMEMORY, "cannot record", text, "out of memory");
-	m->x = nr_input(m->net, "x", NR_REAL, 3, s.B, s.T, s.C);
-	m->dy = nr_input(m->net, "dy", NR_REAL, 3, s.B, s.T, s.C);
+	m->x = nr_input(m->net, "x", NR_REAL, NR_SHAPE(s.B, s.T, s.C));
+	m->dy = nr_input(m->net, "dy", NR_REAL, NR_SHAPE(s.B, s.T, s.C));
 	if (m->x) m->x->flags |= NR_GRAD;
 	m->y = nr_norm_make(m->net, "norm", text, nr_with_tokens(m->net, m->x, bench_tokens(s, separates(text))));
 	if (m->y && m->y == m->x) return NR_OK;

@@ -36,7 +36,7 @@ static json_t *last_record(char *const argv[], struct nr_error *err)
 {
 	json_t *all = bench_records(argv, err), *r = NULL;
 	if (all && !(r = json_incref(json_array_get(all, json_array_size(all) - 1))))
-		nr_fail(err, NR_EFORMAT, "no record from", argv[1], "it wrote nothing");
+		nr_fail(err, NR_EFORMAT, "no record from", argv[1], "it printed nothing");
 	json_decref(all);
 	return r;
 }

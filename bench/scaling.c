@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/real.h"
 #include "base/str.h"
 #include "base/table.h"
 #include "bench.h"

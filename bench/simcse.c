@@ -28,7 +28,7 @@ static nr_t *embeddings(struct nr_net *n, const struct bench_size *s, struct ben
 static nr_t *simcse_loss(struct nr_net *n, const struct bench_size *s, struct bench_inputs *in)
 {
 	nr_t *z = embeddings(n, s, in, 2 * s->batch, DROPOUT);
-	return nr_simcse_loss(n, nr_reshape(n, z, 3, s->batch, (int64_t)2, s->dim), TEMPERATURE, 0, NULL);
+	return nr_simcse_loss(n, nr_reshape(n, z, NR_SHAPE(s->batch, 2, s->dim)), TEMPERATURE, 0, NULL);
 }
 
 static nr_t *simcse_features(struct nr_net *n, const struct bench_size *s, struct bench_inputs *in)

@@ -53,7 +53,7 @@ static int output_of(char *const argv[], struct nr_str *out, struct nr_error *er
 	else if (waitpid(pid, &status, 0) < 0) code = spawn_failed(argv[0], errno, err);
 	else if (status) {
 		last_line(log, buf, 512);
-		code = nr_fail(err, NR_EIO, "the program failed", argv[0], "%s", buf[0] ? buf : "it said nothing");
+		code = nr_fail(err, NR_EIO, "the program failed", argv[0], "%s", buf[0] ? buf : "it printed nothing");
 	}
 	close(log);
 	return code;

@@ -10,7 +10,7 @@
 #include "base/rng.h"
 #include "base/str.h"
 #include "bench.h"
-#include "data/bytes.h"
+#include "base/bytes.h"
 #include "norma/tokenizer.h"
 
 enum { FULL = 10 << 20, TINY = 20000, STREAM = 41 << 24 };

@@ -13,13 +13,13 @@ static nr_t *vit_logits(struct nr_net *n, const struct bench_size *s, struct ben
 		(long long)s->image, (long long)s->channels, (long long)s->patch, (long long)s->dim,
 		(long long)s->depth, (long long)s->heads, (long long)s->classes);
 	if (nr_model_parse(&model, text, nr_net_arena(n), &err)) return nr_net_fail(n, err.code, text, "%s", err.detail);
-	in->image = nr_input(n, "image", NR_REAL, 4, s->batch, s->channels, s->image, s->image);
+	in->image = nr_input(n, "image", NR_REAL, NR_SHAPE(s->batch, s->channels, s->image, s->image));
 	return nr_model_logits(n, &model, &(struct nr_inputs){ .image = in->image });
 }
 
 static nr_t *vit_loss(struct nr_net *n, const struct bench_size *s, struct bench_inputs *in)
 {
-	in->labels = nr_input(n, "labels", NR_I32, 1, s->batch);
+	in->labels = nr_input(n, "labels", NR_I32, NR_SHAPE(s->batch));
 	return nr_cross_entropy(n, vit_logits(n, s, in), in->labels, 0, -1);
 }
 

@@ -1,5 +1,6 @@
-# libnorma, shared and static, from one set of objects; libnorma64 (real = double) for the tests.
-set(layers base draw math graph nn norms models data optim train analysis tasks study report serve)
+# libnorma, shared and static, from one set of objects; libnorma64 (real = double) for tests and `norma check`.
+set(layers base draw math fetch picture token chem record graph nn data optim norms models plugin infer surgery train analysis laws tasks
+	check study report serve)
 set(sources)
 foreach(layer IN LISTS layers)
 	file(GLOB_RECURSE found CONFIGURE_DEPENDS src/${layer}/*.c)
@@ -66,9 +67,14 @@ set_target_properties(norma_static PROPERTIES OUTPUT_NAME norma EXPORT_NAME norm
 foreach(lib norma_shared norma_static)
 	set_target_properties(${lib} PROPERTIES LINKER_LANGUAGE C)
 	target_include_directories(${lib} INTERFACE
-		$<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
+		$<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include> $<BUILD_INTERFACE:${PROJECT_BINARY_DIR}/generated>
+		$<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
 endforeach()
 target_link_libraries(norma_shared PRIVATE $<BUILD_INTERFACE:norma_deps> $<BUILD_INTERFACE:norma_flags>)
+# Every exported name carries the minor version, which may change the interface before 1.0.
+configure_file(cmake/libnorma.map.in libnorma.map @ONLY)
+target_link_options(norma_shared PRIVATE -Wl,--version-script=${PROJECT_BINARY_DIR}/libnorma.map)
+set_target_properties(norma_shared PROPERTIES LINK_DEPENDS ${PROJECT_BINARY_DIR}/libnorma.map)
 if(NOT NORMA_SANITIZE)
 	target_link_options(norma_shared PRIVATE -Wl,--no-undefined)
 endif()
@@ -78,8 +84,23 @@ target_link_options(norma_static INTERFACE $<INSTALL_INTERFACE:-fopenmp>)
 add_library(norma::norma ALIAS norma_shared)
 add_library(norma::norma_static ALIAS norma_static)
 
-# The reference kernels in double: no instruction-set files.
-add_library(norma64 STATIC EXCLUDE_FROM_ALL ${sources})
+# The reference kernels in double: no instruction-set files. Tests take the static one, which shows them what is internal.
+norma_objects(norma64_objects ${sources})
+target_link_libraries(norma64_objects PRIVATE norma_deps)
+target_compile_definitions(norma64_objects PRIVATE NR_DOUBLE NR_NO_FAST)
+add_library(norma64 STATIC EXCLUDE_FROM_ALL $<TARGET_OBJECTS:norma64_objects>)
+add_library(norma64_shared SHARED $<TARGET_OBJECTS:norma64_objects>)
+target_compile_definitions(norma64 INTERFACE NR_DOUBLE NR_NO_FAST)
+target_compile_definitions(norma64_shared INTERFACE NR_DOUBLE)
+target_link_libraries(norma64 PUBLIC norma_deps)
+target_link_libraries(norma64_shared PRIVATE norma_deps norma_flags)
 set_target_properties(norma64 PROPERTIES LINKER_LANGUAGE C)
-target_compile_definitions(norma64 PUBLIC NR_DOUBLE NR_NO_FAST)
-target_link_libraries(norma64 PRIVATE norma_internal PUBLIC norma_deps)
+set_target_properties(norma64_shared PROPERTIES LINKER_LANGUAGE C OUTPUT_NAME norma64
+	VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR})
+
+# The program in double that `norma check` starts.
+add_executable(norma-check64 ${PROJECT_SOURCE_DIR}/src/check64/norma-check64.c)
+target_link_libraries(norma-check64 PRIVATE norma64_shared norma_internal)
+file(RELATIVE_PATH to_lib ${CMAKE_INSTALL_FULL_LIBEXECDIR}/norma ${CMAKE_INSTALL_FULL_LIBDIR})
+set_target_properties(norma-check64 PROPERTIES INSTALL_RPATH "$ORIGIN/${to_lib}"
+	RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/${CMAKE_INSTALL_LIBEXECDIR}/norma)

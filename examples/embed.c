@@ -29,18 +29,16 @@ static struct lines read_lines(FILE *f)
 
 static int embed(const char *folder, const struct lines *l, struct nr_error *err)
 {
-	char file[4096];
 	struct nr_weights *w = NULL;
 	struct nr_tokenizer *t = NULL;
 	struct nr_text_runner *r = NULL;
-	real *out = NULL;
-	snprintf(file, sizeof file, "%s/model.safetensors", folder);
-	int code = nr_weights_open(&w, file, NULL, NULL, NULL, false, err);
+	nr_real *out = NULL;
+	int code = nr_weights_open(&w, folder, NULL, err);
 	if (!code) code = nr_tokenizer_open(&t, folder, err);
 	if (!code) code = nr_text_runner_open(&r, w, t, NULL, err);
 	const int64_t width = code ? 0 : nr_text_runner_width(r);
 	if (!code && !(out = malloc((size_t)(l->count * width + 1) * sizeof *out))) abort();
-	if (!code) code = nr_text_runner_run(r, (const char *const *)l->text, l->count, out, NULL, NULL, err);
+	if (!code) code = nr_text_runner_run(r, (const char *const *)l->text, l->count, out, err);
 	for (int64_t i = 0; !code && i < l->count * width; i++) printf("%.9g%c", out[i], (i + 1) % width ? '\t' : '\n');
 	free(out);
 	nr_text_runner_close(r);

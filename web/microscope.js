@@ -1,93 +1,295 @@
-// The vertical axis is that of all steps, so that a line moves and not its frame. Dashes and markers are those of the legend.
-(()=>{
-const root=document.getElementById('microscope'),D=JSON.parse(root.querySelector('script').textContent),n=D.sites.length;
-const [pick,slide]=root.querySelectorAll('select,input'),said=root.querySelector('output'),NS='http://www.w3.org/2000/svg';
-const figures=[...root.querySelectorAll('figure')],maps=root.querySelector('.maps'),L=52,R=452,T=30,B=250;
-const steps=[...new Set(D.arms.flatMap(a=>a.steps))].sort((a,b)=>a-b);
-/* The live page's policy refuses style attributes, not the object's own. */
-const el=(name,set,text)=>{const e=document.createElementNS(NS,name);
- for(const k in set)if(k==='style')e.style.cssText=set[k];else e.setAttribute(k,set[k]);
- if(text!==undefined)e.textContent=text;return e;};
-const digits=v=>v===0?'0':Math.abs(v)>=1e5||Math.abs(v)<1e-3?v.toExponential(1):String(+v.toPrecision(3));
-const at=(a,step)=>a.steps.reduce((k,s,i)=>s<=step?i:k,-1);
-const look=a=>root.querySelector('.legend li[data-arm="'+a.arm+'"]');
-const off=a=>look(a).classList.contains('off')?'display:none':'';
-/* sites that begin a block have its number, others their name */
-const labels=list=>list.map((s,i)=>{const m=/\.(\d+)\./.exec(s),p=i&&/\.(\d+)\./.exec(list[i-1]);
- return m?(p&&p[1]===m[1]?'':m[1]):s;});
-let stat=0,range;
-const fit=groups=>{let lo=Infinity,hi=-Infinity;
- for(const a of D.arms)for(const g of groups)for(const r of a.v[stat][g]||[])for(const v of r)
-  if(v!==null){if(v<lo)lo=v;if(v>hi)hi=v;}
- const log=lo>0&&hi/lo>20;if(!log&&hi-lo<1e-9*Math.abs(hi)+1e-30){const d=Math.abs(hi)/2||1;lo-=d;hi+=d;}
- const f=v=>log?Math.log(v):v;return{lo,hi,log,part:v=>(f(v)-f(lo))/(f(hi)-f(lo))};};
-const ticks=()=>{const{lo,hi,log}=range,t=[];
- if(log){const many=Math.log10(hi/lo)>3;
-  for(let e=Math.floor(Math.log10(lo));e<=Math.log10(hi);e++)for(const k of many?[1]:[1,2,5])t.push(k*10**e);}
- else{const raw=(hi-lo)/5,p=10**Math.floor(Math.log10(raw)),d=[1,2,5,10].map(k=>k*p).find(v=>v>=raw);
-  for(let k=Math.ceil(lo/d);k*d<=hi+1e-9*d;k++)t.push(k*d);}
- return t.filter(v=>v>=lo*(1-1e-9)||!log).filter(v=>v<=hi*(1+1e-9)||!log);};
-const X=i=>L+(i+.5)*(R-L)/n,Y=v=>B-range.part(v)*(B-T);
-const frame=(svg,y)=>{let free=-1e9;labels(D.sites).forEach((t,i)=>{const w=t.length*7.5/2;
-  if(!t||X(i)-w<free||X(i)+w>478)return;free=X(i)+w+6;
-  svg.append(el('text',{class:'tick','text-anchor':'middle',x:X(i),y:y+17},t));});
- svg.append(el('path',{class:'axis',d:'M'+L+','+y+'H'+R}));};
-const profile=(figure,g,step)=>{
- const svg=el('svg',{class:'chart',viewBox:'0 0 480 290',role:'img','aria-label':D.stats[stat][1]});
- for(const v of ticks()){svg.append(el('path',{class:'grid',d:'M'+L+','+Y(v)+'H'+R}),
-  el('text',{class:'tick','text-anchor':'end',x:L-7,y:Y(v)+4},digits(v)));}
- svg.append(el('text',{class:'unit',x:2,y:13},D.stats[stat][1]),
-  el('text',{class:'unit','text-anchor':'end',x:R,y:286},'site, by depth; numbers are blocks'));
- frame(svg,B);let any=false;
- for(const a of D.arms){const k=at(a,step),row=k<0||!a.v[stat][g]?[]:a.v[stat][g][k];let d='',up=true;
-  const box=el('g',{class:'s'+a.arm%8,'data-arm':a.arm,style:off(a)}),mark=look(a).querySelector('.m').getAttribute('d');
-  const dash=look(a).querySelector('.l').getAttribute('stroke-dasharray')||'none';
-  row.forEach((v,i)=>{if(v===null)return;d+=(up?'M':'L')+X(i).toFixed(1)+','+Y(v).toFixed(1);up=false;any=true;});
-  box.append(el('path',{class:'l bold','stroke-dasharray':dash,d}));
-  row.forEach((v,i)=>v===null||box.append(el('path',{class:'m',transform:'translate('+X(i)+','+Y(v)+')',d:mark})));
-  svg.append(box);}
- if(!any)svg.append(el('text',{'text-anchor':'middle',x:(L+R)/2,y:(T+B)/2+10},'not measured for these tokens'));
- figure.querySelector('svg').replaceWith(svg);figure.querySelector('figcaption span').textContent='step '+step;
- const tip=figure.querySelector('.tip');svg.onpointerleave=()=>{tip.hidden=true;};
- svg.onpointermove=e=>{const b=svg.getBoundingClientRect(),i=Math.floor(((e.clientX-b.left)*480/b.width-L)/(R-L)*n);
-  if(i<0||i>=n){tip.hidden=true;return;}tip.textContent=D.sites[i];
-  for(const a of D.arms){const k=at(a,step),v=k<0||!a.v[stat][g]||off(a)?null:a.v[stat][g][k][i];if(v===null)continue;
-   const r=document.createElement('div'),c=document.createElement('b');c.className='s'+a.arm%8;c.textContent=a.letter;
-   r.append(c,' '+digits(v));tip.append(r);}
-  tip.hidden=false;const f=figure.getBoundingClientRect(),x=e.clientX-f.left;
-  tip.style.left=Math.max(0,x+12+tip.offsetWidth>f.width?x-12-tip.offsetWidth:x+12)+'px';tip.style.top='3.5rem';};};
-/* twelve shades of the arm's colour, one path for each */
-const map=(a,g,rows,own,step)=>{const all=D.sites.map((s,i)=>i).filter(i=>rows.some(r=>r[i]!==null)),m=all.length;
- const H=Math.max(90,m*9),w=(R-L)/a.steps.length,h=H/m,shade=Array(12).fill('');
- rows.forEach((r,k)=>all.forEach((site,i)=>{const v=r[site];if(v===null)return;
-  shade[Math.min(11,Math.floor(own.part(v)*12))]+='M'+(L+k*w).toFixed(1)+','+(T+i*h).toFixed(1)+'h'+w.toFixed(2)+'v'+
-   h.toFixed(2)+'h'+(-w).toFixed(2)+'z';}));
- const svg=el('svg',{class:'chart s'+a.arm%8,viewBox:'0 0 480 '+(T+H+24),role:'img','aria-label':D.stats[stat][1]+' over time'});
- shade.forEach((d,q)=>svg.append(el('path',{d,'shape-rendering':'crispEdges',style:'fill:var(--c);stroke:none','fill-opacity':(.06+.94*q/11).toFixed(2)})));
- let free=-1;labels(all.map(i=>D.sites[i])).forEach((t,i)=>{const y=T+(i+.5)*h+4;if(!t||y<free)return;free=y+14;
-  svg.append(el('text',{class:'tick','text-anchor':'end',x:L-5,y},t.length>6?t.slice(0,5)+'…':t));});
- const k=at(a,step),last=a.steps.length-1;
- svg.append(el('rect',{class:'grid',x:L,y:T,width:R-L,height:H}),el('text',{class:'tick',x:L,y:T+H+17},'step '+a.steps[0]));
- if(last>0)svg.append(el('text',{class:'tick','text-anchor':'end',x:R,y:T+H+17},a.steps[last]));
- if(k>=0)svg.append(el('path',{class:'cross',d:'M'+(L+(k+.5)*w)+','+T+'v'+H}));
- const tip=document.createElement('div'),figure=document.createElement('figure'),said=document.createElement('figcaption');
- const who=document.createElement('b'),see=document.createElement('span');said.append(who,document.createElement('br'),see);
- who.textContent=a.letter+': '+(g?'all other tokens':'special tokens');
- see.textContent='sites from top to bottom; a row that changes its shade changes over time';
- tip.className='tip';tip.hidden=true;
- svg.onpointerleave=()=>{tip.hidden=true;};
- svg.onpointermove=e=>{const b=svg.getBoundingClientRect(),z=480/b.width,q=Math.floor(((e.clientX-b.left)*z-L)/w),
-  i=all[Math.floor(((e.clientY-b.top)*z-T)/h)],v=rows[q]&&rows[q][i];tip.hidden=v===null||v===undefined;if(tip.hidden)return;
-  tip.textContent=D.sites[i]+', step '+a.steps[q]+': '+digits(v);const f=figure.getBoundingClientRect(),x=e.clientX-f.left;
-  tip.style.left=Math.max(0,Math.min(x+12,f.width-tip.offsetWidth))+'px';tip.style.top=(e.clientY-f.top+16)+'px';};
- figure.dataset.arm=a.arm;figure.style.cssText=off(a);figure.append(said,svg,tip);return figure;};
-const draw=()=>{stat=+pick.value;range=fit([0,1]);const own=[fit([0]),fit([1])],step=steps[+slide.value];said.textContent='step '+step;
- figures.forEach((f,g)=>profile(f,g,step));maps.textContent='';
- for(const a of D.arms)a.v[stat].forEach((rows,g)=>{if(rows)maps.append(map(a,g,rows,own[g],step));});
- root.querySelector('.shades').textContent=own.map((r,g)=>r.lo>r.hi?'':(g?'Other':'Special')+' tokens: the palest shade is '+
-  digits(r.lo)+', the fullest '+digits(r.hi)+(r.log?', by their logarithm. ':'. ')).join('');};
-D.stats.forEach((s,i)=>{const o=document.createElement('option');o.value=i;o.textContent=s[1];pick.append(o);});
-slide.max=steps.length-1;slide.value=steps.length-1;
-for(const f of figures){const t=document.createElement('div');t.className='tip';t.hidden=true;f.append(t);}
-pick.oninput=slide.oninput=draw;for(const e of root.querySelectorAll('[hidden]:not(.tip)'))e.hidden=false;draw();
+// The norm microscope of a report: statistics of every norm, by depth at one step and over time. The vertical axis spans all
+// steps, so that a line moves and not its frame. Colours, dashes and markers are those of the page's legend.
+(() => {
+const root = document.getElementById('microscope');
+const data = JSON.parse(root.querySelector('script').textContent);   // sites, stats: [key, title], arms: steps and values
+const sites = data.sites;
+const [pick, slide] = root.querySelectorAll('select,input');
+const chosenStep = root.querySelector('output');
+const figures = [...root.querySelectorAll('figure')];                // one for each group of tokens: special, others
+const maps = root.querySelector('.maps');
+const steps = [...new Set(data.arms.flatMap(arm => arm.steps))].sort((a, b) => a - b);
+
+const WIDTH = 480, LEFT = 52, RIGHT = 452, TOP = 30, BOTTOM = 250;   // in units of the view box
+const SHADES = 12;
+
+let stat = 0;        // index of the chosen statistic
+let range;           // its axis, over all arms, groups and steps
+
+/* The live page's content security policy forbids style attributes, but not the object's own style. */
+function svgElement(name, attributes, text) {
+	const e = document.createElementNS('http://www.w3.org/2000/svg', name);
+	for (const key in attributes) {
+		if (key === 'style') e.style.cssText = attributes[key];
+		else e.setAttribute(key, attributes[key]);
+	}
+	if (text !== undefined) e.textContent = text;
+	return e;
+}
+
+function htmlElement(name, className, text) {
+	const e = document.createElement(name);
+	if (className) e.className = className;
+	if (text !== undefined) e.textContent = text;
+	return e;
+}
+
+function makeTip() {
+	const tip = htmlElement('div', 'tip');
+	tip.hidden = true;
+	return tip;
+}
+
+function digits(v) {
+	if (v === 0) return '0';
+	return Math.abs(v) >= 1e5 || Math.abs(v) < 1e-3 ? v.toExponential(1) : String(+v.toPrecision(3));
+}
+
+/* The arm's last record up to a step; -1: none. */
+const recordAt = (arm, step) => arm.steps.reduce((found, s, i) => (s <= step ? i : found), -1);
+const legendOf = arm => root.querySelector('.legend li[data-arm="' + arm.arm + '"]');
+const isOff = arm => legendOf(arm).classList.contains('off');
+const displayOf = arm => (isOff(arm) ? 'display:none' : '');
+const colourOf = arm => 's' + arm.arm % 8;
+const blockOf = site => (/\.(\d+)\./.exec(site) || [])[1];
+
+/* The values by site of one record; empty: not measured. */
+function rowAt(arm, group, step) {
+	const k = recordAt(arm, step);
+	return k < 0 || !arm.v[stat][group] ? [] : arm.v[stat][group][k];
+}
+
+/* The first site of a block is labelled with its number, other sites of the block not at all, the rest with their names. */
+function labelsOf(list) {
+	return list.map((site, i) => {
+		const block = blockOf(site);
+		if (block === undefined) return site;
+		return i && blockOf(list[i - 1]) === block ? '' : block;
+	});
+}
+
+/* ---- axes ---- */
+
+/* The range of the statistic over some groups; logarithmic if it is positive and wide. part maps it to 0 .. 1. */
+function rangeOf(groups) {
+	let low = Infinity, high = -Infinity;
+	for (const arm of data.arms) {
+		for (const g of groups) {
+			for (const row of arm.v[stat][g] || []) {
+				for (const v of row) {
+					if (v === null) continue;
+					if (v < low) low = v;
+					if (v > high) high = v;
+				}
+			}
+		}
+	}
+	const log = low > 0 && high / low > 20;
+	if (!log && high - low < 1e-9 * Math.abs(high) + 1e-30) {
+		const d = Math.abs(high) / 2 || 1;
+		low -= d;
+		high += d;
+	}
+	const scale = v => (log ? Math.log(v) : v);
+	return { low, high, log, part: v => (scale(v) - scale(low)) / (scale(high) - scale(low)) };
+}
+
+function ticks() {
+	const { low, high, log } = range, list = [];
+	if (log) {
+		const factors = Math.log10(high / low) > 3 ? [1] : [1, 2, 5];
+		for (let e = Math.floor(Math.log10(low)); e <= Math.log10(high); e++) {
+			for (const k of factors) list.push(k * 10 ** e);
+		}
+		return list.filter(v => v >= low * (1 - 1e-9) && v <= high * (1 + 1e-9));
+	}
+	const raw = (high - low) / 5, power = 10 ** Math.floor(Math.log10(raw));
+	const d = [1, 2, 5, 10].map(k => k * power).find(v => v >= raw);
+	for (let k = Math.ceil(low / d); k * d <= high + 1e-9 * d; k++) list.push(k * d);
+	return list;
+}
+
+const siteX = i => LEFT + (i + .5) * (RIGHT - LEFT) / sites.length;
+const valueY = v => BOTTOM - range.part(v) * (BOTTOM - TOP);
+
+/* The horizontal axis with as many labels of sites as fit. */
+function addSiteAxis(svg, y) {
+	let free = -1e9;
+	labelsOf(sites).forEach((text, i) => {
+		const half = text.length * 7.5 / 2;
+		if (!text || siteX(i) - half < free || siteX(i) + half > WIDTH - 2) return;
+		free = siteX(i) + half + 6;
+		svg.append(svgElement('text', { class: 'tick', 'text-anchor': 'middle', x: siteX(i), y: y + 17 }, text));
+	});
+	svg.append(svgElement('path', { class: 'axis', d: 'M' + LEFT + ',' + y + 'H' + RIGHT }));
+}
+
+function addValueAxis(svg) {
+	for (const v of ticks()) {
+		svg.append(svgElement('path', { class: 'grid', d: 'M' + LEFT + ',' + valueY(v) + 'H' + RIGHT }),
+			svgElement('text', { class: 'tick', 'text-anchor': 'end', x: LEFT - 7, y: valueY(v) + 4 }, digits(v)));
+	}
+	svg.append(svgElement('text', { class: 'unit', x: 2, y: 13 }, data.stats[stat][1]));
+}
+
+/* ---- the profile: the statistic by depth at one step ---- */
+
+/* Whether a value was drawn. */
+function addArm(svg, arm, row) {
+	const legend = legendOf(arm);
+	const box = svgElement('g', { class: colourOf(arm), 'data-arm': arm.arm, style: displayOf(arm) });
+	const marker = legend.querySelector('.m').getAttribute('d');
+	const dash = legend.querySelector('.l').getAttribute('stroke-dasharray') || 'none';
+	let line = '';
+	row.forEach((v, i) => {
+		if (v !== null) line += (line ? 'L' : 'M') + siteX(i).toFixed(1) + ',' + valueY(v).toFixed(1);
+	});
+	box.append(svgElement('path', { class: 'l bold', 'stroke-dasharray': dash, d: line }));
+	row.forEach((v, i) => {
+		if (v === null) return;
+		box.append(svgElement('path', { class: 'm', transform: 'translate(' + siteX(i) + ',' + valueY(v) + ')', d: marker }));
+	});
+	svg.append(box);
+	return line !== '';
+}
+
+function fillProfileTip(tip, group, step, i) {
+	tip.textContent = sites[i];
+	for (const arm of data.arms) {
+		const row = rowAt(arm, group, step), v = !row.length || isOff(arm) ? null : row[i];
+		if (v === null) continue;
+		const line = htmlElement('div');
+		line.append(htmlElement('b', colourOf(arm), arm.letter), ' ' + digits(v));
+		tip.append(line);
+	}
+}
+
+function drawProfile(figure, group, step) {
+	const title = data.stats[stat][1], tip = figure.querySelector('.tip');
+	const svg = svgElement('svg', { class: 'chart', viewBox: '0 0 ' + WIDTH + ' 290', role: 'img', 'aria-label': title });
+	addValueAxis(svg);
+	svg.append(svgElement('text', { class: 'unit', 'text-anchor': 'end', x: RIGHT, y: 286 },
+		'site, by depth; numbers are blocks'));
+	addSiteAxis(svg, BOTTOM);
+	let any = false;
+	for (const arm of data.arms) any = addArm(svg, arm, rowAt(arm, group, step)) || any;
+	if (!any) {
+		svg.append(svgElement('text', { 'text-anchor': 'middle', x: (LEFT + RIGHT) / 2, y: (TOP + BOTTOM) / 2 + 10 },
+			'not measured for these tokens'));
+	}
+	figure.querySelector('svg').replaceWith(svg);
+	figure.querySelector('figcaption span').textContent = 'step ' + step;
+
+	svg.onpointerleave = () => { tip.hidden = true; };
+	svg.onpointermove = e => {
+		const box = svg.getBoundingClientRect(), frame = figure.getBoundingClientRect(), x = e.clientX - frame.left;
+		const i = Math.floor(((e.clientX - box.left) * WIDTH / box.width - LEFT) / (RIGHT - LEFT) * sites.length);
+		tip.hidden = i < 0 || i >= sites.length;
+		if (tip.hidden) return;
+		fillProfileTip(tip, group, step, i);
+		const right = x + 12 + tip.offsetWidth > frame.width;
+		tip.style.left = Math.max(0, right ? x - 12 - tip.offsetWidth : x + 12) + 'px';
+		tip.style.top = '3.5rem';
+	};
+}
+
+/* ---- the maps: one arm and group over time, in shades of the arm's colour ---- */
+
+/* One path for each shade. Cells are w x h; rows are records, `shown` the sites that have values. */
+function shadePaths(rows, shown, own, w, h) {
+	const paths = Array(SHADES).fill('');
+	rows.forEach((row, k) => shown.forEach((site, i) => {
+		const v = row[site];
+		if (v === null) return;
+		paths[Math.min(SHADES - 1, Math.floor(own.part(v) * SHADES))] +=
+			'M' + (LEFT + k * w).toFixed(1) + ',' + (TOP + i * h).toFixed(1) +
+			'h' + w.toFixed(2) + 'v' + h.toFixed(2) + 'h' + (-w).toFixed(2) + 'z';
+	}));
+	return paths;
+}
+
+function addMapLabels(svg, shown, h) {
+	let free = -1;
+	labelsOf(shown.map(i => sites[i])).forEach((text, i) => {
+		const y = TOP + (i + .5) * h + 4;
+		if (!text || y < free) return;
+		free = y + 14;
+		svg.append(svgElement('text', { class: 'tick', 'text-anchor': 'end', x: LEFT - 5, y },
+			text.length > 6 ? text.slice(0, 5) + '…' : text));
+	});
+}
+
+function makeMap(arm, group, rows, own, step) {
+	const shown = sites.map((site, i) => i).filter(i => rows.some(row => row[i] !== null));
+	const height = Math.max(90, shown.length * 9), w = (RIGHT - LEFT) / arm.steps.length, h = height / shown.length;
+	const svg = svgElement('svg', { class: 'chart ' + colourOf(arm), viewBox: '0 0 ' + WIDTH + ' ' + (TOP + height + 24),
+		role: 'img', 'aria-label': data.stats[stat][1] + ' over time' });
+	shadePaths(rows, shown, own, w, h).forEach((d, q) => svg.append(svgElement('path', { d, 'shape-rendering': 'crispEdges',
+		style: 'fill:var(--c);stroke:none', 'fill-opacity': (.06 + .94 * q / (SHADES - 1)).toFixed(2) })));
+	addMapLabels(svg, shown, h);
+
+	const now = recordAt(arm, step), last = arm.steps.length - 1, below = TOP + height + 17;
+	svg.append(svgElement('rect', { class: 'grid', x: LEFT, y: TOP, width: RIGHT - LEFT, height }),
+		svgElement('text', { class: 'tick', x: LEFT, y: below }, 'step ' + arm.steps[0]));
+	if (last > 0) svg.append(svgElement('text', { class: 'tick', 'text-anchor': 'end', x: RIGHT, y: below }, arm.steps[last]));
+	if (now >= 0) svg.append(svgElement('path', { class: 'cross', d: 'M' + (LEFT + (now + .5) * w) + ',' + TOP + 'v' + height }));
+
+	const figure = htmlElement('figure'), caption = htmlElement('figcaption'), tip = makeTip();
+	caption.append(htmlElement('b', '', arm.letter + ': ' + (group ? 'all other tokens' : 'special tokens')), htmlElement('br'),
+		htmlElement('span', '', 'sites from top to bottom; a row that changes its shade changes over time'));
+	svg.onpointerleave = () => { tip.hidden = true; };
+	svg.onpointermove = e => {
+		const box = svg.getBoundingClientRect(), zoom = WIDTH / box.width;
+		const k = Math.floor(((e.clientX - box.left) * zoom - LEFT) / w);
+		const site = shown[Math.floor(((e.clientY - box.top) * zoom - TOP) / h)];
+		const v = rows[k] && rows[k][site];
+		tip.hidden = v === null || v === undefined;
+		if (tip.hidden) return;
+		tip.textContent = sites[site] + ', step ' + arm.steps[k] + ': ' + digits(v);
+		const frame = figure.getBoundingClientRect(), x = e.clientX - frame.left;
+		tip.style.left = Math.max(0, Math.min(x + 12, frame.width - tip.offsetWidth)) + 'px';
+		tip.style.top = (e.clientY - frame.top + 16) + 'px';
+	};
+	figure.dataset.arm = arm.arm;
+	figure.style.cssText = displayOf(arm);
+	figure.append(caption, svg, tip);
+	return figure;
+}
+
+/* ---- the page ---- */
+
+function shadesText(own) {
+	return own.map((r, group) => {
+		if (r.low > r.high) return '';
+		return (group ? 'Other' : 'Special') + ' tokens: the palest shade is ' + digits(r.low) + ', the fullest ' +
+			digits(r.high) + (r.log ? ', by their logarithm. ' : '. ');
+	}).join('');
+}
+
+function draw() {
+	stat = +pick.value;
+	range = rangeOf([0, 1]);
+	const own = [rangeOf([0]), rangeOf([1])], step = steps[+slide.value];
+	chosenStep.textContent = 'step ' + step;
+	figures.forEach((figure, group) => drawProfile(figure, group, step));
+	maps.textContent = '';
+	for (const arm of data.arms) {
+		arm.v[stat].forEach((rows, group) => {
+			if (rows) maps.append(makeMap(arm, group, rows, own[group], step));
+		});
+	}
+	root.querySelector('.shades').textContent = shadesText(own);
+}
+
+data.stats.forEach((s, i) => {
+	const option = htmlElement('option', '', s[1]);
+	option.value = i;
+	pick.append(option);
+});
+slide.max = steps.length - 1;
+slide.value = steps.length - 1;
+for (const figure of figures) figure.append(makeTip());
+pick.oninput = slide.oninput = draw;
+for (const e of root.querySelectorAll('[hidden]:not(.tip)')) e.hidden = false;
+draw();
 })();

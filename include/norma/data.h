@@ -1,31 +1,25 @@
-/* Pictures and the data sets they come from.
+/* For training and evaluation: data sets by name, and batches of their samples.
  *
- * A data set is one file in src/data and one line in datasets.def. An opened one is a source: counts, class names and
- * samples, each a pure function of (files, split, number). Sources are read by several threads at once. */
+ * An opened data set is a source: counts, class names and samples, each a pure function of (files, split, number). Sources are read by
+ * several threads at once.
+ *
+ * Example:
+ *   struct nr_source *source;
+ *   struct nr_picture picture = { 0 };
+ *   int32_t label;
+ *   if (!nr_source_open(&source, "fashion-mnist", NULL, &err) && !nr_source_get(source, NR_TRAIN, 0, &picture, &label, &err))
+ *           printf("%d x %d, class %d\n", picture.h, picture.w, label);
+ *   nr_picture_release(&picture);
+ *   nr_source_close(source);
+ */
 #ifndef NORMA_DATA_H
 #define NORMA_DATA_H
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <string.h>
 
-#include "norma/option.h"
-
-/* ---- pictures ---------------------------------------------------------------------------------------------------- */
-
-struct nr_picture {                         /* 8 bits, rows of pixels of interleaved channels: (h,w,channels) */
-	int32_t h, w, channels;             /* 1 grey, 3 RGB */
-	uint8_t *pixels;
-	size_t capacity;                    /* of pixels, which belong to the picture; all zero is an empty picture */
-};
-NR_API void nr_picture_release(struct nr_picture *);
-/* Room for a picture of this size; the old pixels are lost. */
-NR_API int nr_picture_resize(struct nr_picture *, int32_t h, int32_t w, int32_t channels, struct nr_error *);
-/* JPEG or PNG, told apart by their first bytes; brought to channels (1 or 3; 0: as the file has it, grey or RGB) with the bytes
- * that Pillow's convert("RGB") or convert("L") of the RGB gives: CMYK is taken to be Adobe's, 16 bits lose their lower half,
- * palettes are looked up, alpha and EXIF's orientation are ignored. (16-bit grey: the upper half too, where Pillow clips.) */
-NR_API int nr_picture_decode(struct nr_picture *, const void *bytes, size_t size, int32_t channels, const char *name, struct nr_error *);
-NR_API int nr_picture_read(struct nr_picture *, const char *path, int32_t channels, struct nr_error *);
-NR_API int nr_picture_write_png(const struct nr_picture *, const char *path, struct nr_error *);   /* atomically */
+#include "norma/picture.h"
 
 /* ---- data sets ----------------------------------------------------------------------------------------------------- */
 
@@ -33,7 +27,7 @@ enum nr_split { NR_TRAIN, NR_VAL, NR_TEST, NR_EXTRA, NR_SPLITS };      /* extra:
 NR_API const char *nr_split_name(enum nr_split);                       /* "train", "val", "test", "extra" */
 NR_API int nr_split_find(const char *name, struct nr_error *);         /* an nr_split, or an error with the nearest name */
 
-enum nr_kind { NR_PICTURES, NR_TEXTS, NR_GRAPHS };                     /* what a sample is */
+enum nr_kind { NR_PICTURES, NR_TEXTS, NR_MOLECULES };                     /* what a sample is */
 
 struct nr_source {
 	const struct nr_dataset *of;
@@ -98,41 +92,7 @@ NR_API int nr_source_get(const struct nr_source *, enum nr_split, int64_t i, str
 NR_API const char *nr_source_text(const struct nr_source *, enum nr_split, int64_t i, int32_t column);  /* NULL: there is none */
 NR_API int nr_source_expect(const struct nr_source *, enum nr_kind, struct nr_error *);    /* fails if its samples are of another kind */
 NR_API int32_t nr_source_label(const struct nr_source *, enum nr_split, int64_t i);    /* without reading the picture */
-
-/* ---- from a picture to the network's input ------------------------------------------------------------------------- */
-
-enum nr_filter { NR_FILTER_NEAREST, NR_FILTER_BOX, NR_FILTER_BILINEAR, NR_FILTER_BICUBIC, NR_FILTER_LANCZOS };
-/* Byte-equal to Image.resize((w, h), filter, box) of Pillow 13. Scratch belongs to the caller's thread; all zero is empty. */
-struct nr_resize_scratch { void *memory; size_t size; };
-NR_API void nr_resize_scratch_release(struct nr_resize_scratch *);
-NR_API int nr_resize(const struct nr_picture *from, const double box[4], int32_t h, int32_t w, enum nr_filter, struct nr_picture *to,
-	struct nr_resize_scratch *, struct nr_error *);     /* box: left, upper, right, lower; NULL: all of it */
-
-enum nr_crop_kind { NR_CROP_NONE, NR_CROP_RESIZE, NR_CROP_CENTER, NR_CROP_RANDOM_RESIZED, NR_CROP_PAD };
-struct nr_augment {                         /* what happens to one picture, in this order */
-	int64_t size;                       /* of the square result */
-	int32_t crop, filter;               /* enum nr_crop_kind, enum nr_filter */
-	double crop_share;                  /* center: size / crop_share is the shorter side before the crop (224/256 = .875) */
-	double scale_min, scale_max;        /* random_resized: share of the area */
-	double ratio_min, ratio_max;
-	int64_t pad;                        /* pad: zeros on each side, then a random crop of the old size */
-	double flip;                        /* probability of a mirror image */
-	double brightness, contrast, saturation, hue;   /* colour jitter; 0: none */
-	char *randaugment;                  /* "", or "n=2,m=9,std=0.5", or as timm writes it: "rand-m9-mstd0.5-inc1" */
-	double erase;                       /* probability of random erasing, with noise per pixel */
-	bool normalize;                     /* by mean and std of the source (or those below); else to [-1,1] */
-	double mean[3], std[3];             /* std 0: the source's */
-	int32_t channels;                   /* of the result: 0 as the source has, 1, 3 */
-	int64_t repeats;                    /* repeated augmentation: an epoch keeps its length, its samples come this often in a row */
-};
-extern NR_DATA const struct nr_option nr_augment_options[];
-/* out (channels,size,size) float. Every draw is a pure function of (seed, epoch, i), i < 2^26. source may be NULL when mean and
- * std are given or not needed. A scratch serves one thread. */
-struct nr_augment_scratch;
-NR_API int nr_augment_scratch_make(struct nr_augment_scratch **, struct nr_error *);
-NR_API void nr_augment_scratch_free(struct nr_augment_scratch *);
-NR_API int nr_augment_run(const struct nr_augment *, const struct nr_source *, const struct nr_picture *, uint64_t seed, int64_t epoch,
-	int64_t i, float *out, struct nr_augment_scratch *, struct nr_error *);
+NR_API struct nr_pixel_stats nr_source_pixel_stats(const struct nr_source *);
 
 /* ---- the loader: threads that keep a queue of batches full ------------------------------------------------------------ */
 
@@ -160,6 +120,13 @@ struct nr_batch {                           /* belongs to the loader until given
 	int32_t *index;                     /* (batch): which sample of the split */
 	float *target;                      /* (batch,classes) soft targets, or NULL when the config mixes nothing */
 };
+/* The loader's floats as this library's numbers. */
+static inline void nr_from_floats(nr_real *to, const float *from, int64_t n)
+{
+	if (sizeof(nr_real) == sizeof(float)) memcpy(to, from, (size_t)n * sizeof *from);
+	else
+		for (int64_t i = 0; i < n; i++) to[i] = from[i];
+}
 struct nr_loader;
 NR_API int nr_loader_open(struct nr_loader **, const struct nr_loader_config *, struct nr_error *);
 NR_API int64_t nr_loader_batches(const struct nr_loader *);             /* per epoch */

@@ -1,8 +1,15 @@
-/* Errors: functions that can fail return 0 or a negative nr_err; the message goes to the caller's slot.
+/* Errors, for every caller: functions that can fail return 0 or a negative nr_err and put the message into the caller's slot.
  *
- * A message has four parts, in git's manner: what failed, the quoted subject, the detail, and a hint on what to do:
+ * A message says what failed, the quoted subject, the detail, and a hint on what to do:
  *   cannot read 'ckpt/7.safetensors': header says 812 bytes, file has 640 (copy it again: it is cut off)
- * The library never prints and never exits. */
+ * The library never prints and never exits.
+ *
+ * Example:
+ *   struct nr_error why = { 0 };
+ *   struct nr_weights *weights;
+ *   char text[1024];
+ *   if (nr_weights_open(&weights, "no-such-file", NULL, &why)) printf("%s\n", nr_error_text(&why, text, sizeof text));
+ */
 #ifndef NORMA_ERR_H
 #define NORMA_ERR_H
 
@@ -33,7 +40,7 @@ struct nr_error {
  * subject may be NULL. */
 NR_API int nr_fail(struct nr_error *err, enum nr_err code, const char *what, const char *subject, const char *detail, ...)
 	__attribute__((format(printf, 5, 6)));
-/* Adds the hint to the error just set and returns its code. */
+/* Adds the hint to the error just set and returns its code; NR_EVALUE if there is no slot. */
 NR_API int nr_hint(struct nr_error *err, const char *hint, ...) __attribute__((format(printf, 2, 3)));
 /* One line without a newline; returns buf. */
 NR_API const char *nr_error_text(const struct nr_error *err, char *buf, size_t size);

@@ -1,11 +1,22 @@
-/* Record once, plan once, replay.
+/* For building models: record a graph once, plan it once, replay it. nn.h has the layers.
  *
- *   struct nr_store *s; nr_store_make(&s, seed, &err);        named parameters and buffers
- *   struct nr_net *n = nr_net_make(s);                        records a graph
- *   nr_t *loss = ...builders of nn.h...                       NULL after an error; the first one sticks
- *   struct nr_plan *p; nr_plan_make(&p, n, loss, NR_PLAN_TRAIN, &err);
- *   memcpy(nr_plan_data(p, image), ...);
- *   nr_plan_run(p, &exec, NR_RUN_FORWARD | NR_RUN_BACKWARD);  no allocation, no failure
+ * Example:
+ *   struct nr_store *store;
+ *   struct nr_plan *plan;
+ *   if (nr_store_make(&store, 1, &err)) return 1;           // named parameters and buffers
+ *   struct nr_net *net = nr_net_make(store);                // records
+ *   nr_t *x = nr_input(net, "x", NR_REAL, NR_SHAPE(8, 3)), *y = nr_input(net, "y", NR_REAL, NR_SHAPE(8, 1));
+ *   nr_t *loss = nr_mse(net, nr_linear(net, "layer", x, 1), y); // NULL after an error; the first one sticks
+ *   if (!nr_plan_make(&plan, net, loss, NR_PLAN_TRAIN, &err)) { // and comes out here
+ *           nr_real *values = nr_plan_data(plan, x);
+ *           for (int i = 0; i < 8 * 3; i++) values[i] = (nr_real)i;
+ *           nr_plan_run(plan, &(struct nr_exec){ .train = 1 }, NR_RUN_FORWARD | NR_RUN_BACKWARD);   // allocates nothing, cannot fail
+ *           printf("loss %g, gradient of the bias %g\n", *(nr_real *)nr_plan_data(plan, loss),
+ *                   *nr_grad(nr_store_find(store, "layer.bias")));
+ *           nr_plan_free(plan);
+ *   }
+ *   nr_net_free(net);
+ *   nr_store_free(store);
  */
 #ifndef NORMA_GRAPH_H
 #define NORMA_GRAPH_H
@@ -136,11 +147,11 @@ struct nr_entry {
 	int buffer;                         /* 1: not trained */
 	int frozen;                         /* 1: a parameter that the optimizer leaves alone */
 	double value;                       /* of NR_ONES: its multiple */
-	void (*fill)(const struct nr_entry *, const void *conf, real *values);   /* instead of `init`, or NULL */
+	void (*fill)(const struct nr_entry *, const void *conf, nr_real *values);   /* instead of `init`, or NULL */
 	const void *fill_conf;
 	double gain;                        /* initial values from number gain_from on are multiplied with it */
 	int64_t gain_from;
-	int64_t offset;                     /* in its slabs */
+	int64_t number, offset;             /* in order of registration; in its slabs */
 	int turned;                         /* its copy (in,out) is made */
 	struct nr_store *store;
 };
@@ -152,16 +163,16 @@ NR_API struct nr_entry *nr_store_at(const struct nr_store *, int64_t i);        
 NR_API struct nr_entry *nr_store_find(const struct nr_store *, const char *name);
 /* Gives every entry its memory and initial value; nr_plan_make does it. No new names afterwards. */
 NR_API int nr_store_seal(struct nr_store *, struct nr_error *);
-NR_API real *nr_value(const struct nr_entry *);                                     /* NULL before sealing */
-NR_API real *nr_grad(const struct nr_entry *);                                      /* NULL for buffers */
+NR_API nr_real *nr_value(const struct nr_entry *);                                     /* NULL before sealing */
+NR_API nr_real *nr_grad(const struct nr_entry *);                                      /* NULL for buffers */
 /* Slabs for the optimizer's moments, made at the first call: which = 0 (m) or 1 (v). */
-NR_API real *nr_moment(const struct nr_entry *, int which, struct nr_error *);
+NR_API nr_real *nr_moment(const struct nr_entry *, int which, struct nr_error *);
 /* Initial values of the caller's own making: `fill` writes them when the store is sealed. conf is copied; NULL entry: ignored. */
-NR_API int nr_entry_fill(struct nr_entry *, void (*fill)(const struct nr_entry *, const void *conf, real *values), const void *conf,
+NR_API int nr_entry_fill(struct nr_entry *, void (*fill)(const struct nr_entry *, const void *conf, nr_real *values), const void *conf,
 	size_t size, struct nr_error *);
 /* The flat slabs; parameters come first, in order of registration, each at a multiple of 16 values. */
-NR_API real *nr_store_values(const struct nr_store *, int64_t *count);
-NR_API real *nr_store_grads(const struct nr_store *, int64_t *count);
+NR_API nr_real *nr_store_values(const struct nr_store *, int64_t *count);
+NR_API nr_real *nr_store_grads(const struct nr_store *, int64_t *count);
 /* From now on no value of a parameter changes: inference that is planned later keeps the weights of products (out,in) as (in,out)
  * too, made once, which spares small batches most of what a product costs beside its arithmetic. Same bits. */
 NR_API void nr_store_fix(struct nr_store *);
@@ -184,9 +195,11 @@ NR_API nr_t *nr_pop(struct nr_net *, nr_t *x);             /* returns x, so that
 /* Remembers the caller's line for messages; returns the net. The builders' macros call it. */
 NR_API struct nr_net *nr_at(struct nr_net *, const char *file, int line);
 
-NR_API nr_t *nr_input(struct nr_net *, const char *name, enum nr_dtype, int nd, ...);    /* sizes are int64_t */
-NR_API nr_t *nr_param(struct nr_net *, const char *name, int init, int nd, ...);         /* found or made, under the scope */
-NR_API nr_t *nr_buffer(struct nr_net *, const char *name, int init, int nd, ...);
+NR_API nr_t *nr_input(struct nr_net *, const char *name, enum nr_dtype, struct nr_shape);     /* NR_SHAPE(B, T, C) */
+NR_API nr_t *nr_param(struct nr_net *, const char *name, int init, struct nr_shape);     /* found or made, under the scope */
+NR_API nr_t *nr_buffer(struct nr_net *, const char *name, int init, struct nr_shape);
+/* Weights that are made from now on, and would start as NR_XAVIER, start as this instead. */
+NR_API void nr_weights_start_as(struct nr_net *, int init);
 NR_API nr_t *nr_tap(struct nr_net *, const char *name, nr_t *x);                         /* readable after a run; returns x */
 /* A tap that is made only if the net was asked for them (analysis, tests): else it would cost memory. Returns x. */
 NR_API nr_t *nr_hidden(struct nr_net *, nr_t *x, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
@@ -206,7 +219,7 @@ NR_API nr_t *nr_net_fail(struct nr_net *, enum nr_err, const char *subject, cons
 /* Views: they cost nothing where the plan can alias. */
 NR_API nr_t *nr_span(struct nr_net *, nr_t *x, int64_t from, int64_t to);   /* tokens from .. to-1 of (B,T,C) */
 NR_API nr_t *nr_join(struct nr_net *, nr_t *a, nr_t *b);                    /* (B,Ta,C) (B,Tb,C) -> (B,Ta+Tb,C) */
-NR_API nr_t *nr_reshape(struct nr_net *, nr_t *x, int nd, ...);             /* sizes are int64_t, one may be -1 */
+NR_API nr_t *nr_reshape(struct nr_net *, nr_t *x, struct nr_shape);         /* one size may be -1: what is left */
 NR_API nr_t *nr_pack(struct nr_net *, nr_t *x);                             /* a copy without gaps */
 NR_API nr_t *nr_add(struct nr_net *, nr_t *a, nr_t *b);
 
@@ -218,6 +231,7 @@ enum nr_plan_flags {
 	NR_PLAN_NO_FUSE = 1 << 2,           /* also NORMA_FUSE=0 */
 	NR_PLAN_NO_REUSE = 1 << 3,          /* every buffer has its own memory (debugging) */
 	NR_PLAN_NO_NARROW = 1 << 5,         /* also NORMA_NARROW=0 */
+	NR_PLAN_SHARE = 1 << 6,             /* threads share the smallest work, too; also NORMA_SHARE=1 */
 	NR_PLAN_POISON = 1 << 4,            /* tests: memory that backward did not ask to keep is filled with NaN before it */
 };
 /* Commit moves the running statistics of all norms below the loss; without NR_PLAN_TRAIN, of those that the output or a tap needs. */
@@ -240,7 +254,7 @@ NR_API void *nr_plan_data(const struct nr_plan *, const nr_t *);
  * NR_WATCHED prevents where the loss reads but some tokens of it. */
 NR_API int32_t nr_plan_made(const struct nr_plan *, const nr_t *, struct nr_view *);
 /* Gradient of an input flagged NR_GRAD. */
-NR_API real *nr_plan_grad(const struct nr_plan *, const nr_t *);
+NR_API nr_real *nr_plan_grad(const struct nr_plan *, const nr_t *);
 NR_API const nr_t *nr_plan_tap(const struct nr_plan *, const char *name, struct nr_error *);   /* nearest name on error */
 
 struct nr_plan_stats {

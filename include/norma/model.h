@@ -1,7 +1,23 @@
-/* Models: one file in src/models, one line in models.def. A model is text: a preset or a family, with options.
+/* For building and training: the models that norma knows, by their text. A text is a preset or a family, with options:
  *
  *   "vit_tiny_patch16_224"   "ti/16:image=32,patch=4"   "vit:dim=128,depth=6,heads=4,image=28,patch=4,channels=1"
  *   "bert-base-uncased"      "minilm-l6:length=64"
+ *
+ * Example:
+ *   struct nr_arena *arena = nr_arena_make();
+ *   struct nr_model_spec model;
+ *   struct nr_store *store = NULL;
+ *   struct nr_net *net = NULL;
+ *   if (!nr_model_parse(&model, "vit:image=8,patch=4,dim=16,depth=2,heads=2,classes=3", arena, &err) &&
+ *           !nr_store_make(&store, 1, &err) && (net = nr_net_make(store)) &&
+ *           !nr_norms_use(net, "", &model.of->norms, &err)) {
+ *           const struct nr_inputs in = nr_model_inputs(net, &model, 4);            // four pictures
+ *           nr_t *logits = nr_model_logits(net, &model, &in);
+ *           if (!nr_norms_done(net, &err)) printf("%lld logits\n", (long long)nr_len(logits));
+ *   }
+ *   nr_net_free(net);
+ *   nr_store_free(store);
+ *   nr_arena_free(arena);
  */
 #ifndef NORMA_MODEL_H
 #define NORMA_MODEL_H
@@ -49,9 +65,9 @@ struct nr_model {
 	/* Sizes of the inputs are options that every model of a kind has: channels and image; vocab and length; nodes,
 	 * node_features, edge_features, paths (0: single edges). */
 	nr_t *(*embed)(struct nr_net *, const struct nr_inputs *, const void *conf);     /* tokens with positions */
-	nr_t *(*encode)(struct nr_net *, nr_t *tokens, const void *conf);        /* all blocks; special tokens first */
+	nr_t *(*encode)(struct nr_net *, const struct nr_inputs *, nr_t *tokens, const void *conf);   /* all blocks; special tokens first */
 	/* The same, with the output of each of the `depth` blocks in layer; NULL: the model does not show them. */
-	nr_t *(*encode_layers)(struct nr_net *, nr_t *tokens, const void *conf, nr_t **layer);
+	nr_t *(*encode_layers)(struct nr_net *, const struct nr_inputs *, nr_t *tokens, const void *conf, nr_t **layer);
 	nr_t *(*pool)(struct nr_net *, nr_t *tokens, const void *conf);          /* (B,C): what a head reads */
 	nr_t *(*head)(struct nr_net *, nr_t *pooled, const void *conf);          /* NULL: a linear layer "head" of `classes` outputs */
 	const struct nr_model_file *file;   /* what it looks like in a file (src/models/guess.h); NULL: it is not recognised */
@@ -64,8 +80,6 @@ NR_API int nr_model_parse(struct nr_model_spec *, const char *text, struct nr_ar
 /* An option of the configuration as a whole number ("image", "classes"; flags are 0 and 1); -1: it has no such option. */
 NR_API int64_t nr_model_int(const struct nr_model_spec *, const char *name);
 NR_API int nr_model_set(struct nr_model_spec *, const char *name, const char *value, struct nr_arena *, struct nr_error *);
-/* A model's text without one of its options; NULL: out of memory. */
-NR_API const char *nr_model_text_without(const char *text, const char *option, struct nr_arena *);
 /* Declares what the model reads, for so many samples; texts have as many tokens as the option `length` says. */
 NR_API struct nr_inputs nr_model_inputs(struct nr_net *, const struct nr_model_spec *, int64_t batch);
 /* 0, or an error that says what the model reads instead: for whoever has pictures (or texts) to give. */
@@ -89,16 +103,13 @@ extern NR_DATA const char *const nr_text_poolings[];          /* cls, cls_before
 /* ---- public names -------------------------------------------------------------------------------------------------- */
 
 NR_API const struct nr_naming *nr_naming_find(const struct nr_model *, const char *name, struct nr_error *);   /* "norma": ours */
-/* What an entry is called there: one or more words. NULL when out of memory. *pixels: see '@'. */
-NR_API const char *nr_naming_text(const struct nr_naming *, const char *entry, bool *pixels, struct nr_arena *);
-NR_API bool nr_naming_ignores(const struct nr_naming *, const char *name);     /* a tensor that public files carry and never use */
 enum nr_import_fate { NR_TAKEN, NR_KEPT, NR_IGNORED };        /* an entry filled, an entry left as it was, a tensor not used */
 struct nr_import {
 	const char *naming;                 /* NULL or "auto": the one that most names of the file fit */
 	const char *resample;               /* of a position table of another size: timm, mae, dino, bigvision; NULL: refuse it */
 	bool partial;                       /* entries that the file lacks, and a head for other classes, keep their values; tensors */
 					    /* left over are ignored */
-	bool decoder;                       /* of a masked autoencoder: keep its decoder, if the file has one (nr_weights_import) */
+	bool decoder;                       /* of a masked autoencoder: the store has a place for it; else the file's is ignored */
 	int64_t special;                    /* leading rows of a position table that are not on the grid */
 	int64_t taken, kept, ignored;       /* out */
 	const char *used;                   /* out: the naming */
@@ -111,14 +122,5 @@ NR_API int nr_model_import(struct nr_store *, const struct nr_model *, const cha
 struct nr_st_meta;
 NR_API int nr_model_export(const struct nr_store *, const struct nr_model *, const char *path, const char *naming,
 	const struct nr_st_meta *, int64_t n_meta, struct nr_error *);
-
-/* What the tensors of a file look like; texts live in the arena. */
-struct nr_st_file;
-struct nr_guess {
-	const char *model, *norms, *naming; /* "vit_tiny_patch16_224:classes=10", "patch=dual", "timm" */
-	bool sure;                          /* a config.json said what tensors cannot show; */
-	const char *doubt;                  /* else what was assumed instead: "heads cannot be seen: ..." */
-};
-NR_API int nr_model_guess(struct nr_guess *, const struct nr_st_file *, struct nr_arena *);   /* 1: it looks like one; 0: it does not */
 
 #endif

@@ -1,6 +1,19 @@
-/* Graph-building functions: what models are written with. Tensor names follow timm / Hugging Face.
+/* For building models: functions that record layers and losses. Tensor names follow timm and Hugging Face.
  *
- * Every builder takes and returns NULL after an error; the first one sticks in the net with scope, file and line. */
+ * Every builder takes and returns NULL after an error; the first one sticks in the net with scope, file and line.
+ *
+ * Example:
+ *   struct nr_store *store;
+ *   if (nr_store_make(&store, 1, &err)) return 1;
+ *   struct nr_net *net = nr_net_make(store);
+ *   nr_t *tokens = nr_input(net, "tokens", NR_REAL, NR_SHAPE(2, 5, 12));                    // (B,T,C)
+ *   nr_t *a = nr_attention(net, nr_linear(net, "qkv", tokens, 3 * 12), 4);                   // 4 heads
+ *   nr_t *y = nr_add(net, tokens, nr_linear(net, "proj", a, 12));
+ *   if (!y) err = *nr_net_error(net);
+ *   else printf("%lld tokens of %lld channels\n", (long long)y->d[1], (long long)nr_cols(y));
+ *   nr_net_free(net);
+ *   nr_store_free(store);
+ */
 #ifndef NORMA_NN_H
 #define NORMA_NN_H
 

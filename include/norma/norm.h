@@ -1,4 +1,21 @@
-/* Normalizations: one file in src/norms, one line in norms.def. */
+/* For building models: normalizations, and the norm plan that says where they sit.
+ *
+ * Example:
+ *   const struct nr_norm_defaults defaults = { .norm = "layer", .placement = "pre" };
+ *   struct nr_store *store;
+ *   int64_t count;
+ *   if (nr_store_make(&store, 1, &err)) return 1;
+ *   struct nr_net *net = nr_net_make(store);
+ *   if (!nr_norms_use(net, "rms final=ln", &defaults, &err)) {
+ *           nr_t *x = nr_input(net, "x", NR_REAL, NR_SHAPE(2, 5, 12));
+ *           nr_norm(net, "final", nr_norm(net, "mlp.in", x));
+ *           nr_norms_done(net, &err);
+ *           const struct nr_site *site = nr_sites(net, &count);
+ *           for (int64_t i = 0; i < count; i++) printf("%s: %s\n", site[i].name, site[i].norm);
+ *   }
+ *   nr_net_free(net);
+ *   nr_store_free(store);
+ */
 #ifndef NORMA_NORM_H
 #define NORMA_NORM_H
 
@@ -23,6 +40,11 @@ NR_API const struct nr_norm *const *nr_norms(void);         /* ends with NULL */
 NR_API const struct nr_norm *nr_norm_find(const char *name, struct nr_error *);
 /* Builds the norm that a text such as "layer:eps=1e-6" describes, with its parameters under `scope`. */
 NR_API nr_t *nr_norm_make(struct nr_net *, const char *scope, const char *text, nr_t *x);
+
+/* For the try_case of a norm's op. The text is "TOKENS | OPTIONS" or OPTIONS alone: options as in a plan ("eps=1e-3"), and
+ * tokens some of `sum` (x[0] + the next input is normalised), `special=1`, `heads=3`, `grid=3x4`, `valid` (the next input
+ * holds the lengths), `pos` (the next input holds the places on the grid). Inputs are taken in the order of the words. */
+NR_API nr_t *nr_norm_try(struct nr_net *, const struct nr_norm *, nr_t **x, const char *text);
 
 /* ---- where norms sit ----------------------------------------------------------------------------------------------
  *
@@ -67,20 +89,8 @@ NR_API int nr_site_matches(struct nr_net *, const char *pattern, const char *sit
 /* After the model is recorded: a rule that no site matched is an error with the nearest site. */
 NR_API int nr_norms_done(struct nr_net *, struct nr_error *);
 
-/* The flags --norm, --placement, --patch-norm and --residual; the rows of an option table for a field `f` of type
- * struct nr_norm_choice, and the plan that they make. NULL when out of memory. */
+/* A plan in parts, as the flags --norm, --placement, --patch-norm and --residual give it. NULL: none. */
 struct nr_norm_choice { char *norm, *placement, *patch, *residual; };
-#define NR_NORM_ROW(S, f, part, name_, var, help_)                                                                          \
-	{ .name = name_, .type = NR_TSTRING, .offset = offsetof(S, f.part), .size = sizeof(char *), .text = "", .metavar = var, \
-	  .help = help_ }
-#define NR_OPT_NORMS(S, f)                                                                                                   \
-	NR_NORM_ROW(S, f, norm, "norm", "PLAN", "norms and where they sit: \"ln\", \"sep(bn,ln)\", \"blocks[0:6].*=dtn mlp.in=ln\""), \
-	NR_NORM_ROW(S, f, placement, "placement", "P", "pre, post, prepost, sandwich, respost, \"pre,post\", normformer, subln"),       \
-	NR_NORM_ROW(S, f, patch, "patch_norm", "V", "Dual PatchNorm: dual, pre, post, post_posemb, rms, ..."),                     \
-	NR_NORM_ROW(S, f, residual, "residual", "R", "plain, layerscale:init=1e-4, rezero, deepnorm")
-NR_API const char *nr_norm_choice_text(const struct nr_norm_choice *, struct nr_arena *);
-/* A plan's text without the rules whose pattern begins with this scope: that of an encoder without its "decoder". */
-NR_API const char *nr_norms_without(const char *text, const char *scope, struct nr_arena *);
 
 struct nr_site { const char *name, *norm, *rule; };        /* "blocks.0.attn.in", "layer" (NULL: none) and who said so */
 NR_API const struct nr_site *nr_sites(const struct nr_net *, int64_t *count);

@@ -1,29 +1,35 @@
-/* All of libnorma.
+/* All of libnorma, which trains and studies transformers with different normalizations on CPUs. Who reads what:
  *
- * norma trains and studies transformers with different normalizations on CPUs. To use a trained model, start with trainer.h: weights,
- * pictures to logits, texts to embeddings, whole training runs. To build one, with graph.h: record a graph, plan it once, replay
- * it. nn.h has the layers, norm.h the normalizations, train.h the optimizers. */
+ *   using a model     infer.h: weights, then pictures to classes, texts to embeddings, molecules to properties
+ *   training          trainer.h: whole runs, as the command makes them
+ *   building a model  graph.h: record, plan, replay; nn.h: layers; norm.h: norms and where they sit; optim.h: optimizers
+ *
+ * Example:
+ *   printf("norma %s, %d threads\n", nr_version(), nr_threads());
+ */
 #ifndef NORMA_H
 #define NORMA_H
 
+#include "norma/arena.h"
 #include "norma/data.h"
 #include "norma/err.h"
 #include "norma/graph.h"
+#include "norma/infer.h"
 #include "norma/model.h"
 #include "norma/nn.h"
 #include "norma/norm.h"
+#include "norma/optim.h"
 #include "norma/option.h"
+#include "norma/patch.h"
+#include "norma/picture.h"
 #include "norma/real.h"
 #include "norma/safetensors.h"
+#include "norma/task.h"
 #include "norma/tensor.h"
 #include "norma/tokenizer.h"
-#include "norma/train.h"
 #include "norma/trainer.h"
+#include "norma/version.h"
 
-#define NR_VERSION "0.1.0"
-
-/* The version of the library that is linked; NR_VERSION is that of this header. */
-NR_API const char *nr_version(void);
 /* The largest number of threads that a kernel will use: OMP_NUM_THREADS, or the CPUs of this process. */
 NR_API int nr_threads(void);
 /* For the first line of main: the program starts once more with GOMP_SPINCOUNT=2000 in its environment, as the command norma does,

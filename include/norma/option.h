@@ -1,15 +1,22 @@
-/* The option table: the only way to declare a knob. Command line flags, YAML keys, help, man pages, completion and the
- * text form (`key=value`) of a configuration all derive from rows of struct nr_option.
+/* For whoever declares a knob: the option table. Flags, YAML keys, help, man pages, completion and the text form (`key=value`) of a
+ * configuration all derive from rows of struct nr_option.
  *
+ * Example:
  *   struct rms { float eps; };
  *   static const struct nr_option options[] = {
  *           NR_OPT_FLOAT(struct rms, eps, 1e-6, 0, 1, "added to the mean square"),
  *           NR_OPT_END
  *   };
+ *   struct rms rms;
+ *   struct nr_arena *arena = nr_arena_make();
+ *   nr_option_defaults(options, &rms);
+ *   if (!nr_option_parse(options, &rms, "eps=1e-5", arena, &err)) printf("eps is %g\n", rms.eps);
+ *   nr_arena_free(arena);
  */
 #ifndef NORMA_OPTION_H
 #define NORMA_OPTION_H
 
+#include "norma/arena.h"
 #include "norma/err.h"
 
 enum nr_type { NR_TBOOL, NR_TINT, NR_TFLOAT, NR_TSTRING, NR_TENUM, NR_TLIST };
@@ -47,8 +54,6 @@ struct nr_list { char **item; int64_t count; };
 #define NR_OPT_LIST(S, f, help_) \
 	{ .name = #f, .type = NR_TLIST, .offset = offsetof(S, f), .size = NR_FIELD_SIZE(S, f), .text = "", .help = help_ }
 #define NR_OPT_END { .name = NULL }
-
-struct nr_arena;
 
 /* Fills conf with the defaults. Strings point into the table. */
 NR_API void nr_option_defaults(const struct nr_option *, void *conf);

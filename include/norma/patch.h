@@ -1,4 +1,4 @@
-/* The order of the features of a patch, or of any window over a picture. */
+/* For building models of pictures: the order of the features of a patch, or of any window over a picture. */
 #ifndef NORMA_PATCH_H
 #define NORMA_PATCH_H
 

@@ -1,4 +1,4 @@
-/* real: the one floating-point type of the library. float; double in the test-only libnorma64. */
+/* For every caller: nr_real, the one floating-point type of the library. float; double in libnorma64, which checks gradients. */
 #ifndef NORMA_REAL_H
 #define NORMA_REAL_H
 
@@ -6,7 +6,7 @@
 #include <stdint.h>
 
 #ifdef NR_DOUBLE
-typedef double real;
+typedef double nr_real;
 #define nr_sqrt sqrt
 #define nr_exp exp
 #define nr_log log
@@ -15,7 +15,7 @@ typedef double real;
 #define nr_fabs fabs
 #define nr_pow pow
 #else
-typedef float real;
+typedef float nr_real;
 #define nr_sqrt sqrtf
 #define nr_exp expf
 #define nr_log logf
@@ -24,6 +24,9 @@ typedef float real;
 #define nr_fabs fabsf
 #define nr_pow powf
 #endif
+
+/* A kernel's result: written, or added to what is there. */
+static inline void nr_put(nr_real *y, nr_real v, int add) { *y = add ? *y + v : v; }
 
 #define NR_DATA __attribute__((visibility("default")))    /* extern NR_DATA const ...: tables */
 #ifdef __cplusplus

@@ -1,13 +1,15 @@
-/* safetensors: named tensors in one file (https://huggingface.co/docs/safetensors). Little-endian hosts only.
+/* For reading and writing weights: safetensors, named tensors in one file (https://huggingface.co/docs/safetensors). Little-endian hosts
+ * only.
  *
  * A file is checked whole when it is opened: header length, UTF-8, JSON, duplicate names, dtypes, shapes,
  * offsets, overlaps and holes. What nr_st_get returns needs no further checks.
  *
- *   struct nr_st_file *f;
- *   if (nr_st_open(&f, "model.safetensors", &err) == NR_OK) {
- *           const struct nr_st_tensor *w = nr_st_need(f, "head.weight", &err);
- *           ...
- *           nr_st_close(f);
+ * Example:
+ *   struct nr_st_file *file;
+ *   if (!nr_st_open(&file, "model.safetensors", &err)) {
+ *           const struct nr_st_tensor *weight = nr_st_need(file, "head.weight", &err);
+ *           if (weight) printf("%lld values of type %s\n", (long long)nr_st_elements(weight), nr_st_dtype_name(weight->dtype));
+ *           nr_st_close(file);
  *   }
  */
 #ifndef NORMA_SAFETENSORS_H

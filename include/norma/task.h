@@ -1,4 +1,4 @@
-/* Objectives of training: their settings and their commands, the graph that a trainer steps, and what is measured on the way. */
+/* For writing objectives of training: their settings and commands, the graph that a trainer steps, and what is measured on the way. */
 #ifndef NORMA_TASK_H
 #define NORMA_TASK_H
 
@@ -17,10 +17,31 @@ enum { NR_TASK_METRICS = 8 };               /* at most, of a step and of an eval
 enum { NR_TASK_SETTINGS = 512 };            /* bytes that a task's settings may have */
 enum { NR_TASK_SHAPES = 16, NR_TASK_META = 8 };
 
-struct nr_task_run;                         /* a task at work: src/train/task.h */
+struct nr_train;
+struct nr_weights;
 struct nr_evaluation;
 struct nr_str;
 struct nr_st_meta;
+
+struct nr_task_run {                        /* a task at work in a trainer, which owns all but `own` */
+	const struct nr_train *c;
+	const void *settings;               /* of the task: what its options fill */
+	struct nr_weights *w;
+	const struct nr_source *source;
+	struct { enum nr_split split; const int32_t *index; int64_t count; } train;     /* samples; index NULL: the first ones */
+	const char *norms;                  /* plan of the whole graph; that of the model alone is w->norms */
+	struct nr_arena *arena;
+	int64_t shape;                      /* the one that is recorded, or that the batch has */
+	struct nr_net *net;                 /* of that shape */
+	struct nr_plan *plan;               /* of that shape; NULL while recording */
+	int decides;                        /* as in the task, unless `settle` changes it: which of of_eval says what is best */
+	int64_t passes;                     /* over a batch, each after `again`; 1 unless `settle` says more */
+	bool evaluates;                     /* of a task with own_samples, set by `ready`: they are there */
+	void *own;                          /* own_size bytes, zero at first */
+};
+/* For `settle`: an option of the model that follows the data or the task, unless the user's text names it. */
+NR_API int nr_task_set(struct nr_task_run *, const char *option, int64_t value, struct nr_error *);
+NR_API int nr_task_set_text(struct nr_task_run *, const char *option, const char *value, struct nr_error *);
 
 struct nr_task_default { const char *option, *text; };
 

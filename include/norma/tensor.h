@@ -1,4 +1,4 @@
-/* Tensors are symbolic while a graph is recorded: a shape and a meaning, no data. */
+/* For building models: tensors are symbolic while a graph is recorded, a shape and a meaning without data. */
 #ifndef NORMA_TENSOR_H
 #define NORMA_TENSOR_H
 
@@ -13,13 +13,17 @@ enum nr_dtype { NR_REAL, NR_BF16, NR_I32, NR_U8 };
 
 typedef struct nr_tensor nr_t;
 
+struct nr_shape { int32_t nd; int64_t d[NR_MAXD]; };
+/* NR_SHAPE(B, T, C): the sizes of a tensor, as whole numbers of any type. */
+#define NR_SHAPE(...)                                                                                                  \
+	((struct nr_shape){ .nd = (int32_t)(sizeof((int64_t[]){ __VA_ARGS__ }) / sizeof(int64_t)), .d = { __VA_ARGS__ } })
+
 struct nr_tokens {                          /* what the token axis means; immutable, shared */
 	int32_t special;                    /* leading [CLS] / [VNode] / register tokens */
 	int32_t h, w;                       /* grid of the others; 0 x 0 if they have none */
 	int32_t heads;                      /* heads of the attention these tokens feed */
 	nr_t *valid;                        /* (B) int32 lengths, special tokens counted; NULL when nothing is padded (a suffix) */
 	int32_t unordered;                  /* 1: a set, such as the nodes of a graph: neither grid nor order */
-	nr_t *bias;                         /* (B,H,T,T) that attention between these tokens adds to its scores; or NULL */
 	nr_t *pos;                          /* (B,T-special) int32 place on the grid when tokens are a subset (MAE); else NULL */
 };
 
@@ -66,15 +70,21 @@ static inline int64_t nr_rows(const nr_t *x)
 }
 /* Rows per sample: what lies between the batch axis and the channels. */
 static inline int64_t nr_rows_per_sample(const nr_t *x) { return x->nd >= 3 && x->d[0] ? nr_rows(x) / x->d[0] : nr_rows(x); }
+static inline struct nr_shape nr_shape_of(const nr_t *x)
+{
+	struct nr_shape s = { x->nd, { 0 } };
+	memcpy(s.d, x->d, sizeof s.d);
+	return s;
+}
 NR_API size_t nr_dtype_size(enum nr_dtype);
 /* "8x197x192" into buf. */
 NR_API const char *nr_shape_text(const nr_t *, char *buf, size_t size);
 
 /* Are the rows of v next to each other, without gaps between samples? */
 static inline int nr_packed(const struct nr_view *v) { return v->rows <= v->t || v->bs == v->t * v->c; }
-static inline real *nr_row(const struct nr_view *v, int64_t r)
+static inline nr_real *nr_row(const struct nr_view *v, int64_t r)
 {
-	return (real *)v->p + (nr_packed(v) ? r * v->c : r / v->t * v->bs + r % v->t * v->c);
+	return (nr_real *)v->p + (nr_packed(v) ? r * v->c : r / v->t * v->bs + r % v->t * v->c);
 }
 static inline int32_t *nr_ints(const struct nr_view *v) { return (int32_t *)v->p; }
 

@@ -1,10 +1,15 @@
-/* Text to token ids and back: WordPiece (BERT) and byte-level BPE (RoBERTa, GPT-2), with the ids that Hugging Face's `tokenizers`
- * gives.
+/* For using models of texts: WordPiece (BERT) and byte-level BPE (RoBERTa, GPT-2), with the ids that Hugging Face's `tokenizers` gives.
  *
- *   struct nr_tokenizer *t; nr_tokenizer_open(&t, "model/", &err);
- *   struct nr_encoder *e; nr_encoder_make(&e, t, &err);          one for each thread
- *   struct nr_encoding out; nr_encode(e, text, bytes, NULL, 0, NULL, &out, &err);
- *   nr_encoder_free(e); nr_tokenizer_close(t);
+ * Example:
+ *   const char *text = "the dog sees a cat";
+ *   struct nr_tokenizer *tokenizer = NULL;
+ *   struct nr_encoder *encoder = NULL;              // one for each thread
+ *   struct nr_encoding out;
+ *   if (!nr_tokenizer_open(&tokenizer, "text/", &err) && !nr_encoder_make(&encoder, tokenizer, &err) &&
+ *           !nr_encode(encoder, text, strlen(text), NULL, 0, NULL, &out, &err))
+ *           for (int64_t i = 0; i < out.count; i++) printf("%d %s\n", out.ids[i], nr_tokenizer_token(tokenizer, out.ids[i]));
+ *   nr_encoder_free(encoder);
+ *   nr_tokenizer_close(tokenizer);
  */
 #ifndef NORMA_TOKENIZER_H
 #define NORMA_TOKENIZER_H

@@ -1,17 +1,26 @@
-/* Training: from a data set's, a model's, a norm plan's and an objective's text to a run directory.
+/* For training: from the texts of a data set, a model, a norm plan and an objective to a run directory, as the command does it.
  *
- *   struct nr_train c; nr_train_init(&c, "classify", &err); c.data = "fashion-mnist"; ...
- *   struct nr_trainer *t; nr_trainer_open(&t, &c, command, &err); nr_trainer_run(t, NULL, &result, &err); nr_trainer_close(t);
+ * A run is a pure function of its settings: stopped at any step and resumed, on any number of threads, it ends with the same bits.
  *
- * A run is a pure function of its settings: stopped at any step and resumed, on any number of threads, it ends with the
- * same bits. */
+ * Example:
+ *   struct nr_train c;
+ *   struct nr_train_result result;
+ *   struct nr_trainer *trainer = NULL;
+ *   if (!nr_train_init(&c, "classify", &err)) {
+ *           c.data = "fashion-mnist", c.model = "vit:image=28,channels=1,patch=7,dim=16,depth=2,heads=2", c.norms.norm = "rms";
+ *           c.steps = 20, c.batch = 10, c.out = "run";
+ *           if (!nr_trainer_open(&trainer, &c, "my program", &err) && !nr_trainer_run(trainer, NULL, &result, &err))
+ *                   printf("%s: %lld steps, loss %.4f\n", result.status, (long long)result.step, result.train_loss);
+ *           nr_trainer_close(trainer);
+ *   }
+ */
 #ifndef NORMA_TRAINER_H
 #define NORMA_TRAINER_H
 
 #include "norma/data.h"
-#include "norma/model.h"
+#include "norma/infer.h"
 #include "norma/task.h"
-#include "norma/train.h"
+#include "norma/optim.h"
 
 struct nr_train {
 	/* what */
@@ -46,7 +55,6 @@ NR_API int nr_train_init(struct nr_train *, const char *task, struct nr_error *)
 /* Settings from a config.yaml or a recipe, which names its task (none: classify), above the defaults. Texts go to the arena. */
 NR_API int nr_train_read(struct nr_train *, const char *path, struct nr_arena *, struct nr_error *);
 
-struct nr_score { double loss, top1, top5, ece; int64_t samples; };   /* shares of 1; ece: calibration error, 15 bins */
 struct nr_train_result {
 	int64_t step, steps;
 	double seconds, train_loss;
@@ -74,86 +82,5 @@ NR_API const char *nr_trainer_out(const struct nr_trainer *);
 NR_API void nr_trainer_progress(const struct nr_trainer *, int64_t *step, int64_t *steps);
 NR_API int nr_trainer_run(struct nr_trainer *, const struct nr_train_watch *, struct nr_train_result *, struct nr_error *);
 NR_API void nr_trainer_close(struct nr_trainer *);            /* NULL is fine */
-
-/* ---- trained models --------------------------------------------------------------------------------------------------- */
-
-struct nr_weights {                         /* a model with its values: from one of our files, or a public one */
-	struct nr_arena *arena;
-	struct nr_store *store;
-	struct nr_model_spec model;
-	const char *norms;                  /* norm plan */
-	const char *data;                   /* what it was trained on; NULL: not known */
-	const char *pooler;                 /* of sentences, for texts: "avg", "cls+layer" (SimCSE's after it); NULL: not known */
-	const char *objective;              /* of graphs: "mae", "mse" or "bce"; NULL: not known */
-	const char *naming;                 /* of the file */
-	char **class_name;                  /* names of the outputs, then NULL; NULL: not known */
-	double mean[3], std[3];             /* of its input; std 0: not known */
-	bool normalize;                     /* by mean and std; else to [-1,1] */
-	int64_t step, kept;                 /* kept: entries that the file did not have */
-	const struct nr_mae *mae;           /* the store has the decoder of a masked autoencoder too; NULL: the model alone */
-	const char *whole_norms;            /* then: the plan of both */
-};
-/* path, or model.safetensors in it if it is a folder, in the arena; NULL: out of memory. */
-NR_API char *nr_weights_path(const char *path, struct nr_arena *);
-/* model, norms: NULL takes what the file says (a public file says nothing: then the model must be given). partial: entries
- * may be missing, e.g. the head for another number of classes. */
-NR_API int nr_weights_open(struct nr_weights **, const char *path, const char *model, const char *norms, const char *resample,
-	bool partial, struct nr_error *);
-/* The same with all that an import can be told; *how also says what came of it. */
-NR_API int nr_weights_import(struct nr_weights **, const char *path, const char *model, const char *norms, struct nr_import *how,
-	struct nr_error *);
-NR_API void nr_weights_close(struct nr_weights *);
-/* Records what the weights have, one sample, under a norm plan: entries of the net's store get the names. */
-NR_API int nr_weights_record(struct nr_net *, const struct nr_weights *, const char *norms, struct nr_error *);
-
-enum nr_stats { NR_STATS_RUNNING, NR_STATS_BATCH };
-/* A model ready to run on batches of one size. */
-struct nr_runner {
-	struct nr_net *net;
-	struct nr_plan *plan;
-	nr_t *image, *logits, *pooled, *tokens;
-	int64_t batch, channels, size, classes, width;
-};
-NR_API int nr_runner_open(struct nr_runner *, const struct nr_weights *, int64_t batch, struct nr_error *);
-/* Fills the image input from floats and runs; results are read with nr_plan_data. */
-NR_API void nr_runner_run(struct nr_runner *, const float *image, enum nr_stats);
-NR_API void nr_runner_close(struct nr_runner *);
-
-/* ---- sentence embeddings ------------------------------------------------------------------------------------------------
- *
- *   struct nr_weights *w; nr_weights_open(&w, "model/model.safetensors", NULL, NULL, NULL, false, &err);
- *   struct nr_tokenizer *t; nr_tokenizer_open(&t, "model/", &err);
- *   struct nr_text_runner *r; nr_text_runner_open(&r, w, t, NULL, &err);
- *   nr_text_runner_run(r, texts, n, out, NULL, NULL, &err);
- *   nr_text_runner_close(r); nr_tokenizer_close(t); nr_weights_close(w);
- *
- * Texts are sorted by length and embedded in batches of one length each, those with the same ids once; an embedding does not
- * depend on the texts beside it, nor on the number of threads. */
-struct nr_tokenizer;
-struct nr_text_runner;
-struct nr_text_runner_how {
-	enum nr_text_pooling pooling;
-	bool layer;                         /* SimCSE's tanh layer after it */
-	int64_t max_length;                 /* with special tokens; 0: as many as the model has positions */
-	int64_t tokens;                     /* of a batch, about; 0: 1024, whose activations stay in the cache */
-};
-/* An error if the tokenizer has more tokens than the model. */
-NR_API int nr_text_fits(const struct nr_model_spec *, const struct nr_tokenizer *, struct nr_error *);
-/* Sets pooling and layer: pooler is one of nr_text_poolings (cls: with the layer), or NULL: as the weights were trained, if they or a
- * modules.json of sentence-transformers beside them say it, else the mean of the tokens. */
-NR_API int nr_text_runner_pool_by(struct nr_text_runner_how *, const struct nr_weights *, const char *pooler, struct nr_error *);
-/* how NULL: as the weights were trained. Weights and tokenizer are the caller's and outlive it; values of the store may change between
- * runs. */
-NR_API int nr_text_runner_open(struct nr_text_runner **, const struct nr_weights *, const struct nr_tokenizer *,
-	const struct nr_text_runner_how *how, struct nr_error *);
-NR_API void nr_text_runner_close(struct nr_text_runner *);    /* NULL is fine */
-NR_API int64_t nr_text_runner_width(const struct nr_text_runner *);
-/* out (n,width). watch may be NULL; when it returns non-zero the rest is left out and 1 is returned. */
-NR_API int nr_text_runner_run(struct nr_text_runner *, const char *const *text, int64_t n, real *out,
-	int (*watch)(void *context, int64_t done, int64_t of), void *context, struct nr_error *);
-/* How many different texts the last run had. */
-NR_API int64_t nr_text_runner_different(const struct nr_text_runner *);
-/* Floating-point operations of the last run, padding included. */
-NR_API double nr_text_runner_flops(const struct nr_text_runner *);
 
 #endif

@@ -42,7 +42,7 @@ int nr_parts_read(const char *names, unsigned *want, struct nr_error *err)
 		*want |= bit;
 		s += n;
 	}
-	return *want ? NR_OK : nr_fail(err, NR_EUSAGE, "no part of the analysis is named", names, NULL);
+	return *want ? NR_OK : nr_fail(err, NR_EUSAGE, "no part of the analysis was given", names, NULL);
 }
 
 int nr_analysis_tick(struct nr_analysis *a, struct nr_error *err)
@@ -87,7 +87,8 @@ static int no_such_part(const struct nr_analysis *a, const char *name, struct nr
 	for (int i = 0; nr_parts[i]; i++)
 		if (a->texts ? nr_parts[i]->texts : nr_parts[i]->graphs)
 			nr_str_printf(&parts, "%s%s", parts.len ? ", " : "", nr_parts[i]->name);
-	nr_fail(err, NR_EUSAGE, a->texts ? "cannot analyse texts by" : "cannot analyse graphs by", name, "this part is not for them");
+	nr_fail(err, NR_EUSAGE, a->texts ? "cannot analyse texts by" : "cannot analyse graphs by", name,
+		"this part does not support them");
 	nr_hint(err, "there are %s", nr_str_text(&parts));
 	nr_str_release(&parts);
 	return err->code;
@@ -101,7 +102,8 @@ static int leave_out_parts(struct nr_analysis *a, struct nr_error *err)
 		if (!a->all) return no_such_part(a, nr_parts[i]->name, err);
 		a->want &= ~(1u << i);
 	}
-	return a->texts && a->other ? nr_fail(err, NR_EUSAGE, "cannot compare with", a->other_name, "this is for pictures") : NR_OK;
+	return a->texts && a->other ? nr_fail(err, NR_EUSAGE, "cannot compare with", a->other_name,
+		"only pictures are supported") : NR_OK;
 }
 
 /* ---- graphs --------------------------------------------------------------------------------------------------------------- */
@@ -112,14 +114,14 @@ static int open_graphs(struct nr_analysis *a, struct nr_error *err)
 	const struct nr_evaluation *e = &a->what;
 	const struct nr_molecules *m = nr_source_molecules(e->source);
 	int64_t known;
-	if (nr_graph_expect(m, &a->w->model, err) || (a->other && nr_graph_expect(m, &a->other->model, err))) return err->code;
-	if (nr_graph_list_make(&a->list, e->source, e->split, e->index, a->count, 0, err)) return err->code;
-	if (nr_graph_form_make(&a->form, m, &a->w->model, err)) return err->code;
-	if (a->other && nr_graph_form_make(&a->other_form, m, &a->other->model, err)) return err->code;
-	a->view = (struct nr_graph_view){ &a->form, &a->list, nr_graph_sizes(a->list.largest).largest };
-	a->other_view = (struct nr_graph_view){ &a->other_form, &a->list, a->view.nodes };
-	a->batch = nr_graph_batch(a->batch, a->view.nodes);
-	if (!m->tasks || (nr_graph_yes_or_no(m, &known) && known)) return NR_OK;
+	if (nr_mol_expect(m, &a->w->model, err) || (a->other && nr_mol_expect(m, &a->other->model, err))) return err->code;
+	if (nr_mol_list_make(&a->list, e->source, e->split, e->index, a->count, 0, err)) return err->code;
+	if (nr_mol_form_make(&a->form, m, &a->w->model, err)) return err->code;
+	if (a->other && nr_mol_form_make(&a->other_form, m, &a->other->model, err)) return err->code;
+	a->view = (struct nr_mol_view){ &a->form, &a->list, nr_mol_sizes(a->list.largest).largest };
+	a->other_view = (struct nr_mol_view){ &a->other_form, &a->list, a->view.nodes };
+	a->batch = nr_mol_batch(a->batch, a->view.nodes);
+	if (!m->tasks || (nr_mol_yes_or_no(m, &known) && known)) return NR_OK;
 	if (!(a->target = nr_arena_alloc(a->arena, (size_t)a->count * sizeof *a->target)))
 		return nr_fail(err, NR_EMEMORY, "cannot analyse", a->w->model.text, "out of memory");
 	for (int64_t i = 0; i < a->count; i++) a->target[i] = (double)m->target[a->list.graph[i] * m->tasks];
@@ -179,12 +181,13 @@ static int run_pictures(struct nr_analysis *a, struct nr_error *err)
 
 int nr_analysis_run(struct nr_analysis *a, struct nr_error *err)
 {
-	const bool graphs = !a->texts && a->what.source->of->kind == NR_GRAPHS;
+	const bool graphs = !a->texts && a->what.source->of->kind == NR_MOLECULES;
 	if (nr_model_expect(&a->w->model, a->texts ? NR_READS_TEXT : graphs ? NR_READS_GRAPH : NR_READS_IMAGE, err)) return err->code;
 	if ((a->texts || graphs) && leave_out_parts(a, err)) return err->code;
 	const struct nr_evaluation *e = &a->what;
 	a->count = e->count ? e->count : e->source->count[e->split];
-	if (a->count < 2) return nr_fail(err, NR_EVALUE, "cannot analyse", a->w->model.text, "it takes two samples or more");
+	if (a->count < 2) return nr_fail(err, NR_EVALUE, "cannot analyse", a->w->model.text,
+		"at least two samples are needed");
 	if (a->batch > a->count) a->batch = a->count;
 	if (!(a->arena = nr_arena_make())) return nr_fail(err, NR_EMEMORY, "cannot analyse", a->w->model.text, "out of memory");
 	if (graphs && open_graphs(a, err)) return err->code;
@@ -212,7 +215,8 @@ void nr_analysis_show(const struct nr_analysis *a, struct nr_str *text)
 		if (!(a->want >> i & 1)) continue;
 		const size_t before = text->len;
 		nr_parts[i]->show(a, a->own[i], text);
-		if (text->len == before && !a->all) nr_str_printf(text, "\n%s: the model has nothing of the kind\n", nr_parts[i]->title);
+		if (text->len == before && !a->all) nr_str_printf(text,
+			"\n%s: the model has none\n", nr_parts[i]->title);
 	}
 }
 
@@ -228,9 +232,9 @@ void nr_analysis_close(struct nr_analysis *a)
 {
 	nr_taps_close(&a->taps);
 	nr_taps_close(&a->other_taps);
-	nr_graph_list_release(&a->list);
-	nr_graph_form_release(&a->form);
-	nr_graph_form_release(&a->other_form);
+	nr_mol_list_release(&a->list);
+	nr_mol_form_release(&a->form);
+	nr_mol_form_release(&a->other_form);
 	nr_arena_free(a->arena);
 	a->arena = NULL;
 }

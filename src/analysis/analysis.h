@@ -15,7 +15,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "draw/sheet.h"
-#include "train/evaluate.h"
+#include "infer/evaluate.h"
 
 struct nr_analysis {
 	const struct nr_weights *w;
@@ -36,9 +36,9 @@ struct nr_analysis {
 	struct nr_arena *arena;             /* of the parts too */
 	void *own[NR_PARTS_MAX];
 	int64_t step, steps;
-	struct nr_graph_list list;          /* of a model of graphs: the samples, */
-	struct nr_graph_form form, other_form;
-	struct nr_graph_view view, other_view;  /* and how the model and the other one read them; view.form NULL: no graphs */
+	struct nr_mol_list list;          /* of a model of graphs: the samples, */
+	struct nr_mol_form form, other_form;
+	struct nr_mol_view view, other_view;  /* and how the model and the other one read them; view.form NULL: no graphs */
 	double *target;                     /* (count) the first target of each graph,
 		NAN: missing; NULL: samples have classes, or nothing */
 };

@@ -3,7 +3,7 @@
 #ifndef NR_ATTENTION_DISTANCE_H
 #define NR_ATTENTION_DISTANCE_H
 
-#include "norma/real.h"
+#include "base/real.h"
 
 /* out (T,T), T = h w, row-major grid. */
 void nr_grid_distance(int64_t h, int64_t w, real *out);

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "analysis/attention_distance.h"
-#include "data/graph.h"
+#include "chem/molgraph.h"
 #include "math/row.h"
 
 static const double left_out = -1e29;           /* scores below it: attention does not count them, as in math/attention.h */

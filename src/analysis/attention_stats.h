@@ -5,6 +5,7 @@
 
 #include <stdbool.h>
 
+#include "base/real.h"
 #include "norma/err.h"
 
 struct nr_attention_shape {

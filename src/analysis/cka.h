@@ -5,6 +5,7 @@
 #ifndef NR_CKA_H
 #define NR_CKA_H
 
+#include "base/real.h"
 #include "norma/err.h"
 
 /* x (N,C1), y (N,C2). NR_ESHAPE (N < 2), NR_EVALUE (not finite, or no variance at all: CKA is not defined), NR_EMEMORY or 0. */

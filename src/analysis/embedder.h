@@ -2,6 +2,7 @@
 #ifndef NR_EMBEDDER_H
 #define NR_EMBEDDER_H
 
+#include "base/real.h"
 #include "norma/err.h"
 
 struct nr_embedder {

@@ -3,6 +3,7 @@
 #ifndef NR_FEWSHOT_H
 #define NR_FEWSHOT_H
 
+#include "base/real.h"
 #include "norma/err.h"
 
 struct nr_fewshot {

@@ -3,11 +3,11 @@
 
 #include <math.h>
 
+#include "base/real.h"
 #include "analysis/taps.h"
 #include "graph/net.h"
 #include "graph/streams.h"
 #include "norma/nn.h"
-#include "train/floats.h"
 
 enum { MOST_SITES = 1024 };
 enum { CLS_GAIN, GAIN, CLS_BIAS, BIAS, SUMS };
@@ -34,7 +34,7 @@ static nr_t *at_site(void *context, struct nr_net *n, const char *site, const ch
 	if (g->sites == MOST_SITES) return nr_net_fail(n, NR_ELIMIT, full, "more than %d norms", MOST_SITES);
 	const int64_t C = after->d[2];
 	struct nr_grad_site *s = &g->site[g->sites++];
-	nr_t *y = nr_tap(n, "kept", after), *z = nr_input(n, "zeros", NR_REAL, 3, after->d[0], after->d[1], C);
+	nr_t *y = nr_tap(n, "kept", after), *z = nr_input(n, "zeros", NR_REAL, NR_SHAPE(after->d[0], after->d[1], C));
 	*s = (struct nr_grad_site){ .name = full, .y = y, .z = z, .gain = shared(n, full, "weight", C), .bias = shared(n, full, "bias", C),
 		.cls = nr_taps_has_cls(g->w, after), .sum = nr_arena_alloc(n->arena, (size_t)(SUMS * C) * sizeof *s->sum) };
 	if (!z || !s->sum) return nr_net_fail(n, NR_EMEMORY, full, "out of memory");
@@ -57,7 +57,7 @@ static nr_t *record_graphs(struct nr_gradients *g, const struct nr_model_spec *m
 {
 	struct nr_net *n = g->net;
 	const struct nr_pair_options o = { .kind = NR_PAIRS_GAUSS, .normalize = 1 };
-	nr_graph_inputs(&g->inputs, n, g->graphs->form, g->batch, g->graphs->nodes, g->kind != NR_GRAD_SPREAD);
+	nr_mol_inputs(&g->inputs, n, g->graphs->form, g->batch, g->graphs->nodes, g->kind != NR_GRAD_SPREAD);
 	if (g->kind == NR_GRAD_SPREAD) return nr_pair_loss(n, m->of->pool(n, nr_model_tokens(n, m, &g->inputs.in), m->conf), o);
 	return nr_known_loss(n, nr_model_logits(n, m, &g->inputs.in), g->inputs.target, g->kind == NR_GRAD_ERROR
 		? NR_KNOWN_MAE : NR_KNOWN_BCE);
@@ -81,7 +81,7 @@ static nr_t *record(struct nr_gradients *g, struct nr_error *err)
 	g->image = in.image;
 	nr_t *x = nr_model_tokens(n, m, &in);
 	if (g->kind == NR_GRAD_UNIFORMITY) return uniformity(n, m, x);
-	g->label = nr_input(n, "label", NR_I32, 1, g->batch);
+	g->label = nr_input(n, "label", NR_I32, NR_SHAPE(g->batch));
 	return nr_cross_entropy(n, nr_linear(n, "head", m->of->pool(n, x, m->conf), nr_model_int(m, "classes")), g->label, 0, -1);
 }
 
@@ -117,12 +117,12 @@ int nr_gradients_open(struct nr_gradients *g, const struct nr_weights *w, const 
 	return open_with(g, err);
 }
 
-int nr_gradients_open_graphs(struct nr_gradients *g, const struct nr_weights *w, const struct nr_graph_view *graphs, int64_t batch,
+int nr_gradients_open_graphs(struct nr_gradients *g, const struct nr_weights *w, const struct nr_mol_view *graphs, int64_t batch,
 	struct nr_error *err)
 {
 	const struct nr_molecules *set = graphs->form->set;
 	int64_t known;
-	const bool classes = nr_graph_yes_or_no(set, &known);
+	const bool classes = nr_mol_yes_or_no(set, &known);
 	const bool head = nr_store_find(w->store, "head.weight") && known && nr_model_int(&w->model, "classes") == set->tasks;
 	*g = (struct nr_gradients){ .w = w, .batch = batch, .graphs = graphs,
 		.kind = !head ? NR_GRAD_SPREAD : classes ? NR_GRAD_YES_OR_NO : NR_GRAD_ERROR };
@@ -199,7 +199,7 @@ void nr_gradients_step(struct nr_gradients *g, const struct nr_batch *b)
 
 void nr_gradients_step_graphs(struct nr_gradients *g, int64_t first)
 {
-	nr_graph_bind_from(g->graphs->form, g->graphs->list, g->plan, &g->inputs, first, g->batch);
+	nr_mol_bind_from(g->graphs->form, g->graphs->list, g->plan, &g->inputs, first, g->batch);
 	memcpy(g->nodes, nr_plan_data(g->plan, g->inputs.in.valid), (size_t)g->batch * sizeof *g->nodes);
 	run(g);
 }

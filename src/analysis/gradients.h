@@ -7,9 +7,9 @@
 #define NR_GRADIENTS_H
 
 #include "base/mem.h"
+#include "infer/molecule_batch.h"
 #include "models/mae.h"
-#include "norma/trainer.h"
-#include "train/graphs.h"
+#include "norma/infer.h"
 
 enum nr_grad_loss { NR_GRAD_CROSS_ENTROPY, NR_GRAD_MAE, NR_GRAD_UNIFORMITY, NR_GRAD_ERROR, NR_GRAD_YES_OR_NO, NR_GRAD_SPREAD };
 extern const char *const nr_grad_loss_names[];          /* a sentence each */
@@ -31,8 +31,8 @@ struct nr_gradients {
 	nr_t *image, *label, *loss;
 	struct nr_mae_graph mae;
 	struct nr_mae_mask mask;
-	const struct nr_graph_view *graphs;         /* NULL: pictures */
-	struct nr_graph_inputs inputs;
+	const struct nr_mol_view *graphs;         /* NULL: pictures */
+	struct nr_mol_inputs inputs;
 	int32_t *nodes;                     /* (batch) of the last one of graphs */
 	struct nr_grad_site *site;
 	int64_t sites, batch, batches;
@@ -46,7 +46,7 @@ int nr_gradients_open(struct nr_gradients *, const struct nr_weights *, const st
 	struct nr_error *);
 /* Of a model of graphs, whose view must stay: the absolute error, or the cross entropy if targets are 0 and 1, if the model has a head
  * for them; else the uniformity of [VNode] in the batch. */
-int nr_gradients_open_graphs(struct nr_gradients *, const struct nr_weights *, const struct nr_graph_view *, int64_t batch,
+int nr_gradients_open_graphs(struct nr_gradients *, const struct nr_weights *, const struct nr_mol_view *, int64_t batch,
 	struct nr_error *);
 /* Forward and backward as a training step would do it, with batch statistics and dropout; nothing is changed but the gradients. */
 void nr_gradients_step(struct nr_gradients *, const struct nr_batch *);

@@ -133,7 +133,7 @@ int nr_lbfgs_run(const struct nr_lbfgs *o, double *x, struct nr_lbfgs_result *r,
 		r->gradient = largest(o->n, here.gradient);
 		r->converged = r->gradient <= o->tolerance;
 	} else {
-		code = nr_fail(err, NR_EDIVERGED, "cannot minimise", NULL, "the function is not finite where it begins");
+		code = nr_fail(err, NR_EDIVERGED, "cannot minimise", NULL, "the function is not finite at the start");
 	}
 	free(mem);
 	return code;

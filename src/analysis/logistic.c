@@ -266,7 +266,8 @@ static int check(struct work *w, struct nr_error *err)
 	const struct nr_logistic *o = w->o;
 	for (int64_t i = 0; i < w->rows; i++) {
 		if (o->label[i] < -1 || o->label[i] >= o->classes)
-			return nr_fail(err, NR_EVALUE, "cannot fit", "logistic regression", "row %lld has label %d, there are %lld classes",
+			return nr_fail(err, NR_EVALUE, "cannot fit", "logistic regression",
+				"row %lld has label %d, but there are %lld classes",
 				(long long)i, o->label[i], (long long)o->classes);
 		w->counted += o->label[i] >= 0;
 	}

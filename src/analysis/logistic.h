@@ -9,6 +9,7 @@
 
 #include <stdbool.h>
 
+#include "base/real.h"
 #include "norma/err.h"
 
 /* The features of one or more fits: products run on uncorrelated columns z = L^-1 x with L L' near X'X / rows, so that large

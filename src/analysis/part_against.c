@@ -148,9 +148,9 @@ static int write(const struct nr_analysis *a, const void *own, const char *dir, 
 	}
 	if (!err->code && sheet.body.len)
 		return nr_sheet_save(&sheet, dir, "against.svg", "Layers of two models: linear CKA",
-			"1: the layers say the same up to a rotation. A bright diagonal means that both models do the same "
-			"things in the same order; a bright column, that one layer of the other model holds what many "
-			"layers of this one do; dark, that they differ.",
+			"1: the layers are equal up to a rotation. A bright diagonal means that both models do the "
+			"same things in the same order; a bright column, that one layer of the other model holds "
+			"what many layers of this one do; dark, that they differ.",
 			err);
 	nr_sheet_release(&sheet);
 	return err->code;
@@ -159,7 +159,7 @@ static int write(const struct nr_analysis *a, const void *own, const char *dir, 
 /* ---- what is told of it ----------------------------------------------------------------------------------------------------- */
 
 static const struct nr_part_number numbers[] = {
-	{ "CKA", "the same between the layers of this model (rows) and those of the one that `--against` names", "" },
+	{ "CKA", "the same between the layers of this model (rows) and those of `--against`", "" },
 	{ .name = NULL },
 };
 
@@ -167,6 +167,6 @@ const struct nr_part nr_part_against = {
 	.name = "against", .title = "comparison with another model (--against)", .size = sizeof(struct against),
 		.graphs = true, .begin = begin,
 		.take = take, .end = end, .json = json, .show = show, .write = write,
-	.told = { .about = "how alike they are to those of --against",
+	.told = { .about = "similarity of layers to those of --against (CKA)",
 		.numbers = numbers },
 };

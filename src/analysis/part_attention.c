@@ -139,9 +139,9 @@ static int draw(const struct nr_analysis *a, const struct attention *s, const ch
 	free(name);
 	if (!whole) return nr_fail(err, NR_EMEMORY, "cannot draw", dir, "out of memory");
 	return nr_sheet_save(&sheet, dir, "attention.svg", "Attention by layer and head", nr_say(a,
-		"Heads with a small distance look at their neighbours, as a convolution does, those with a large one over "
-		"the whole picture; a layer that has both kinds sees both scales. An entropy near its largest value is "
-		"attention that chooses nothing. Large logits come before a training that breaks."), err);
+		"Heads with a small distance look at their neighbours, like a convolution, those with a large one at "
+		"the whole picture; a layer with both kinds sees both scales. An entropy near its largest value "
+		"means attention that selects nothing. Large logits precede divergence."), err);
 }
 
 static int write(const struct nr_analysis *a, const void *own, const char *dir, struct nr_error *err)
@@ -168,17 +168,18 @@ static int write(const struct nr_analysis *a, const void *own, const char *dir, 
 
 static const struct nr_part_number numbers[] = {
 	{ "distance",
-		"sum over patches of attention times distance on the grid, in tokens; special tokens left out, the "
-		"rest scaled to 1",
+		"sum over patches of attention times distance on the grid, in tokens; without special tokens, "
+		"rescaled to sum to 1",
 		"DTN, Fig. 2; ViT, Fig. 7" },
-	{ "entropy, most", "of a patch token's and of [CLS]'s attention, in nats; the entropy of looking everywhere", "" },
+	{ "entropy, most", "entropy of a patch token's and of [CLS]'s attention, in nats; most: that of uniform attention", "" },
 	{ "to special", "share of attention that patch tokens give to [CLS] and registers", "" },
-	{ "logit rms, largest", "size of q k / sqrt(d): large logits come before a training that breaks", "" },
+	{ "logit rms, largest", "size of q k / sqrt(d): large logits precede divergence", "" },
 	{ .name = NULL },
 };
 
 static const struct nr_part_curve curves[] = {
-	{ "Attention distance by layer", "mean over heads, in tokens", "Low is local, high is global.", "[].heads[].distance", NR_LINEAR },
+	{ "Attention distance by layer", "mean over heads, in tokens",
+		"Low is local, high is global.", "[].heads[].distance", NR_LINEAR },
 	{ .title = NULL },
 };
 

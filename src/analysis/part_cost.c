@@ -55,7 +55,8 @@ static json_t *json(const struct nr_analysis *a, const void *own)
 static void show(const struct nr_analysis *a, const void *own, struct nr_str *text)
 {
 	const struct cost *s = own;
-	nr_str_printf(text, "\ncost: %lld parameters, %lld of them of norms; %.3g MFLOP forward for %s, %.2f %% of them for norms\n",
+	nr_str_printf(text, "\n"
+		"cost: %lld parameters, %lld of them in norms; %.3g MFLOP forward for %s, %.2f %% of them for norms\n",
 		(long long)s->parameters, (long long)s->of_norms, s->flops * 1e-6,
 		a->view.form ? nr_arena_printf(a->arena, "a graph of %lld nodes", (long long)a->view.nodes) : nr_say(a, "a picture"),
 		100 * s->norm_flops / s->flops);
@@ -64,7 +65,7 @@ static void show(const struct nr_analysis *a, const void *own, struct nr_str *te
 /* ---- what is told of it ----------------------------------------------------------------------------------------------------- */
 
 static const struct nr_part_number numbers[] = {
-	{ "parameters, FLOPs", "of all, and of norms; FLOPs of a forward pass of one picture", "" },
+	{ "parameters, FLOPs", "in total and in norms; FLOPs of a forward pass of one picture", "" },
 	{ .name = NULL },
 };
 

@@ -158,22 +158,22 @@ static int write(const struct nr_analysis *a, const void *own, const char *dir, 
 	if (!sheet.body.len) return NR_OK;
 	return nr_sheet_save(&sheet, dir, "directions.svg", nr_say(a, "Directions of patch tokens by head, on their first two components"),
 		nr_say(a, a->target
-			? "Unit vectors, all squares with the same scale: points that lie close together are tokens that point the "
-		"same way. After layer normalization directions alone tell tokens apart. Colours are the target, dark where it is low." :
-		"Unit vectors, all squares with the same scale: points that lie close together are tokens that point the "
-		"same way. DTN lets lengths differ, so that directions need not; after layer normalization directions "
-		"alone tell tokens apart. Colours are classes."), err);
+			? "Unit vectors, all squares with the same scale: points close together are tokens that "
+		"point the same way. After layer normalization only directions distinguish tokens. Colours show the "
+		"target, dark where it is low." :
+		"Unit vectors, all squares with the same scale: points close together are tokens that point the same "
+		"way. DTN lets lengths differ, so directions need not; after layer normalization only directions "
+		"distinguish tokens. Colours show classes."), err);
 }
 
 /* ---- what is told of it ----------------------------------------------------------------------------------------------------- */
 
 static const struct nr_part_number numbers[] = {
 	{ "common",
-		"length of the mean of the unit vectors of a head's part of patch tokens: 1 when all point the same "
-		"way",
+		"length of the mean unit vector of a head's part of the patch tokens: 1 when all point the same way",
 		"" },
 	{ "two components",
-		"share of their variance on the first two principal components, on which they are drawn",
+		"share of their variance on the first two principal components, which the drawing shows",
 		"DTN, Fig. 9" },
 	{ .name = NULL },
 };
@@ -182,6 +182,6 @@ const struct nr_part nr_part_directions = {
 	.name = "directions", .title = "directions of tokens", .size = sizeof(struct directions),
 	.texts = true, .graphs = true, .taps = NR_TAPS_SITES, .begin = begin,
 	.take = take, .end = end, .json = json, .show = show, .write = write,
-	.told = { .about = "directions of tokens by head before and after a norm",
+	.told = { .about = "directions of tokens, by head, before and after a norm",
 		.numbers = numbers },
 };

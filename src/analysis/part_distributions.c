@@ -193,9 +193,9 @@ static int draw(const struct nr_analysis *a, const struct site *v, const char *n
 	char head[160];
 	snprintf(head, sizeof head, "The first dimensions before and after the norm at %.100s", v->name);
 	return nr_sheet_save(&sheet, dir, name, head, nr_say(a,
-		"Pale bars hold 5 to 95 % of the samples, full ones the middle half, the gap is the median. Before the "
-		"norm [CLS] and patches may lie apart; a norm that both share can bring only one of them to mean 0 and an "
-		"even width. After a separate one both are."), err);
+		"Pale bars cover 5 to 95 % of the samples, full ones the middle half; the gap is the median. Before "
+		"the norm, [CLS] and patches may lie apart; a norm that both share can bring only one of them to "
+		"mean 0 and an even width. A separate norm does so for both."), err);
 }
 
 static int write(const struct nr_analysis *a, const void *own, const char *dir, struct nr_error *err)

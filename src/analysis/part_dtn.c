@@ -153,9 +153,9 @@ static int draw(const struct nr_analysis *a, const struct dtn *s, const char *di
 		nr_sheet_put(&sheet, "P of each head, from a token in the middle", nr_svg_tiles(&sheet.panel, &(struct nr_tiles){
 			.name = "neighbourhoods by site and head", .rows = N, .cols = heads, .tile = tile, .row_label = label }));
 	return nr_sheet_save(&sheet, dir, "dtn.svg", "Dynamic Token Normalization: lambda and neighbourhoods",
-		"Lambda 1: the head normalises a token by its own statistics, as layer normalization; 0: by those of the "
-		"tokens that P weighs, as instance normalization over a neighbourhood. A bright spot in P is a small "
-		"neighbourhood, an even map the whole picture.", err);
+		"Lambda 1: the head normalises a token by its own statistics, like layer normalization; 0: by those "
+		"of the tokens weighted by P, like instance normalization over a neighbourhood. A bright spot in P "
+		"is a small neighbourhood, an even map the whole picture.", err);
 }
 
 static int write(const struct nr_analysis *a, const void *own, const char *dir, struct nr_error *err)
@@ -180,10 +180,10 @@ static int write(const struct nr_analysis *a, const void *own, const char *dir, 
 
 static const struct nr_part_number numbers[] = {
 	{ "lambda",
-		"weight of a token's own statistics, by head: 1 is layer, 0 instance normalization over the "
-		"neighbourhood",
+		"weight of a token's own statistics, by head: 1 is layer normalization, 0 instance normalization "
+		"over the neighbourhood",
 		"" },
-	{ "P", "the neighbourhood of a token in the middle, by head and layer", "DTN, Fig. 6 and 7" },
+	{ "P", "the neighbourhood of a central token, by head and layer", "DTN, Fig. 6 and 7" },
 	{ .name = NULL },
 };
 
@@ -192,7 +192,8 @@ static struct nr_part_matrix lambdas(const json_t *analysis, struct nr_arena *ar
 	return nr_part_matrix_rows(json_object_get(analysis, "dtn"), "site", "lambda_mean", NULL, arena);
 }
 static const struct nr_part_heat heats[] = {
-	{ "λ of dynamic token normalization", "site", "head", "1 takes the mean within a token as LN, 0 that between tokens as IN.", 0, 1,
+	{ "λ of dynamic token normalization", "site", "head",
+		"1 takes the mean within a token, like LN; 0 that over tokens, like IN.", 0, 1,
 		lambdas },
 	{ .title = NULL },
 };

@@ -200,7 +200,8 @@ static int draw(const struct nr_analysis *a, const struct gradients *s, const ch
 	const char *const kinds[] = { nr_say(a, "[CLS]"), nr_say(a, "patches") };
 	const struct nr_curves all[] = {
 		{ "gradient of a block's parameters", nr_say(a, "0: patch projection, then blocks"), "length", s->blocks, 1, y, NULL },
-		{ nr_say(a, "gradient that reaches a token behind a norm"), "norm, from the input on", "mean length", N, 2,
+		{ nr_say(a,
+			"gradient that reaches a token after a norm"), "norm, from the input on", "mean length", N, 2,
 			lengths, kinds },
 		{ nr_say(a, "share of [CLS] in the gradient of a shared gain, bias"), "norm, from the input on", "%", N, 2,
 			shares, what_name },
@@ -213,10 +214,10 @@ static int draw(const struct nr_analysis *a, const struct gradients *s, const ch
 	}
 	free(y);
 	return nr_sheet_save(&sheet, dir, "gradients.svg", "Gradients of a training step", nr_say(a,
-		"One token of a picture, [CLS], may own half of the gradient of a gain that all tokens share: then the "
-		"gain follows [CLS]. A cosine below 0 means that [CLS] and the patches pull it apart. Norms that [CLS] has "
-		"to itself have no share and leave gaps. Gradients that fall or rise by decades over the depth make a deep "
-		"model hard to train."), err);
+		"A single token, [CLS], may contribute half of the gradient of a gain that all tokens share: then "
+		"the gain follows [CLS]. A cosine below 0 means that [CLS] and the patches pull in opposite "
+		"directions. Norms that [CLS] does not share have no value and leave gaps. Gradients that change by "
+		"orders of magnitude over the depth make a deep model hard to train."), err);
 }
 
 static int write(const struct nr_analysis *a, const void *own, const char *dir, struct nr_error *err)
@@ -242,17 +243,18 @@ static int write(const struct nr_analysis *a, const void *own, const char *dir, 
 static const struct nr_part_number numbers[] = {
 	{ "by block", "length of the mean gradient of a block's parameters", "" },
 	{ "|d[CLS]|, |dtoken|",
-		"mean length of the gradient that reaches one token behind a norm, for the loss of one picture",
+		"mean length of the gradient that reaches one token after a norm, for the loss of one picture",
 		"" },
 	{ "[CLS] in gain, bias",
 		"|g_cls| / (|g_cls| + |g_others|) where the gradient of a shared gain or bias is g_cls + g_others",
 		"SepNorm, Eq. 6" },
-	{ "cosine", "between g_cls and g_others: below 0 they pull the parameter apart", "" },
+	{ "cosine", "between g_cls and g_others: below 0 they pull the parameter in opposite directions", "" },
 	{ .name = NULL },
 };
 
 static const struct nr_part_curve curves[] = {
-	{ "Gradient by block", "2-norm of its parameters", "A level line reaches all depths alike.", "blocks[].norm", NR_LOG_IF_WIDE },
+	{ "Gradient by block", "2-norm of its parameters",
+		"A level line means that all depths get the same gradient.", "blocks[].norm", NR_LOG_IF_WIDE },
 	{ .title = NULL },
 };
 
@@ -260,6 +262,6 @@ const struct nr_part nr_part_gradients = {
 	.name = "gradients", .title = "gradients", .size = sizeof(struct gradients), .graphs = true, .steps = steps,
 		.end = end, .json = json, .show = show,
 	.write = write,
-	.told = { .about = "gradients by block, and what [CLS] and the other tokens contribute to those of shared gains and biases",
+	.told = { .about = "gradients by block; shares of [CLS] and other tokens in the gradients of shared gains and biases",
 		.numbers = numbers, .curves = curves },
 };

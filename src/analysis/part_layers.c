@@ -283,9 +283,9 @@ static int draw(const struct nr_analysis *a, const struct layers *s, const char 
 	free(y);
 	return nr_sheet_save(&sheet, dir, "layers.svg", nr_say(a, "[CLS] and patch tokens, layer by layer"), nr_say(a,
 		"Uniformity near 0, a mean cosine near 1 and a low rank mean that samples have collapsed onto few "
-		"directions; -4 and 0 mean that they fill the sphere. Where [CLS] and patches part, one shared norm serves "
-		"two distributions. A ratio of channels far above 1 is an outlier channel. Low variation: what the norm "
-		"takes off is nearly the whole token."), err);
+		"directions; -4 and 0 mean that they fill the sphere. Where [CLS] and patches diverge, one shared "
+		"norm serves two distributions. A ratio of channels far above 1 is an outlier channel. Low "
+		"variation: the norm subtracts nearly the whole token."), err);
 }
 
 static int write(const struct nr_analysis *a, const void *own, const char *dir, struct nr_error *err)
@@ -298,16 +298,16 @@ static int write(const struct nr_analysis *a, const void *own, const char *dir, 
 
 static const struct nr_part_number numbers[] = {
 	{ "uniformity",
-		"log mean exp(-2 d^2) over pairs of unit vectors: 0 when all are one, about -4 when spread evenly",
+		"log mean exp(-2 d^2) over pairs of unit vectors: 0 when all are equal, about -4 when spread evenly",
 		"SepNorm, Eq. 4 and Table 6" },
-	{ "cosine, rank", "mean cosine of pairs; exp of the entropy of the centred singular values: directions in use", "" },
+	{ "cosine, rank", "mean cosine of pairs; exp of the entropy of the centred singular values: number of directions in use", "" },
 	{ "norm, sd, max", "length of a token, over all tokens of all pictures", "DTN, Fig. 1" },
 	{ "var. LN, var. IN",
 		"mean of |x - mean| / |x|: how far a patch token is from the mean that layer or instance "
-		"normalization takes off",
+		"normalization subtracts",
 		"after DTN, Fig. 3b" },
 	{ "outliers, ratio",
-		"channels whose root mean square is over 6 times the median channel's; that of the largest one",
+		"channels whose root mean square exceeds 6 times the median channel's; ratio of the largest one",
 		"" },
 	{ .name = NULL },
 };
@@ -315,9 +315,11 @@ static const struct nr_part_number numbers[] = {
 static const struct nr_part_curve curves[] = {
 	{ "Uniformity of [CLS] by layer", "lower is more even", "The lowest spreads [CLS] most.", "[].cls.uniformity", NR_LINEAR },
 	{ "Uniformity of tokens by layer", "lower is more even", "The lowest spreads patches most.", "[].tokens.uniformity", NR_LINEAR },
-	{ "Effective rank of [CLS] by layer", "directions", "A fall is a collapse onto few directions.", "[].cls.effective_rank",
+	{ "Effective rank of [CLS] by layer", "directions",
+		"A drop means a collapse onto few directions.", "[].cls.effective_rank",
 		NR_LINEAR },
-	{ "Effective rank of tokens by layer", "directions", "A fall is a collapse onto few directions.", "[].tokens.effective_rank",
+	{ "Effective rank of tokens by layer", "directions",
+		"A drop means a collapse onto few directions.", "[].tokens.effective_rank",
 		NR_LINEAR },
 	{ "Mean cosine of [CLS] by layer", "cosine", "Near 1: every picture has nearly the same [CLS].", "[].cls.mean_cosine", NR_LINEAR },
 	{ "Length of tokens by layer", "2-norm", "The residual stream grows where nothing normalizes it.", "[].tokens.norm_mean",

@@ -182,8 +182,8 @@ static int write_variation(const struct nr_analysis *a, const struct magnitude *
 	nr_sheet_put(&sheet, NULL, nr_svg_heatmap(&sheet.panel, &(struct nr_heatmap){ .name = "variation of lengths", .x_label = "head",
 		.rows = rows, .cols = H, .value = value, .row_label = label }));
 	return nr_sheet_save(&sheet, dir, "magnitude.svg", nr_say(a, "Length of patch tokens by head: deviation over mean"), nr_say(a,
-		"Over the patches of a picture, averaged. Layer normalization makes all lengths alike (0), so that attention can no longer "
-		"tell tokens by them; norms over tokens keep what stands out."), err);
+		"Over the patches of a picture, averaged. Layer normalization makes all lengths equal (0), so "
+		"attention can no longer distinguish tokens by them; norms over tokens keep what stands out."), err);
 }
 
 static int write(const struct nr_analysis *a, const void *own, const char *dir, struct nr_error *err)
@@ -215,17 +215,17 @@ static int write(const struct nr_analysis *a, const void *own, const char *dir, 
 		.cols = H, .tile = tile, .row_label = label, .col_label = head, .one_range = true }));
 	return nr_sheet_save(&sheet, dir, "magnitude.svg", nr_say(a,
 		"Length of patch tokens by head, as a multiple of the map's mean"), nr_say(a,
-		"For one picture and as the mean over all. Layer normalization makes the maps even, so that attention can "
-		"no longer tell tokens by their length; norms over tokens (batch, instance, DTN at low lambda) keep what "
-		"stands out."), err);
+		"For one picture and as the mean over all. Layer normalization makes the maps even, so attention can "
+		"no longer distinguish tokens by their length; norms over tokens (batch, instance, DTN at low "
+		"lambda) keep what stands out."), err);
 }
 
 /* ---- what is told of it ----------------------------------------------------------------------------------------------------- */
 
 static const struct nr_part_number numbers[] = {
 	{ "length, variation",
-		"of each head's part of a patch token; deviation over mean within a picture, averaged: 0 when all "
-		"tokens are equally long",
+		"of each head's part of a patch token; standard deviation over mean within a picture, averaged: 0 "
+		"when all tokens are equally long",
 		"DTN, Fig. 1" },
 	{ .name = NULL },
 };
@@ -234,6 +234,6 @@ const struct nr_part nr_part_magnitude = {
 	.name = "magnitude", .title = "token magnitude", .size = sizeof(struct magnitude),
 	.texts = true, .graphs = true, .taps = NR_TAPS_SITES, .begin = begin,
 		.take = take, .json = json, .show = show, .write = write,
-	.told = { .about = "lengths of tokens by head before and after a norm",
+	.told = { .about = "lengths of tokens, by head, before and after a norm",
 		.numbers = numbers },
 };

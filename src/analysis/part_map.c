@@ -125,8 +125,8 @@ static void show(const struct nr_analysis *a, const void *own, struct nr_str *te
 
 static int draw(const struct nr_analysis *a, const struct map *s, int k, const char *dir, struct nr_error *err)
 {
-	static const char *const title[KINDS] = { "Where samples lie: [CLS] of the last layer",
-		"Where samples lie: patch tokens of the last layer" };
+	static const char *const title[KINDS] = { "Map of the samples: [CLS] of the last layer",
+		"Map of the samples: patch tokens of the last layer" };
 	struct nr_sheet sheet = { 0 };
 	struct nr_scatter c = { .name = "principal components", .x_label = "first component", .y_label = "second component", .n = a->count,
 		.at = s->of[k].pca };
@@ -136,11 +136,11 @@ static int draw(const struct nr_analysis *a, const struct map *s, int k, const c
 	nr_sheet_put(&sheet, "t-SNE", nr_svg_scatter(&sheet.panel, &c));
 	char caption[512];
 	snprintf(caption, sizeof caption,
-		"%s The components hold %.0f %% of the variance. Neighbours on the t-SNE map are neighbours in "
-		"the features as far as its trustworthiness says "
-		"(%.3f; 1: all are); distances between its clusters mean nothing.",
-		a->target ? "Colours are the target, dark where it is low: where they change steadily, a linear reader can tell it."
-			  : "Classes that lie apart can be told apart by a linear reader of the features.",
+		"%s The components hold %.0f %% of the variance. The t-SNE map's trustworthiness (%.3f; 1: all) is "
+		"how far its neighbours are neighbours in the features; distances between its clusters mean nothing.",
+		a->target ? "Colours show the target, dark where it is low: where they change steadily, a linear "
+			"model can predict it."
+			  : "A linear classifier can separate classes that lie apart.",
 		100 * (s->of[k].explained[0] + s->of[k].explained[1]),
 		s->of[k].trust.value);
 	return nr_sheet_save(&sheet, dir, k == CLS ? "map_cls.svg" : "map_tokens.svg", nr_say(a, title[k]), caption, err);
@@ -173,8 +173,8 @@ static int write(const struct nr_analysis *a, const void *own, const char *dir, 
 
 static const struct nr_part_number numbers[] = {
 	{ "components, t-SNE",
-		"the last layer's [CLS] and patch tokens in the plane, coloured by class; trustworthiness: are "
-		"neighbours on the map neighbours in the data (1: all are)",
+		"the last layer's [CLS] and patch tokens in the plane, coloured by class; trustworthiness: "
+		"whether neighbours on the map are neighbours in the data (1: all are)",
 		"SepNorm's t-SNE" },
 	{ .name = NULL },
 };
@@ -187,16 +187,17 @@ static double percent(const json_t *of_cls)
 }
 static const struct nr_part_points points[] = {
 	{ "t-SNE", "tsne1", "tsne2", NULL, NULL,
-		"Trustworthiness #: near 1, neighbours here are neighbours there. Distances between clusters mean nothing.", trust },
+		"Trustworthiness #: near 1, neighbours on the map are neighbours in the features. Distances between "
+		"clusters mean nothing.", trust },
 	{ "PCA", "pc1", "pc2", "first component", "second component", "The two components hold # % of the variance.", percent },
 	{ .kind = NULL },
 };
 
 const struct nr_part nr_part_map = {
-	.name = "map", .title = "where samples lie", .size = sizeof(struct map),
+	.name = "map", .title = "maps of the samples", .size = sizeof(struct map),
 	.texts = true, .graphs = true, .steps = steps, .begin = begin, .take = take, .end = end,
 	.json = json, .show = show, .write = write,
-	.told = { .about = "where samples lie, by components and t-SNE",
+	.told = { .about = "maps of the samples by principal components and t-SNE",
 		.numbers = numbers, .points = points,
 		.measure = "t-SNE", .cite = "van der Maaten, Hinton 2008; Barnes-Hut: van der Maaten 2014" },
 };

@@ -96,7 +96,8 @@ static void show(const struct nr_analysis *a, const void *own, struct nr_str *te
 {
 	const struct maps *s = own;
 	const struct nr_attention_shape *v = &s->shape;
-	static const char *const titles[] = { "layer", "head", "to special tokens", "to its favourite patch", "were all alike" };
+	static const char *const titles[] = { "layer", "head", "to special tokens", "to its favourite patch",
+		"if uniform" };
 	if (!s->blocks) return;
 	struct nr_table *t = nr_table_make();
 	for (int i = 0; i < 5; i++) nr_table_column(t, titles[i], i ? NR_RIGHT : NR_LEFT);
@@ -142,15 +143,15 @@ static int write(const struct nr_analysis *a, const void *own, const char *dir, 
 	nr_sheet_put(&sheet, NULL, nr_svg_tiles(&sheet.panel, &(struct nr_tiles){ .name = "attention of [CLS] by picture, block and head",
 		.rows = rows, .cols = cols, .tile = tile, .row_label = label, .col_label = head }));
 	return nr_sheet_save(&sheet, dir, "attention_maps.svg", "What [CLS] looks at",
-		"Each map is the share of attention that [CLS] gives to every patch; bright is most, the numbers are the "
-		"least and the largest share. Heads that follow the object's shape read it; a map that is the same for "
-		"every picture reads the place alone.", err);
+		"Each map is the share of attention that [CLS] gives to every patch; bright is most, the numbers are "
+		"the smallest and the largest share. Heads that follow the object's shape look at the object; a map "
+		"that is the same for every picture looks only at positions.", err);
 }
 
 /* ---- what is told of it ----------------------------------------------------------------------------------------------------- */
 
 static const struct nr_part_number numbers[] = {
-	{ "attention of [CLS]", "to each patch, by head, for the first four pictures, in block `--block` and in the last", "" },
+	{ "attention of [CLS]", "to each patch, by head, for the first four pictures, in block `--block` and in the last block", "" },
 	{ .name = NULL },
 };
 

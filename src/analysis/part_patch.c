@@ -115,18 +115,18 @@ static int write(const struct nr_analysis *a, const void *own, const char *dir, 
 		nr_sheet_release(&sheet);
 		return err->code;
 	}
-	return nr_sheet_save(&sheet, dir, "patch_norm.svg", "Dual PatchNorm: what the patch norms learnt",
-		"A gain that is larger at the rim or in the middle of the patch tells which pixels the model listens to; "
-		"an even picture means that the norm only sets the scale. Gains near 0 after the projection are channels "
-		"that the model has switched off.", err);
+	return nr_sheet_save(&sheet, dir, "patch_norm.svg", "Dual PatchNorm: what the patch norms learned",
+		"A gain that is larger at the edge or in the middle of the patch shows which pixels the model uses; "
+		"an even picture means that the norm only sets the scale. Gains near 0 after the projection are "
+		"channels that the model has switched off.", err);
 }
 
 /* ---- what is told of it ----------------------------------------------------------------------------------------------------- */
 
 static const struct nr_part_number numbers[] = {
 	{ "gain, bias",
-		"of the norm before the patch projection as pictures, one for each colour; gains of the one after it "
-		"by size",
+		"of the norm before the patch projection, as pictures, one per colour; gains of the norm after it, "
+		"sorted",
 		"Dual PatchNorm, Fig. 3" },
 	{ .name = NULL },
 };

@@ -10,7 +10,7 @@
 #include "analysis/ragged.h"
 #include "base/table.h"
 #include "graph/net.h"
-#include "train/features.h"
+#include "infer/features.h"
 
 enum { SIZES = 8, LEAST = 3, MOST_SAMPLES = 32 };
 static const double least[LEAST] = { .75, .5, .25 };
@@ -32,7 +32,7 @@ static int begin(struct nr_analysis *a, void *own, struct nr_error *err)
 	s->site = nr_arena_alloc(a->arena, (size_t)(a->taps.sites + 1) * sizeof *s->site);
 	if (!s->site) return nr_fail(err, NR_EMEMORY, "cannot measure the sensitivity", NULL, "out of memory");
 	if (!over_the_batch(a->taps.net)) return NR_OK;
-	const int64_t most = a->view.form && a->batch < a->count ? nr_graph_batch(a->count, a->view.nodes) : a->count;
+	const int64_t most = a->view.form && a->batch < a->count ? nr_mol_batch(a->count, a->view.nodes) : a->count;
 	for (int64_t b = 2; s->sizes < SIZES && b <= most; b *= 2) s->size[s->sizes++].batch = b;
 	return NR_OK;
 }
@@ -217,7 +217,9 @@ static void show(const struct nr_analysis *a, const void *own, struct nr_str *te
 		nr_table_show(size_table(s, false), text);
 	}
 	if (any_site(a, s)) {
-		nr_str_printf(text, "\nsensitivity to lengths: change of a norm's output at tokens that stay when others are cut off\n");
+		nr_str_printf(text, "\n"
+			"sensitivity to lengths: change of a norm's output at the remaining tokens when others are "
+			"cut off\n");
 		nr_table_show(site_table(a, s, false), text);
 	}
 }
@@ -238,21 +240,21 @@ static int write(const struct nr_analysis *a, const void *own, const char *dir, 
 		nr_sheet_put(&sheet, title[i], nr_svg_chart(&sheet.panel, &(struct nr_chart){ .name = title[i],
 			.x_label = "log2 of the batch size",
 			.y_label = i ? "cosine" : "%", .x_whole = true, .series = &of[i], .count = 1 }));
-	return nr_sheet_save(&sheet, dir, "sensitivity.svg", "What the batch size does to outputs", nr_say(a,
-		"The same pictures with the statistics of small batches. A curve that falls late means that training in "
-		"small batches, or evaluation with batch statistics, sees another model; what remains at large batches is "
-		"how far the running statistics are off."), err);
+	return nr_sheet_save(&sheet, dir, "sensitivity.svg", "How the batch size changes outputs", nr_say(a,
+		"The same pictures with the statistics of small batches. A curve that falls late means that training "
+		"in small batches, or evaluation with batch statistics, sees a different model; what remains at "
+		"large batches is the error of the running statistics."), err);
 }
 
 /* ---- what is told of it ----------------------------------------------------------------------------------------------------- */
 
 static const struct nr_part_number numbers[] = {
 	{ "batches",
-		"the pooled output with the statistics of batches of 2, 4, 8, ...: mean relative change and cosine to "
-		"the one with running statistics",
+		"the pooled output with the statistics of batches of 2, 4, 8, ...: mean relative change and cosine, "
+		"compared with running statistics",
 		"" },
 	{ "lengths",
-		"a norm alone on what goes into it: relative change of its output at the tokens that stay when "
+		"a single norm on its real input: relative change of its output at the remaining tokens when "
 		"samples are cut to different lengths, down to 3/4, 1/2, 1/4",
 		"" },
 	{ .name = NULL },
@@ -262,6 +264,6 @@ const struct nr_part nr_part_sensitivity = {
 	.name = "sensitivity", .title = "sensitivity to batch and lengths", .size = sizeof(struct sensitivity),
 		.graphs = true, .taps = NR_TAPS_SITES,
 	.steps = steps, .begin = begin, .take = take, .end = end, .json = json, .show = show, .write = write,
-	.told = { .about = "what batch size and lengths do to outputs",
+	.told = { .about = "how batch size and sample length change the output",
 		.numbers = numbers },
 };

@@ -130,9 +130,9 @@ static int write(const struct nr_analysis *a, const void *own, const char *dir, 
 			.row_label = name, .col_label = name, .high = 1 }));
 	}
 	if (!err->code && sheet.body.len)
-		return nr_sheet_save(&sheet, dir, "similarity.svg", "How alike layers are: linear CKA",
-			"1: one layer is a rotation of the other. Bright blocks about the diagonal are stages in which "
-			"little changes; a dark row is a layer that makes something new of its input.", err);
+		return nr_sheet_save(&sheet, dir, "similarity.svg", "Similarity of layers: linear CKA",
+			"1: one layer is a rotation of the other. Bright blocks around the diagonal are stages in "
+			"which little changes; a dark row is a layer that transforms its input.", err);
 	nr_sheet_release(&sheet);
 	return err->code;
 }
@@ -172,6 +172,6 @@ const struct nr_part nr_part_similarity = {
 	.name = "similarity", .title = "similarity of layers", .size = sizeof(struct similarity),
 	.texts = true, .graphs = true, .begin = begin, .take = take, .end = end,
 	.json = json, .show = show, .write = write,
-	.told = { .about = "how alike layers are",
+	.told = { .about = "similarity of layers to each other (CKA)",
 		.numbers = numbers, .heats = heats, .measure = "CKA", .cite = "arXiv:1905.00414" },
 };

@@ -144,7 +144,8 @@ static struct nr_table *table_of(const struct nr_analysis *a, const struct views
 
 static void show(const struct nr_analysis *a, const void *own, struct nr_str *text)
 {
-	nr_str_printf(text, "\nviews: two random crops of each picture; relative: over the mean for different pictures\n");
+	nr_str_printf(text,
+		"\nviews: two random crops of each picture; relative: divided by the mean for different pictures\n");
 	nr_table_show(table_of(a, own, false), text);
 }
 
@@ -179,11 +180,11 @@ static int write(const struct nr_analysis *a, const void *own, const char *dir, 
 static const struct nr_part_number numbers[] = {
 	{ "alignment",
 		"mean |u - v|^2 of the unit vectors of two random crops of a picture (half its area or more, mirrored "
-		"or not): 0 when chance leaves no trace; [CLS] and the mean of the patch tokens",
-		"after Wang and Isola, as uniformity" },
+		"or not): 0 when the crop does not matter; [CLS] and the mean of the patch tokens",
+		"after Wang and Isola, like uniformity" },
 	{ "relative",
-		"alignment over the mean for crops of different pictures: near 1 when alignment is low by collapse "
-		"alone",
+		"alignment divided by the mean for crops of different pictures: near 1 when alignment is low only "
+		"because of collapse",
 		"" },
 	{ .name = NULL },
 };

@@ -68,7 +68,7 @@ int nr_pca_init(struct nr_pca *p, int64_t N, int64_t C, const real *x, int64_t K
 			(long long)C);
 	if (M > NR_PCA_LIMIT) {
 		nr_fail(err, NR_ELIMIT, what, NULL, "%lld rows with %lld channels", (long long)N, (long long)C);
-		nr_hint(err, "take at most %d rows, or features of fewer channels", NR_PCA_LIMIT);
+		nr_hint(err, "use at most %d rows, or features with fewer channels", NR_PCA_LIMIT);
 		return NR_ELIMIT;
 	}
 	struct work w = { malloc((size_t)(N * C) * sizeof *w.x), malloc((size_t)(M * M) * sizeof *w.matrix),

@@ -5,6 +5,7 @@
 #ifndef NR_PCA_H
 #define NR_PCA_H
 
+#include "base/real.h"
 #include "norma/err.h"
 
 struct nr_pca {

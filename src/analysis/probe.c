@@ -7,8 +7,8 @@
 
 #include "analysis/logistic.h"
 #include "base/rng.h"
+#include "infer/metrics.h"
 #include "math/moments.h"
-#include "train/metrics.h"
 
 enum { STREAM = 0x48454c44 };               /* which rows are held out */
 enum { BLOCK = 8192 };                      /* rows that are scored at once */
@@ -165,7 +165,8 @@ static int check_labels(const struct nr_probe_data *d, int64_t classes, const ch
 	for (int64_t i = 0; i < d->count; i++) {
 		if (d->label[i] >= 0 && d->label[i] < classes) continue;
 		if (d->label[i] < 0) return nr_fail(err, NR_EVALUE, "cannot probe", split, "sample %lld has no label", (long long)i);
-		return nr_fail(err, NR_EVALUE, "cannot probe", split, "sample %lld is of class %d, the data have %lld classes",
+		return nr_fail(err, NR_EVALUE, "cannot probe", split,
+			"sample %lld has class %d, but the data have %lld classes",
 			(long long)i, d->label[i], (long long)classes);
 	}
 	return NR_OK;
@@ -175,7 +176,8 @@ static int check(const struct nr_probe *o, const struct nr_probe_data *train, co
 {
 	if (check_labels(train, o->classes, "train", err) || check_labels(test, o->classes, "test", err)) return err->code;
 	if (test->count < 1 || train->count < 2)
-		return nr_fail(err, NR_EVALUE, "cannot probe", NULL, "too few samples: %lld to train on, %lld to test",
+		return nr_fail(err, NR_EVALUE, "cannot probe", NULL,
+			"too few samples: %lld for training, %lld for testing",
 			(long long)train->count, (long long)test->count);
 	for (int64_t i = 1; i < train->count; i++)
 		if (train->label[i] != train->label[0]) return train->width == test->width ? NR_OK : NR_ESHAPE;
@@ -193,8 +195,9 @@ int nr_probe_run(const struct nr_probe *o, const struct nr_probe_data *train, co
 	r->held = nr_probe_hold_out(train->count, train->label, o->classes, several ? o->hold_out : 0, o->seed, fit, err);
 	int code = r->held < 0 ? (int)r->held : NR_OK;
 	if (!code && several && !r->held) {
-		nr_fail(err, NR_EVALUE, "cannot choose among several settings", NULL, "too few training samples to hold any out");
-		code = nr_hint(err, "name one weight decay, or use more samples");
+		nr_fail(err, NR_EVALUE, "cannot choose among several settings", NULL,
+			"there are too few training samples to hold any out");
+		code = nr_hint(err, "give a single weight decay, or use more samples");
 	}
 	const struct nr_probe_work w = { o, train, test, fit, r->held };
 	if (!code) code = o->solver == NR_PROBE_EXACT ? exact(&w, r, err) : nr_probe_lars(&w, r, err);

@@ -8,11 +8,11 @@
 
 #include "base/save.h"
 #include "base/str.h"
-#include "data/checksum.h"
 #include "data/measure.h"
+#include "fetch/checksum.h"
 #include "math/isa.h"
 #include "norma/safetensors.h"
-#include "norma_build.h"
+#include "norma/version.h"
 
 /* All that the features follow from, as lines of text. */
 static int key_of(const struct nr_feature_cache *cache, const struct nr_weights *w, const struct nr_evaluation *e, const char *data,

@@ -6,7 +6,7 @@
 #ifndef NR_PROBE_FEATURES_H
 #define NR_PROBE_FEATURES_H
 
-#include "train/features.h"
+#include "infer/features.h"
 
 struct nr_feature_cache {
 	const char *dir;                    /* NULL: nothing is kept */

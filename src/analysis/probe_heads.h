@@ -3,7 +3,8 @@
 #ifndef NR_PROBE_HEADS_H
 #define NR_PROBE_HEADS_H
 
-#include "norma/train.h"
+#include "base/real.h"
+#include "norma/optim.h"
 
 struct nr_probe_heads {
 	int64_t width, classes, heads, batch;

@@ -6,8 +6,8 @@
 #include "analysis/probe.h"
 #include "analysis/probe_heads.h"
 #include "base/rng.h"
+#include "infer/metrics.h"
 #include "math/chunk.h"
-#include "train/metrics.h"
 
 enum { STREAM = 0x4c415253 };               /* order of an epoch */
 
@@ -112,7 +112,8 @@ static int prepare(struct lars *l, struct nr_error *err)
 	const struct nr_probe_work *w = l->w;
 	const int64_t C = w->train->width, K = w->o->classes, H = w->o->base_lrs * w->o->weight_decays;
 	if (H < 1 || H > NR_PROBE_MAX)
-		return nr_fail(err, NR_EVALUE, "cannot probe", NULL, "%lld heads, 1 to %d are possible", (long long)H, NR_PROBE_MAX);
+		return nr_fail(err, NR_EVALUE, "cannot probe", NULL,
+			"%lld heads: there must be from 1 to %d", (long long)H, NR_PROBE_MAX);
 	for (int64_t i = 0; i < w->train->count; i++) l->rows += w->fit[i] >= 0;
 	l->batch = nr_min64(w->o->batch, l->rows);
 	l->steps_of_epoch = l->rows / l->batch;                 /* what does not fill a batch waits for another epoch */

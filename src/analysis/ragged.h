@@ -3,7 +3,8 @@
 #ifndef NR_RAGGED_H
 #define NR_RAGGED_H
 
-#include "norma/trainer.h"
+#include "base/real.h"
+#include "norma/infer.h"
 
 /* x (B,T,C) as it goes into the norm at the site whose text is `norm` ("sep(bn,ln)"); tok: what its tokens are. Sample b of B keeps its
  * special tokens and a part of the others that goes from 1 (b = 0) to `least` (b = B - 1). *change: mean over kept tokens of

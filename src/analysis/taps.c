@@ -3,12 +3,12 @@
 
 #include <stdio.h>
 
+#include "base/real.h"
 #include "base/str.h"
 #include "graph/net.h"
 #include "models/text_heads.h"
 #include "nn/op.h"
 #include "norms/norms.h"
-#include "train/floats.h"
 
 struct recording {
 	struct nr_taps *t;
@@ -63,7 +63,7 @@ static int check_patterns(const struct recording *r, struct nr_error *err)
 	char pattern[128];
 	for (int i = 0; r->patterns && r->want & NR_TAPS_SITES && i < 64 && word_at(r->patterns, i, pattern, sizeof pattern); i++) {
 		if (r->used >> i & 1) continue;
-		nr_fail(err, NR_ENAME, "no norm at the site", pattern, "the model has none there that sees tokens");
+		nr_fail(err, NR_ENAME, "no norm at the site", pattern, "the model has no norm over tokens there");
 		struct nr_near near = { .word = pattern };
 		int64_t count;
 		const struct nr_site *s = nr_sites(r->t->net, &count);
@@ -113,14 +113,14 @@ static int record(struct recording *r, int64_t batch, struct nr_error *err)
 	nr_net_keep_hidden(n, 1);
 	struct nr_inputs in;
 	if (t->graphs) {
-		nr_graph_inputs(&t->inputs, n, t->graphs->form, batch, t->graphs->nodes, false);
+		nr_mol_inputs(&t->inputs, n, t->graphs->form, batch, t->graphs->nodes, false);
 		in = t->inputs.in;
 	} else {
 		in = nr_model_inputs(n, m, batch);
 	}
 	t->image = in.image, t->ids = in.ids, t->valid = in.valid;
 	nr_t *embed = nr_tap(n, "embed", m->of->embed(n, &in, m->conf));
-	nr_t *x = m->of->encode(n, embed, m->conf);
+	nr_t *x = m->of->encode(n, &in, embed, m->conf);
 	const bool pools = !in.ids || nr_store_find(r->w->store, "pooler.dense.weight");       /* a text model need not */
 	t->pooled = pools ? m->of->pool(n, x, m->conf) : nr_first_token(n, x);
 	if (nr_norms_done(n, err)) return err->code;
@@ -144,7 +144,7 @@ static int record(struct recording *r, int64_t batch, struct nr_error *err)
 	return nr_plan_make(&t->plan, n, t->pooled, 0, err);
 }
 
-int nr_taps_open_graphs(struct nr_taps *t, const struct nr_weights *w, const struct nr_graph_view *graphs, int64_t batch, unsigned want,
+int nr_taps_open_graphs(struct nr_taps *t, const struct nr_weights *w, const struct nr_mol_view *graphs, int64_t batch, unsigned want,
 	const char *patterns, struct nr_error *err)
 {
 	struct recording r = { .t = t, .w = w, .patterns = patterns, .want = want, .room = 1024 };
@@ -183,8 +183,8 @@ void nr_taps_run_texts(struct nr_taps *t, const int32_t *ids)
 /* What is read afterwards is copied: the plan may put other things into the place of its inputs. */
 void nr_taps_run_graphs(struct nr_taps *t, int64_t first, int64_t count, bool train)
 {
-	const struct nr_graph_view *g = t->graphs;
-	nr_graph_bind_from(g->form, g->list, t->plan, &t->inputs, first, count);
+	const struct nr_mol_view *g = t->graphs;
+	nr_mol_bind_from(g->form, g->list, t->plan, &t->inputs, first, count);
 	memcpy(t->nodes, nr_plan_data(t->plan, t->inputs.in.valid), (size_t)t->batch * sizeof *t->nodes);
 	memcpy(t->steps, nr_plan_data(t->plan, t->inputs.in.distance), (size_t)nr_len(t->inputs.in.distance) * sizeof *t->steps);
 	nr_plan_run(t->plan, &(struct nr_exec){ .train = train, .no_dropout = 1 }, NR_RUN_FORWARD);

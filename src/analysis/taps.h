@@ -2,8 +2,9 @@
 #ifndef NR_TAPS_H
 #define NR_TAPS_H
 
-#include "norma/trainer.h"
-#include "train/graphs.h"
+#include "base/real.h"
+#include "infer/molecule_batch.h"
+#include "norma/infer.h"
 
 enum { NR_TAPS_SITES = 1 << 0, NR_TAPS_ATTENTION = 1 << 1 };
 
@@ -20,8 +21,8 @@ struct nr_taps {
 	struct nr_net *net;
 	struct nr_plan *plan;
 	nr_t *image, *ids, *valid, *pooled; /* image, or ids and valid */
-	const struct nr_graph_view *graphs; /* NULL: none */
-	struct nr_graph_inputs inputs;      /* of graphs */
+	const struct nr_mol_view *graphs; /* NULL: none */
+	struct nr_mol_inputs inputs;      /* of graphs */
 	int32_t *nodes, *steps;             /* of the last batch of graphs: (B); (B,N,N) bonds between nodes + 1, as the model reads them */
 	const struct nr_node **dtn;         /* applications of DTN, in order */
 	struct nr_layer_tap *layer;
@@ -33,7 +34,7 @@ struct nr_taps {
  * first norm of the blocks and what comes after the last block. */
 int nr_taps_open(struct nr_taps *, const struct nr_weights *, int64_t batch, unsigned want, const char *patterns, struct nr_error *);
 /* The same for a model of graphs, which are padded to one size; the view must stay. */
-int nr_taps_open_graphs(struct nr_taps *, const struct nr_weights *, const struct nr_graph_view *, int64_t batch, unsigned want,
+int nr_taps_open_graphs(struct nr_taps *, const struct nr_weights *, const struct nr_mol_view *, int64_t batch, unsigned want,
 	const char *patterns, struct nr_error *);
 void nr_taps_run(struct nr_taps *, const float *image);     /* with running statistics */
 void nr_taps_run_texts(struct nr_taps *, const int32_t *ids);       /* (B,T), none of them padding */

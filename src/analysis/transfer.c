@@ -17,10 +17,12 @@ static int check(const struct nr_features_of *f, int64_t least, struct nr_error 
 	const char *subject = f->task ? f->task : "a transfer task";
 	int64_t count = 0;
 	if (f->rows < least)
-		return nr_fail(err, NR_ESHAPE, what, subject, "%lld rows, %lld are needed", (long long)f->rows, (long long)least);
+		return nr_fail(err, NR_ESHAPE, what, subject,
+			"it has %lld rows instead of %lld", (long long)f->rows, (long long)least);
 	for (int64_t i = 0; i < f->rows; i++) {
 		if (f->label[i] < 0 || f->label[i] >= f->classes)
-			return nr_fail(err, NR_EVALUE, what, subject, "row %lld has label %d, there are %d classes", (long long)i,
+			return nr_fail(err, NR_EVALUE, what, subject,
+				"row %lld has label %d, but there are %d classes", (long long)i,
 				f->label[i], f->classes);
 		count += f->label[i] == f->label[0];
 	}

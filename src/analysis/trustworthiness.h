@@ -6,6 +6,7 @@
 #ifndef NR_TRUSTWORTHINESS_H
 #define NR_TRUSTWORTHINESS_H
 
+#include "base/real.h"
 #include "norma/err.h"
 
 struct nr_trustworthiness { double value; int64_t k; }; /* k as used: at most (N - 1) / 2; 0 when N < 3, the value is 1 then */

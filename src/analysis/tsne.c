@@ -28,18 +28,20 @@ static int check(const struct nr_tsne *o, int64_t N, int64_t C, const real *x, s
 	if (!(o->perplexity >= 1 && isfinite(o->perplexity)))
 		return nr_fail(err, NR_EVALUE, what, "perplexity", "%g, must be at least 1", o->perplexity);
 	if (!(o->theta >= 0 && o->theta <= .7))
-		return nr_fail(err, NR_EVALUE, what, "theta", "%g, must be 0 to .7: above, a cell could stand for the point it pushes",
+		return nr_fail(err, NR_EVALUE, what, "theta",
+			"%g, must be 0 to .7: above that, a cell could include the point it repels",
 			o->theta);
 	if (!(o->exaggeration >= 1 && isfinite(o->exaggeration)))
 		return nr_fail(err, NR_EVALUE, what, "exaggeration", "%g, must be at least 1", o->exaggeration);
 	if (!(o->rate >= 0 && isfinite(o->rate)))
-		return nr_fail(err, NR_EVALUE, what, "rate", "%g, must be positive, or 0 to choose it", o->rate);
+		return nr_fail(err, NR_EVALUE, what, "rate",
+			"%g, must be positive, or 0 for an automatic choice", o->rate);
 	if (o->steps < 0 || o->exaggerated < 0)
 		return nr_fail(err, NR_EVALUE, what, "steps", "negative");
 	for (int64_t i = 0; i < N * C; i++)
 		if (!isfinite((double)x[i])) {
 			nr_fail(err, NR_EVALUE, what, NULL, "row %lld, channel %lld is not finite", (long long)(i / C), (long long)(i % C));
-			nr_hint(err, "leave such rows out, or look at why the features are not finite");
+			nr_hint(err, "leave such rows out, or find out why the features are not finite");
 			return NR_EVALUE;
 		}
 	return 0;
@@ -112,7 +114,8 @@ static int descend(const struct nr_tsne *o, struct work *w, struct nr_tsne_resul
 		if (tell && (stop = o->watch(o->context, r->steps, o->steps, r->kl)) != 0) break;
 		move(w, z, early ? o->exaggeration : 1, r->rate, early ? .5 : .8);
 		if (!isfinite(w->at[0][0]) || !isfinite(w->at[1][0])) { /* the mean carries any such value to all */
-			nr_fail(err, NR_EDIVERGED, what, NULL, "the layout left the range of numbers at step %lld", (long long)r->steps);
+			nr_fail(err, NR_EDIVERGED, what, NULL,
+				"the layout overflowed at step %lld", (long long)r->steps);
 			nr_hint(err, "use a smaller rate than %g", r->rate);
 			return NR_EDIVERGED;
 		}

@@ -10,6 +10,7 @@
 
 #include <stdbool.h>
 
+#include "base/real.h"
 #include "norma/err.h"
 
 struct nr_tsne {

@@ -2,6 +2,7 @@
 #ifndef NR_TSNE_INNER_H
 #define NR_TSNE_INNER_H
 
+#include "base/real.h"
 #include "norma/err.h"
 
 /* p_ij = (p_j|i + p_i|j) / 2N, zero on the diagonal; its sum is 1. */

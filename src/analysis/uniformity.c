@@ -66,7 +66,8 @@ static void normalise(int64_t N, int64_t C, const real *x, real *u)
 int nr_uniformity(int64_t N, int64_t C, const real *x, double t, struct nr_pairs *out, struct nr_error *err)
 {
 	if (N < 2)
-		return nr_fail(err, NR_ESHAPE, "cannot measure uniformity", NULL, "%lld rows, two are needed",
+		return nr_fail(err, NR_ESHAPE, "cannot measure uniformity", NULL,
+			"it has %lld rows, at least two are needed",
 			(long long)N);
 	const int64_t side = nr_min64(N, TILE);
 	real *u = malloc((size_t)(N * C) * sizeof *u), *tile = malloc((size_t)(side * side) * sizeof *tile);

@@ -4,6 +4,7 @@
 #ifndef NR_UNIFORMITY_H
 #define NR_UNIFORMITY_H
 
+#include "base/real.h"
 #include "norma/err.h"
 
 struct nr_pairs {

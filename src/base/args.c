@@ -108,7 +108,7 @@ static int unknown(struct parser *p, const char *shown, const char *word)
 			nr_near_try(&near, o->name);
 	nr_fail(p->err, NR_EUSAGE, "unknown option", shown, NULL);
 	if (!near.best)
-		return nr_hint(p->err, "--help lists what there is");
+		return nr_hint(p->err, "--help lists the options");
 	char flag[128];
 	nr_option_flag(nr_option_find(p->table, near.best), flag, sizeof flag);
 	nr_hint(p->err, "did you mean '%s%s'?", no ? "--no-" : "--", flag + 2);
@@ -144,7 +144,7 @@ static int letters(struct parser *p, const char *arg)
 		const struct nr_option *o = find_letter(p->table, *c);
 		if (!o) {
 			nr_fail(p->err, NR_EUSAGE, "unknown option", shown, NULL);
-			return nr_hint(p->err, "--help lists what there is");
+			return nr_hint(p->err, "--help lists the options");
 		}
 		if (o->type != NR_TBOOL)
 			return c[1] ? set(p, o, shown, c + 1) : set_next(p, o, shown);

@@ -47,8 +47,7 @@ int nr_fail(struct nr_error *err, enum nr_err code, const char *what, const char
 
 int nr_hint(struct nr_error *err, const char *hint, ...)
 {
-	if (!err)
-		return NR_OK;
+	if (!err) return NR_EVALUE; /* it follows a failure, whose code nobody kept: anything but NR_OK */
 	if (err->code != NR_OK && !err->hint[0]) {
 		va_list ap;
 		va_start(ap, hint);
@@ -82,7 +81,7 @@ const char *nr_strerror(enum nr_err code)
 	case NR_EUSAGE: return "wrong usage";
 	case NR_ENAME: return "unknown name";
 	case NR_EVALUE: return "bad value";
-	case NR_ESHAPE: return "shapes do not fit";
+	case NR_ESHAPE: return "shapes do not match";
 	case NR_EFORMAT: return "bad format";
 	case NR_EIO: return "input or output failed";
 	case NR_EMEMORY: return "out of memory";

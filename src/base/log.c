@@ -49,20 +49,6 @@ void nr_log_line(enum nr_level level, const char *fmt, ...)
 	va_end(ap);
 }
 
-int nr_log_level_parse(const char *text, enum nr_level *level, struct nr_error *err)
-{
-	for (int i = 0; names[i]; i++)
-		if (strcmp(text, names[i]) == 0) {
-			*level = (enum nr_level)i;
-			return NR_OK;
-		}
-	nr_fail(err, NR_EVALUE, "bad log level", text, "it is not one of error, warning, info, debug");
-	const char *near = nr_nearest(text, names);
-	if (near)
-		nr_hint(err, "did you mean '%s'?", near);
-	return NR_EVALUE;
-}
-
 void nr_log_before(void (*fn)(void *), void *arg)
 {
 	out.before = fn;

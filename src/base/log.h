@@ -15,8 +15,6 @@ void nr_log_open(FILE *sink, enum nr_level);
 bool nr_log_wants(enum nr_level);
 /* "norma: warning: text"; info has no prefix, debug has seconds since nr_log_open. Any thread may call it. */
 void nr_log_line(enum nr_level, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-/* "error", "warning", "info", "debug": what NORMA_LOG and --log take. */
-int nr_log_level_parse(const char *, enum nr_level *, struct nr_error *);
 /* Called before each line: a progress bar clears itself from the terminal. NULL to stop. */
 void nr_log_before(void (*fn)(void *), void *arg);
 

@@ -1,21 +1,14 @@
-/* Arenas: bump allocation with marks; nothing is freed one by one. Memory is zeroed and 64-byte aligned blocks are
- * available, so vector code may load whole lines. */
+/* Marks of arenas, and slabs. norma/arena.h has the arenas: bump allocation; nothing is freed one by one. */
 #ifndef NR_MEM_H
 #define NR_MEM_H
 
 #include <stddef.h>
 #include <stdint.h>
 
+#include "norma/arena.h"
 #include "norma/err.h"
 
-struct nr_arena;
 struct nr_mark { void *block; size_t used; };
-
-struct nr_arena *nr_arena_make(void);                    /* NULL when out of memory */
-void nr_arena_free(struct nr_arena *);                   /* NULL is fine */
-void *nr_arena_alloc(struct nr_arena *, size_t size);    /* zeroed, aligned to 16; NULL when out of memory */
-char *nr_arena_strdup(struct nr_arena *, const char *);
-char *nr_arena_printf(struct nr_arena *, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 struct nr_mark nr_arena_mark(const struct nr_arena *);
 void nr_arena_reset(struct nr_arena *, struct nr_mark);  /* gives back everything allocated since the mark */
 

@@ -71,7 +71,7 @@ static int put_float(const struct nr_option *o, void *field, const char *text, s
 	if (o->size == sizeof(float)) {
 		float single = (float)v;
 		if (isinf(single) && !isinf(v))
-			return refuse(o, text, err, "a number that single precision can hold");
+			return refuse(o, text, err, "a number in the range of single precision");
 		memcpy(field, &single, sizeof single);
 		return NR_OK;
 	}
@@ -133,7 +133,7 @@ static int put(const struct nr_option *o, void *conf, const char *text, struct n
 			return nr_fail(err, NR_EMEMORY, "cannot keep", o->name, "out of memory");
 		return NR_OK;
 	}
-	return nr_fail(err, NR_EVALUE, "bad option", o->name, "the table gives it no known type");
+	return nr_fail(err, NR_EVALUE, "bad option", o->name, "its row in the table has no valid type");
 }
 
 void nr_option_defaults(const struct nr_option *table, void *conf)
@@ -215,7 +215,7 @@ int nr_option_parse(const struct nr_option *table, void *conf, const char *text,
 			e = nr_option_set(table, conf, item.text, equals + 1, arena, err);
 		} else {
 			e = nr_fail(err, NR_EUSAGE, "bad option", item.text, "it has no value");
-			nr_hint(err, "write key=value, with commas between");
+			nr_hint(err, "write key=value, separated by commas");
 		}
 		nr_str_release(&item);
 		text = *end ? end + 1 : end;

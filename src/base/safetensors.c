@@ -89,7 +89,7 @@ static int read_dtype(const struct nr_st_file *f, struct nr_st_tensor *t, const 
 			return NR_OK;
 		}
 	BAD(f, err, "tensor '%s' has dtype '%.40s'", t->name, name);
-	nr_hint(err, "known are F64 F32 F16 BF16 I64 I32 I16 I8 U64 U32 U16 U8 BOOL");
+	nr_hint(err, "supported: F64 F32 F16 BF16 I64 I32 I16 I8 U64 U32 U16 U8 BOOL");
 	return NR_EFORMAT;
 }
 
@@ -125,13 +125,13 @@ static int read_offsets(const struct nr_st_file *f, struct nr_st_tensor *t, cons
 		return BAD(f, err, "tensor '%s': data_offsets %lld to %lld run backwards", t->name,
 			   (long long)begin, (long long)end);
 	if ((uint64_t)end > data_size) {
-		BAD(f, err, "tensor '%s' ends at byte %lld of the data, the file has %zu", t->name,
+		BAD(f, err, "tensor '%s' ends at byte %lld of the data, but the file has %zu", t->name,
 		    (long long)end, data_size);
-		nr_hint(err, "copy it again: it is cut off or damaged");
+		nr_hint(err, "copy it again: it is incomplete or damaged");
 		return NR_EFORMAT;
 	}
 	if ((uint64_t)(end - begin) != t->bytes)
-		return BAD(f, err, "tensor '%s' has %lld bytes, its shape and dtype need %zu", t->name,
+		return BAD(f, err, "tensor '%s' has %lld bytes, but its shape and dtype need %zu", t->name,
 			   (long long)(end - begin), t->bytes);
 	t->data = data + begin;
 	return NR_OK;
@@ -165,7 +165,7 @@ static int check_cover(struct nr_st_file *f, const unsigned char *data, size_t d
 		if (begin < end)
 			return BAD(f, err, "tensors '%s' and '%s' overlap", f->tensor[i - 1].name, t->name);
 		if (begin > end)
-			return BAD(f, err, "%td bytes of data before tensor '%s' belong to none", begin - end,
+			return BAD(f, err, "%td bytes of data before tensor '%s' belong to no tensor", begin - end,
 				   t->name);
 		end = begin + t->bytes;
 	}
@@ -177,7 +177,7 @@ static int check_cover(struct nr_st_file *f, const unsigned char *data, size_t d
 static int read_metadata(struct nr_st_file *f, json_t *object, struct nr_error *err)
 {
 	if (!json_is_object(object))
-		return BAD(f, err, "__metadata__ is not an object of texts");
+		return BAD(f, err, "__metadata__ is not an object of strings");
 	f->meta = nr_arena_alloc(f->arena, json_object_size(object) * sizeof *f->meta);
 	if (!f->meta)
 		return nr_fail(err, NR_EMEMORY, "cannot read", f->path, "out of memory");
@@ -185,7 +185,7 @@ static int read_metadata(struct nr_st_file *f, json_t *object, struct nr_error *
 	json_t *value;
 	json_object_foreach(object, key, value) {
 		if (!json_is_string(value))
-			return BAD(f, err, "__metadata__ '%s' is not a text", key);
+			return BAD(f, err, "__metadata__ '%s' is not a string", key);
 		struct nr_st_meta *m = &f->meta[f->n_meta++];
 		m->key = nr_arena_strdup(f->arena, key);
 		m->value = nr_arena_strdup(f->arena, json_string_value(value));
@@ -251,7 +251,7 @@ static int read_header(struct nr_st_file *f, struct nr_error *err)
 	}
 	if (n > f->size - 8) {
 		BAD(f, err, "header says %llu bytes, file has %zu", (unsigned long long)n, f->size - 8);
-		nr_hint(err, "copy it again: it is cut off");
+		nr_hint(err, "copy it again: it is incomplete");
 		return NR_EFORMAT;
 	}
 	const char *text = (const char *)f->bytes + 8;

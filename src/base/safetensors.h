@@ -4,6 +4,7 @@
 
 #include <stdbool.h>
 
+#include "base/real.h"
 #include "norma/safetensors.h"
 
 /* Product of the dims (none negative) times the element's width; false on overflow. */

@@ -30,7 +30,7 @@ static int check_count(const struct nr_st_tensor *t, int64_t n, struct nr_error 
 	int64_t have = nr_st_elements(t);
 	if (have == n)
 		return NR_OK;
-	return nr_fail(err, NR_ESHAPE, "cannot copy tensor", t->name, "it has %lld elements, %lld are wanted",
+	return nr_fail(err, NR_ESHAPE, "cannot copy tensor", t->name, "it has %lld elements instead of %lld",
 		       (long long)have, (long long)n);
 }
 

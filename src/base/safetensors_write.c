@@ -33,7 +33,7 @@ static int check(const char *path, const struct nr_st_tensor *t, struct nr_error
 	if (!nr_st_shape_bytes(t, &bytes))
 		return BAD(NR_ELIMIT, "tensor '%s' has a shape whose size overflows", t->name);
 	if (bytes != t->bytes || (bytes && !t->data))
-		return BAD(NR_ESHAPE, "tensor '%s' has %zu bytes, its shape and dtype need %zu", t->name,
+		return BAD(NR_ESHAPE, "tensor '%s' has %zu bytes, but its shape and dtype need %zu", t->name,
 			   t->data ? t->bytes : 0, bytes);
 	return NR_OK;
 }

@@ -14,7 +14,7 @@ static int refuse(struct nr_save *s, int number, struct nr_error *err)
 {
 	nr_fail(err, NR_EIO, "cannot write", s->path, "%s", strerror(number));
 	if ((number == ENOSPC || number == EDQUOT) && !s->through)
-		nr_hint(err, "free some space: the old file, if any, is untouched");
+		nr_hint(err, "free some space: the old file, if any, is unchanged");
 	nr_save_drop(s);
 	return NR_EIO;
 }

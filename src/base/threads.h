@@ -4,7 +4,7 @@
 
 #include <sched.h>
 
-#include "norma/real.h"
+#include "base/real.h"
 
 /* The CPUs that the threads of this process may use, and how many. OMP_PROC_BIND has libgomp tie the first thread to one of them before
  * main, so that its affinity tells no more; then they are those of OpenMP's places. */

@@ -1,18 +1,12 @@
-/* What the linked library is. Declared for users in norma/norma.h, the umbrella, which no file of the library includes. */
+/* What the linked library is. nr_threads is declared for users in norma/norma.h, the umbrella, which no file of the library includes. */
 #include <omp.h>
 
-#include "norma/real.h"
-#include "norma_build.h"
+#include "norma/version.h"
 
-NR_API const char *nr_version(void);
 NR_API int nr_threads(void);
 
-const char *nr_version(void)
-{
-	return NR_VERSION;
-}
+const char *nr_version(void) { return NR_VERSION; }
 
-int nr_threads(void)
-{
-	return omp_get_max_threads();
-}
+int nr_version_number(void) { return NR_VERSION_NUMBER; }
+
+int nr_threads(void) { return omp_get_max_threads(); }

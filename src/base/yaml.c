@@ -16,7 +16,7 @@ static const char *expected(const struct nr_option *o)
 	case NR_TFLOAT: return "a number";
 	case NR_TENUM: return "one of its choices";
 	case NR_TSTRING: return "a text";
-	case NR_TLIST: return "a text or a list of texts";
+	case NR_TLIST: return "text or a list of texts";
 	}
 	return "a value";
 }
@@ -26,7 +26,7 @@ static bool set_scalar(struct nr_yaml_document *r, const struct nr_option *o, vo
 	struct nr_yaml_error *e;
 	if (!nr_yaml_is_text(value)) {
 		nr_yaml_complain(r, value->start_mark, "'%s' should be %s, not %s", o->name, expected(o),
-			 value->type == YAML_SCALAR_NODE ? "a text with a zero byte" : nr_yaml_kind_text(value));
+			 value->type == YAML_SCALAR_NODE ? "text with a zero byte" : nr_yaml_kind_text(value));
 		return false;
 	}
 	if (nr_yaml_is_null(value)) {
@@ -35,7 +35,7 @@ static bool set_scalar(struct nr_yaml_document *r, const struct nr_option *o, vo
 	}
 	bool literal = o->type == NR_TBOOL || o->type == NR_TINT || o->type == NR_TFLOAT;
 	if (literal && !nr_yaml_is_plain(value)) {
-		e = nr_yaml_complain(r, value->start_mark, "'%s' should be %s, not a text", o->name, expected(o));
+		e = nr_yaml_complain(r, value->start_mark, "'%s' should be %s, not text", o->name, expected(o));
 		if (e)
 			e->hint = "remove the quotes";
 		return false;
@@ -140,7 +140,7 @@ static void require(struct nr_yaml_document *r, const struct nr_yaml_section *s,
 static bool good_key(struct nr_yaml_document *r, const yaml_node_t *key)
 {
 	if (!nr_yaml_is_text(key))
-		nr_yaml_complain(r, key->start_mark, "a key should be a text, not %s", nr_yaml_kind_text(key));
+		nr_yaml_complain(r, key->start_mark, "a key should be text, not %s", nr_yaml_kind_text(key));
 	return nr_yaml_is_text(key);
 }
 
@@ -180,6 +180,8 @@ static void read_top(struct nr_yaml_document *r, const yaml_node_t *map)
 		const yaml_node_t *key = nr_yaml_at(r, p->key), *value = nr_yaml_at(r, p->value);
 		if (!good_key(r, key))
 			continue;
+		if (!strcmp(nr_yaml_scalar(key), "plugins"))   /* loaded before, for they may bring rows: nr_plugins_read */
+			continue;
 		const struct nr_yaml_section *s = find_section(r, nr_yaml_scalar(key));
 		const struct nr_option *o = top && !s ? nr_option_find(top->options, nr_yaml_scalar(key)) : NULL;
 		if (s && !repeated(r, key, &section_lines[s - r->sections]))
@@ -210,7 +212,8 @@ int nr_yaml_parse(const char *text, size_t size, const char *name, const struct 
 	if (root && root->type == YAML_MAPPING_NODE)
 		read_top(&r, root);
 	else if (root && !nr_yaml_is_null(root))
-		nr_yaml_complain(&r, root->start_mark, "a configuration is a mapping of keys, not %s", nr_yaml_kind_text(root));
+		nr_yaml_complain(&r, root->start_mark,
+			"a configuration should be a mapping of keys, not %s", nr_yaml_kind_text(root));
 	yaml_mark_t start = { 0 };
 	for (const struct nr_yaml_section *s = sections; s->options && !errors->more; s++)
 		require(&r, s, root ? root->start_mark : start);

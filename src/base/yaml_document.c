@@ -182,7 +182,8 @@ bool nr_yaml_document_load(struct nr_yaml_document *r)
 		if (!more)
 			broken(r, &p);
 		else if (root)
-			nr_yaml_complain(r, root->start_mark, "a second document begins here: only one is read");
+			nr_yaml_complain(r, root->start_mark,
+				"a second document starts here, but only one is allowed");
 		good = more && !root;
 		if (more)
 			yaml_document_delete(&second);

@@ -17,7 +17,7 @@ static bool good_key(struct nr_yaml_document *d, const yaml_node_t *map, int64_t
 	const yaml_node_pair_t *pair = map->data.mapping.pairs.start;
 	const yaml_node_t *key = nr_yaml_at(d, pair[i].key);
 	if (!nr_yaml_is_text(key)) {
-		nr_yaml_complain(d, key->start_mark, "a key should be a text, not %s", nr_yaml_kind_text(key));
+		nr_yaml_complain(d, key->start_mark, "a key should be text, not %s", nr_yaml_kind_text(key));
 		return false;
 	}
 	for (int64_t k = 0; k < i; k++) {
@@ -38,7 +38,7 @@ static bool fill(struct nr_yaml_document *d, struct nr_yaml_node *all, struct nr
 	*to = (struct nr_yaml_node){ .line = (int64_t)mark.line + 1, .column = (int64_t)mark.column + 1, .text = "" };
 	if (from->type == YAML_SCALAR_NODE) {
 		to->kind = nr_yaml_is_null(from) ? NR_YAML_NULL : NR_YAML_VALUE;
-		if (!nr_yaml_is_text(from)) nr_yaml_complain(d, from->start_mark, "a text with a zero byte");
+		if (!nr_yaml_is_text(from)) nr_yaml_complain(d, from->start_mark, "text with a zero byte");
 		else if (to->kind == NR_YAML_VALUE) to->text = nr_arena_strdup(d->arena, nr_yaml_scalar(from));
 		return to->text;
 	}

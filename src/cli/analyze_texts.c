@@ -6,8 +6,8 @@
 
 #include "data/corpus.h"
 #include "models/text_heads.h"
+#include "norma/infer.h"
 #include "norma/tokenizer.h"
-#include "norma/trainer.h"
 
 enum { MOST = 64, TRIES = 4 };                  /* tokens of a text; texts that are looked at for one that is taken */
 

@@ -3,7 +3,7 @@
 #define NR_CLI_ANALYZE_TEXTS_H
 
 #include "cli.h"
-#include "train/evaluate.h"
+#include "infer/evaluate.h"
 
 struct cli_analyze_texts { int64_t length, count; int32_t *ids; };      /* (count,length), in the command's arena */
 /* length 0: the one that one half of the texts reach, 64 at most. The model is set to it. */

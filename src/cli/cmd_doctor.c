@@ -12,8 +12,8 @@
 struct doctor { bool json, measure; };
 
 static const struct nr_option options[] = {
-	NR_OPT_BOOL(struct doctor, json, "0", "one line of JSON"),
-	NR_OPT_BOOL(struct doctor, measure, "1", "measure the rate of products and copies, 0.2 s"),
+	NR_OPT_BOOL(struct doctor, json, "0", "print one line of JSON"),
+	NR_OPT_BOOL(struct doctor, measure, "1", "measure the speed of products and copies (0.2 s)"),
 	NR_OPT_END
 };
 
@@ -99,12 +99,12 @@ static void print_facts(const struct machine *m, bool measured)
 	snprintf(text, sizeof text, "%d", m->threads);
 	row("threads", text);
 	if (measured) {
-		snprintf(text, sizeof text, "%.1f GFLOP/s of multiply-adds from registers", m->limits.gflops);
+		snprintf(text, sizeof text, "%.1f GFLOP/s for multiply-adds from registers", m->limits.gflops);
 		row("peak", text);
 		snprintf(text, sizeof text, "%.1f GFLOP/s at 1576x768x768, %.0f %% of the peak", m->sgemm,
 			100 * m->sgemm / m->limits.gflops);
 		row("sgemm", text);
-		snprintf(text, sizeof text, "%.1f GB/s read and written, beyond the caches", m->limits.gbs);
+		snprintf(text, sizeof text, "%.1f GB/s read and written, larger than the caches", m->limits.gbs);
 		row("copy", text);
 	}
 	row("libraries", m->libraries);
@@ -123,17 +123,17 @@ static int run(struct cli *c, const void *conf, const struct nr_list *args)
 	if (o->json) return print_json(&m, &w, c->err);
 	print_facts(&m, o->measure);
 	for (int i = 0; i < w.count; i++) printf("%swarning%s     %s\n", cli_red(), cli_plain(), w.text[i]);
-	if (!w.count) printf("%sall is well%s\n", cli_green(), cli_plain());
+	if (!w.count) printf("%sno problems found%s\n", cli_green(), cli_plain());
 	return NR_OK;
 }
 
 const struct cli_command cli_doctor = {
 	.name = "doctor",
-	.title = "this machine: instruction set, threads, speed, libraries, and what is wrong",
+	.title = "check this machine: instruction set, threads, speed, libraries, problems",
 	.usage = "",
-	.about = "Prints what norma runs on, which kernels were chosen and why, the peak of multiply-adds, the\n"
-		 "rates of a matrix product and of a copy, and warns of settings that cost speed or were misspelt.\n"
-		 "The exit code is 0 also with warnings.",
+	.about = "Prints what norma runs on, which kernels it chose and why, the peak of multiply-adds and the speed of a\n"
+		 "matrix product and of a copy. Warns of settings that cost speed or are misspelt. Warnings do not change\n"
+		 "the exit code 0.",
 	.conf_size = sizeof(struct doctor),
 	.options = options,
 	.run = run,

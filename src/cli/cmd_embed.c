@@ -17,10 +17,11 @@ static const char *const formats[] = { "tsv", "npy", "safetensors", NULL };
 struct embed { struct cli_text t; int32_t format; char *out; bool normalize, json; };
 static const struct nr_option options[] = {
 	CLI_TEXT_MODEL_OPTIONS(struct embed, t),
-	NR_OPT_ENUM(struct embed, format, "tsv", formats, "of the output: numbers separated by tabs, or an array (lines,width) in a file"),
-	CLI_TEXT(struct embed, out, "", "FILE", "where to; default: standard output (tsv only)"),
+	NR_OPT_ENUM(struct embed, format, "tsv", formats,
+		"output format: numbers separated by tabs, or an array (lines,width)"),
+	CLI_TEXT(struct embed, out, "", "FILE", "file to write; default: standard output (tsv only)"),
 	NR_OPT_BOOL(struct embed, normalize, "0", "divide each embedding by its length"),
-	NR_OPT_BOOL(struct embed, json, "0", "one line of JSON at the end (with --out)"),
+	NR_OPT_BOOL(struct embed, json, "0", "print one line of JSON at the end (with --out)"),
 	NR_OPT_END
 };
 
@@ -149,11 +150,10 @@ static int run(struct cli *c, const void *conf, const struct nr_list *args)
 
 const struct cli_command cli_embed = {
 	.name = "embed",
-	.title = "embeddings of sentences, one line each, from standard input",
+	.title = "embed sentences from standard input, one per line",
 	.usage = "MODEL < LINES",
-	.about = "MODEL is a text model's weights with the tokenizer's files beside them, or a folder with both: one of Hugging Face's,\n"
-		 "of sentence-transformers', or a run of `norma mlm` or `norma simcse`. Lines are sorted by length for the work and\n"
-		 "written in the order they came in.",
+	.about = "MODEL is a weights file of a text model with its tokenizer files beside it, or a folder with both: from Hugging\n"
+		 "Face, from sentence-transformers, or a run of `norma mlm` or `norma simcse`. Output is in the order of the input.",
 	.conf_size = sizeof(struct embed),
 	.options = options,
 	.run = run,

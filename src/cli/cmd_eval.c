@@ -13,9 +13,10 @@ struct eval { struct cli_model m; int32_t stats; int64_t stats_batches; bool con
 static const char *const kinds[] = { "running", "batch", "recompute", NULL };
 static const struct nr_option options[] = {
 	CLI_MODEL_OPTIONS(struct eval, m),
-	NR_OPT_ENUM(struct eval, stats, "running", kinds, "statistics of batchwise norms: running ones, the batch's own, or measured anew"),
-	NR_OPT_INT(struct eval, stats_batches, 50, 1, 1000000, "training batches that recompute takes"),
-	NR_OPT_BOOL(struct eval, confusion, "0", "print the confusion matrix: rows are the truth"),
+	NR_OPT_ENUM(struct eval, stats, "running", kinds,
+		"statistics of batchwise norms: running ones, the batch's own, or measured again"),
+	NR_OPT_INT(struct eval, stats_batches, 50, 1, 1000000, "training batches used by recompute"),
+	NR_OPT_BOOL(struct eval, confusion, "0", "print the confusion matrix; rows are true classes"),
 	NR_OPT_END
 };
 
@@ -89,9 +90,9 @@ const struct cli_command cli_eval = {
 	.name = "eval",
 	.title = "accuracy, likelihood and calibration of a trained model",
 	.usage = "CHECKPOINT",
-	.about = "Scores a checkpoint on a split. --stats shows what batch statistics do: `running` uses the statistics kept\n"
-		 "in training, `batch` those of each evaluation batch, `recompute` measures them again on training data first.\n"
-		 "The gap between them is that of batchwise norms between training and use.",
+	.about = "Scores a checkpoint on a split. --stats shows the effect of batch statistics: `running` uses the statistics kept\n"
+		 "in training, `batch` those of each evaluation batch, `recompute` first measures them again on training data.\n"
+		 "The difference is what batchwise norms lose between training and use.",
 	.conf_size = sizeof(struct eval),
 	.options = options,
 	.run = run,

@@ -14,9 +14,9 @@ struct fewshot { struct cli_model m; int64_t shots, seeds; double l2; };
 
 static const struct nr_option options[] = {
 	CLI_MODEL_OPTIONS(struct fewshot, m),
-	NR_OPT_INT(struct fewshot, shots, 25, 1, 100000, "training samples of each class"),
-	NR_OPT_INT(struct fewshot, seeds, 3, 1, 1000, "draws of the samples; mean and spread are reported"),
-	NR_OPT_FLOAT(struct fewshot, l2, 1024, 0, 1e30, "weight of the penalty"),
+	NR_OPT_INT(struct fewshot, shots, 25, 1, 100000, "training samples per class"),
+	NR_OPT_INT(struct fewshot, seeds, 3, 1, 1000, "random draws of the samples; mean and spread are reported"),
+	NR_OPT_FLOAT(struct fewshot, l2, 1024, 0, 1e30, "weight of the L2 penalty"),
 	NR_OPT_END
 };
 
@@ -119,8 +119,8 @@ const struct cli_command cli_fewshot = {
 	.name = "fewshot",
 	.title = "few-shot accuracy of frozen features",
 	.usage = "CHECKPOINT",
-	.about = "Takes k training samples of each class, fits ridge regression on the pooled features (standardised, with a\n"
-		 "constant of 100, targets -1 and +1, as big_vision does) and scores a split; mean over several draws.",
+	.about = "Takes k training samples per class, fits ridge regression on the pooled features (standardised, with a constant\n"
+		 "of 100, targets -1 and +1, as in big_vision) and scores a split; mean over several draws.",
 	.conf_size = sizeof(struct fewshot),
 	.options = options,
 	.run = run,

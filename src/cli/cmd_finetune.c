@@ -2,14 +2,15 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "models/names.h"
 #include "norma/safetensors.h"
 #include "training.h"
 
 struct settings { struct nr_train train; int64_t image; bool json; };   /* train first: its table has its offsets */
 
 static const struct nr_option own[] = {
-	NR_OPT_INT(struct settings, image, 0, 0, 4096, "side of the pictures; 0: as the checkpoint's. Positions are resampled"),
-	NR_OPT_BOOL(struct settings, json, "0", "one line of JSON at the end"),
+	NR_OPT_INT(struct settings, image, 0, 0, 4096, "picture size; 0: the checkpoint's. Positions are resampled"),
+	NR_OPT_BOOL(struct settings, json, "0", "print one line of JSON at the end"),
 	NR_OPT_END
 };
 
@@ -51,11 +52,11 @@ static int run(struct cli *c, const void *conf, const struct nr_list *args)
 
 const struct cli_command cli_finetune = {
 	.name = "finetune",
-	.title = "train on from a checkpoint, also at a higher resolution",
+	.title = "continue training from a checkpoint, also at another resolution",
 	.usage = "CHECKPOINT",
-	.about = "Takes weights, model and norms from a checkpoint (ours, or a public one whose --model is named), gives it a new\n"
-		 "head where the classes differ, resamples its positions when --image differs, and trains as `norma train` does;\n"
-		 "go on after a stop with `norma train --resume`.",
+	.about = "Takes weights, model and norms from a checkpoint (norma's, or a public one with --model), gives it a new head if\n"
+		 "the classes differ, resamples its positions if --image differs, and trains like `norma train`. Resume an\n"
+		 "interrupted run with `norma train --resume`.",
 	.conf_size = sizeof(struct settings),
 	.table = table,
 	.options = own,

@@ -14,16 +14,18 @@ struct infer { char *model, *norm, *from, *resample, *input, *output; int32_t wh
 
 static const char *const whats[] = { "logits", "pooled", "tokens", NULL };
 static const struct nr_option options[] = {
-	CLI_TEXT(struct infer, model, "", "MODEL", "model, for files that do not say it themselves (norma models)"),
-	CLI_TEXT(struct infer, norm, "", "PLAN", "norm plan, likewise"),
-	CLI_TEXT(struct infer, from, "auto", "NAMES", "names that the file has: timm, huggingface, norma; auto: by fit"),
-	CLI_TEXT(struct infer, resample, "", "KIND", "resize a position table of another grid: timm, mae, dino, bigvision"),
+	CLI_TEXT(struct infer, model, "", "MODEL", "model, if the file does not name it (norma models)"),
+	CLI_TEXT(struct infer, norm, "", "PLAN", "norm plan, if the file does not name it"),
+	CLI_TEXT(struct infer, from, "auto", "NAMES",
+		"tensor names of the file: timm, huggingface, norma; auto: those that fit best"),
+	CLI_TEXT(struct infer, resample, "", "KIND",
+		"how to resize a position table of another grid: timm, mae, dino, bigvision"),
 	CLI_TEXT(struct infer, input, NULL, "X.npy",
-		"pictures (N,channels,height,width) as float32, already normalised; or numbers of tokens (N,T)"),
+		"pictures (N,channels,height,width) as float32, already normalised; or token ids (N,T)"),
 	CLI_TEXT(struct infer, output, NULL, "Y.npy", "results: logits (N,classes), pooled (N,width) or tokens (N,T,width)"),
 	NR_OPT_ENUM(struct infer, what, "logits", whats, "what to write"),
-	NR_OPT_INT(struct infer, batch, 16, 1, 100000, "pictures at once; the results do not depend on it"),
-	NR_OPT_BOOL(struct infer, partial, "0", "allow tensors without a place and entries without a tensor"),
+	NR_OPT_INT(struct infer, batch, 16, 1, 100000, "pictures at once; does not change the results"),
+	NR_OPT_BOOL(struct infer, partial, "0", "allow unused tensors in the file and missing ones"),
 	NR_OPT_END
 };
 
@@ -34,11 +36,13 @@ static int check_input(const struct nr_st_tensor *x, const struct nr_runner *r, 
 	for (int i = 0; i < x->nd && used < sizeof have; i++)
 		used += (size_t)snprintf(have + used, sizeof have - used, "%s%lld", i ? "," : "", (long long)x->shape[i]);
 	if (x->dtype != NR_ST_F32 && x->dtype != NR_ST_F64 && x->dtype != NR_ST_F16) {
-		nr_fail(err, NR_EVALUE, "cannot run on", path, "its values are %s, not floats", nr_st_dtype_name(x->dtype));
+		nr_fail(err, NR_EVALUE, "cannot run on", path,
+			"its values are %s instead of floats", nr_st_dtype_name(x->dtype));
 		return nr_hint(err, "normalise pictures first, or give the files to `norma predict`");
 	}
 	if (x->nd != 4 || x->shape[0] < 1 || x->shape[1] != r->channels || x->shape[2] != r->size || x->shape[3] != r->size) {
-		nr_fail(err, NR_ESHAPE, "cannot run on", path, "it is (%s), the model wants (N,%lld,%lld,%lld)", have,
+		nr_fail(err, NR_ESHAPE, "cannot run on", path,
+			"its shape is (%s), the model needs (N,%lld,%lld,%lld)", have,
 			(long long)r->channels, (long long)r->size, (long long)r->size);
 		return nr_hint(err, "N at least 1");
 	}
@@ -120,9 +124,9 @@ static int run(struct cli *c, const void *conf, const struct nr_list *args)
 	if (nr_npy_open(&x, o->input, c->err)) return c->err->code;
 	int told = 0;
 	struct nr_weights *w = NULL;
-	struct nr_import how = { .naming = o->from, .resample = *o->resample ? o->resample : NULL, .partial = o->partial, .tell = warn_kept,
-		.context = &told };
-	int code = nr_weights_import(&w, args->item[0], *o->model ? o->model : NULL, *o->norm ? o->norm : NULL, &how, c->err);
+	const struct nr_weights_how how = { .model = o->model, .norms = o->norm, .naming = o->from, .resample = o->resample,
+		.partial = o->partial, .tell = warn_kept, .context = &told };
+	int code = nr_weights_open(&w, args->item[0], &how, c->err);
 	if (!code) nr_store_fix(w->store);
 	if (!code && w->model.of->reads == NR_READS_TEXT)
 		code = cli_infer_text(c, &(struct infer_text){ o->input, o->output, (enum infer_what)o->what, o->batch }, w, &x.array);
@@ -136,12 +140,12 @@ const struct cli_command cli_infer = {
 	.name = "infer",
 	.title = "run a model on a NumPy array",
 	.usage = "WEIGHTS --input X.npy --output Y.npy",
-	.about = "Loads weights (ours, timm's or Hugging Face's names), runs the pictures of a .npy file through the model\n"
-		 "and writes its logits, the pooled features that the head reads, or the tokens after the last block.\n"
-		 "For a text model the file holds whole numbers (N,T), those of the tokens; pads at the end of a row are\n"
-		 "padding, which no other token sees.\n"
-		 "Norms use running statistics, so the result is the same for any batch size and number of threads.\n\n"
-		 "Without --norm, weights in Hugging Face's names get its eps of 1e-12.",
+	.about = "Loads weights (norma's, timm's or Hugging Face's), runs the pictures of a .npy file through the model and writes\n"
+		 "its logits, the pooled features that the head reads, or the tokens after the last block. For a text model the file\n"
+		 "holds token ids (N,T); pad ids at the end of a row are padding, which other tokens do not see.\n"
+		 "Norms use running statistics, so the result is the same for any batch size and number of threads.\n"
+		 "\n"
+		 "Without --norm, weights with Hugging Face's names get its eps of 1e-12.",
 	.conf_size = sizeof(struct infer),
 	.options = options,
 	.run = run,

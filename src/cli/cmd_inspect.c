@@ -7,16 +7,19 @@
 #include "base/json.h"
 #include "base/table.h"
 #include "cli.h"
+#include "infer/weights.h"
+#include "models/guess.h"
+#include "norma/infer.h"
 #include "norma/model.h"
 #include "norma/safetensors.h"
-#include "norma/trainer.h"
 
 struct inspect { char *filter; bool norms, json; };
 
 static const struct nr_option options[] = {
-	CLI_TEXT(struct inspect, filter, "", "PATTERN", "only tensors whose name matches, e.g. \"blocks.0.*\"; a word: that contain it"),
-	NR_OPT_BOOL(struct inspect, norms, "0", "only the table of norms"),
-	NR_OPT_BOOL(struct inspect, json, "0", "one line of JSON"),
+	CLI_TEXT(struct inspect, filter, "", "PATTERN",
+		"only tensors whose name matches, e.g. \"blocks.0.*\"; a plain word: names that contain it"),
+	NR_OPT_BOOL(struct inspect, norms, "0", "print only the table of norms"),
+	NR_OPT_BOOL(struct inspect, json, "0", "print one line of JSON"),
 	NR_OPT_END
 };
 
@@ -92,7 +95,8 @@ static int read_content(struct cli *c, const struct inspect *o, struct content *
 	}
 	if (!shown && k->count) {
 		nr_fail(c->err, NR_EVALUE, "no tensor matches", o->filter, NULL);
-		return nr_hint(c->err, "patterns know * ? [abc]; the first of the %lld tensors is '%s'", (long long)k->count,
+		return nr_hint(c->err,
+			"patterns may contain * ? [abc]; the first of the %lld tensors is '%s'", (long long)k->count,
 			nr_st_get(k->file, 0)->name);
 	}
 #pragma omp parallel for schedule(dynamic)
@@ -226,7 +230,7 @@ static void print_head(const struct content *k)
 		const char *quote = strchr(k->guess.norms, ' ') || strchr(k->guess.norms, '(') ? "\"" : "";
 		printf("looks like       --model %s%s%s%s%s%s%s (%s)\n", cli_bold(), k->guess.model, cli_plain(),
 			*k->guess.norms ? " --norm " : "", quote, k->guess.norms, quote,
-			k->guess.sure ? "by the config.json beside it" : k->guess.doubt);
+			k->guess.sure ? "from the config.json beside it" : k->guess.doubt);
 	}
 	for (int64_t i = 0; i < nr_st_metadata_count(k->file); i++) {
 		const struct nr_st_meta m = nr_st_metadata_get(k->file, i);
@@ -305,12 +309,11 @@ static int run(struct cli *c, const void *conf, const struct nr_list *args)
 
 const struct cli_command cli_inspect = {
 	.name = "inspect",
-	.title = "what a safetensors file holds: tensors, norms, names, model",
+	.title = "show what a safetensors file holds: tensors, norms, names, model",
 	.usage = "FILE",
-	.about = "Lists every tensor with its type, shape and statistics of its finite values (std over all of them,\n"
-		 "share of exact zeros, values that are not finite), the norms with the spread of their gains and biases,\n"
-		 "the metadata, whose names they are (timm, huggingface, norma) and the model that the shapes fit.\n"
-		 "Any safetensors file will do.",
+	.about = "Lists every tensor with its type, shape and statistics (standard deviation, share of exact zeros, values that are\n"
+		 "not finite), the norms with the spread of their gains and biases, the metadata, whose tensor names they are (timm,\n"
+		 "huggingface, norma) and the model that the shapes fit. Works on any safetensors file.",
 	.conf_size = sizeof(struct inspect),
 	.options = options,
 	.run = run,

@@ -13,8 +13,9 @@ struct knn { struct cli_model m; int64_t k; double temperature; int64_t train_li
 static const struct nr_option options[] = {
 	CLI_MODEL_OPTIONS(struct knn, m),
 	NR_OPT_INT(struct knn, k, 20, 1, 10000, "neighbours"),
-	NR_OPT_FLOAT(struct knn, temperature, 0.07, 1e-4, 1e4, "a neighbour of cosine s weighs exp(s / temperature)"),
-	NR_OPT_INT(struct knn, train_limit, 0, 0, 1e15, "only the first so many training samples; 0: all"),
+	NR_OPT_FLOAT(struct knn, temperature, 0.07, 1e-4, 1e4,
+		"a neighbour with cosine s has the weight exp(s / temperature)"),
+	NR_OPT_INT(struct knn, train_limit, 0, 0, 1e15, "use only the first N training samples; 0: all"),
 	NR_OPT_END
 };
 
@@ -46,10 +47,10 @@ static int run(struct cli *c, const void *conf, const struct nr_list *args) { re
 
 const struct cli_command cli_knn = {
 	.name = "knn",
-	.title = "nearest neighbours in a model's feature space",
+	.title = "nearest-neighbour accuracy in a model's feature space",
 	.usage = "CHECKPOINT",
 	.about = "Classifies each sample of a split by its k nearest training samples, by cosine of the pooled features, each\n"
-		 "weighing exp(cosine / temperature), as DINO does.",
+		 "with the weight exp(cosine / temperature), as in DINO.",
 	.conf_size = sizeof(struct knn),
 	.options = options,
 	.run = run,

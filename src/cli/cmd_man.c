@@ -59,7 +59,9 @@ static int run(struct cli *c, const void *conf, const struct nr_list *args)
 	nr_str_add(&s, "# OPTIONS\n\nThese may stand before or after the command.\n\n");
 	nr_option_man(cli_common_options, &s);
 	nr_str_add(&s, "*-V*, *--version*\n\tPrint the version and exit.\n\n");
-	nr_str_add(&s, "*-h*, *--help*\n\tPrint help, after a command that of the command, and exit.\n\n");
+	nr_str_add(&s, "*-h*, *--help*\n"
+		"\tPrint help (after a command, its help) and exit.\n"
+		"\n");
 	nr_str_add(&s, "# COMMANDS\n\n");
 	for (const struct cli_command *const *k = cli_commands; *k; k++) add_command(&s, *k);
 	nr_str_add(&s, "# EXIT STATUS\n\n");
@@ -80,5 +82,7 @@ static int run(struct cli *c, const void *conf, const struct nr_list *args)
 
 const struct cli_command cli_man = {
 	.name = "man", .title = "print the manual page as scdoc source", .usage = "",
-	.about = "The build makes norma(1) with it:\n\n  norma man | scdoc >norma.1", .run = run,
+	.about = "The build makes norma(1) from it:\n"
+		"\n"
+		"  norma man | scdoc >norma.1", .run = run,
 };

@@ -7,7 +7,8 @@
 #include "base/table.h"
 #include "cli.h"
 #include "graph/net.h"
-#include "norma/trainer.h"
+#include "norma/infer.h"
+#include "norms/choice.h"
 #include "weights_meta.h"
 
 struct models { struct nr_norm_choice norms; char *write; int64_t seed; bool json; };
@@ -15,8 +16,8 @@ struct models { struct nr_norm_choice norms; char *write; int64_t seed; bool jso
 static const struct nr_option options[] = {
 	NR_OPT_NORMS(struct models, norms),
 	CLI_TEXT(struct models, write, "", "FILE", "write the model with its initial values as safetensors"),
-	NR_OPT_INT(struct models, seed, 0, 0, 9e15, "of the initial values"),
-	NR_OPT_BOOL(struct models, json, "0", "one line of JSON for each model"),
+	NR_OPT_INT(struct models, seed, 0, 0, 9e15, "seed of the initial values"),
+	NR_OPT_BOOL(struct models, json, "0", "print one line of JSON per model"),
 	NR_OPT_END
 };
 
@@ -224,7 +225,7 @@ static void print_sites(struct cli *c, const struct recorded *r)
 		nr_table_cell(t, "%s", s[i].norm ? s[i].norm : "-");
 		nr_table_cell(t, "%s", s[i].rule ? s[i].rule : "-");
 	}
-	put(t, "Sites of norms");
+	put(t, "Norm sites");
 }
 
 static void list_row(struct nr_table *t, const struct recorded *r, const char *name, const char *text)
@@ -330,7 +331,7 @@ static int run(struct cli *c, const void *conf, const struct nr_list *args)
 {
 	const struct models *o = conf;
 	if (args->count > 1 || (!args->count && *o->write)) {
-		cli_usage(c, *o->write ? "--write wants the name of one model" : "models takes one name, or none");
+		cli_usage(c, *o->write ? "--write needs the name of one model" : "models takes one name, or none");
 		return nr_hint(c->err, "norma models --help");
 	}
 	if (args->count) return one(c, o, args->item[0]);
@@ -341,12 +342,12 @@ static int run(struct cli *c, const void *conf, const struct nr_list *args)
 
 const struct cli_command cli_models = {
 	.name = "models",
-	.title = "the models: presets, sizes, options, sites of norms",
+	.title = "list models: presets, sizes, options, norm sites",
 	.usage = "[NAME[:key=value,...]]",
-	.about = "Without a name, every family with its presets: parameters and multiply-adds of linear layers,\n"
-		 "convolutions and attention for one picture or text. With one: its options, its parameters by part and where\n"
-		 "norms can sit and do, with the plan that --norm and its companions make. --write leaves the model with\n"
-		 "its initial values as a file, which other commands can load.",
+	.about = "Without a name: every family with its presets, their parameters, and the multiply-adds of linear layers,\n"
+		 "convolutions and attention for one picture or text. With a name: its options, its parameters by part, where norms\n"
+		 "can go, and where the plan of --norm and the other flags puts them. --write saves the model with its initial values\n"
+		 "to a file that other commands can load.",
 	.conf_size = sizeof(struct models),
 	.options = options,
 	.words = words,

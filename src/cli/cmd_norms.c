@@ -3,11 +3,11 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "analysis/norm_card.h"
-#include "analysis/prove.h"
 #include "base/json.h"
 #include "base/save.h"
 #include "base/table.h"
+#include "laws/norm_card.h"
+#include "laws/prove.h"
 #include "norms_views.h"
 
 struct norms { char *markdown; struct norms_views v; };
@@ -17,15 +17,15 @@ struct norms { char *markdown; struct norms_views v; };
 	  .help = help_ }
 static const struct nr_option options[] = {
 	{ .name = "json", .type = NR_TBOOL, .offset = offsetof(struct norms, v.json), .size = sizeof(bool), .text = "0",
-	  .help = "one line of JSON for each norm" },
+	  .help = "print one line of JSON per norm" },
 	{ .name = "markdown", .type = NR_TSTRING, .offset = offsetof(struct norms, markdown), .size = sizeof(char *), .text = "",
-	  .metavar = "DIR", .help = "write a page for each norm and an index into this folder" },
+	  .metavar = "DIR", .help = "folder to write a page for each norm and an index into" },
 	VIEW_TEXT(norm, "NORMS", "sphere: norms to show, \"rms layer batch\"; flow: the norm at every site of the placement"),
 	VIEW_TEXT(placement, "P", "flow: placements to compare, separated by spaces; default: pre post prepost sandwich respost"),
 	VIEW_TEXT(model, "MODEL", "flow: the model; default: a small ViT of 12 blocks"),
 	{ .name = "batch", .type = NR_TINT, .offset = offsetof(struct norms, v.batch), .size = sizeof(int64_t), .text = "16", .min = 1,
-	  .max = 65536, .help = "flow: pictures at once" },
-	VIEW_TEXT(out, "DIR", "sphere, flow: writes the picture as SVG and its numbers as JSON"),
+	  .max = 65536, .help = "flow: pictures per batch" },
+	VIEW_TEXT(out, "DIR", "sphere, flow: folder for the picture as SVG and its numbers as JSON"),
 	NR_OPT_END
 };
 
@@ -111,7 +111,7 @@ static struct nr_table *options_table(const struct nr_norm *norm)
 	for (const struct nr_option *o = norm->options; o->name; o++) {
 		values_of(o, &values);
 		nr_table_cell(t, "%s", o->name);
-		nr_table_cell(t, "%s", o->text ? o->text : "to be given");
+		nr_table_cell(t, "%s", o->text ? o->text : "required");
 		nr_table_cell(t, "%s", values.len ? values.text : "");
 		nr_table_cell(t, "%s", o->help);
 	}
@@ -122,7 +122,7 @@ static struct nr_table *options_table(const struct nr_norm *norm)
 static struct nr_table *entries_table(const struct nr_norm_card *c)
 {
 	struct nr_table *t = nr_table_make();
-	columns(t, (const char *const[]){ "name", "shape", "first value", "kind", NULL });
+	columns(t, (const char *const[]){ "name", "shape", "initial value", "kind", NULL });
 	for (int64_t i = 0; i < c->entries; i++) {
 		nr_table_cell(t, "%s", c->entry[i].name);
 		nr_table_cell(t, "%s", c->entry[i].shape);
@@ -210,8 +210,8 @@ static void cost(struct nr_str *s, const struct nr_norm_card *c)
 static void laws(struct nr_str *s, bool markdown, const struct page *p)
 {
 	heading(s, markdown, "Relation to the others");
-	if (!p->laws) nr_str_add(s, markdown ? "\nNo law names it.\n" : "no law names it\n");
-	else if (markdown) nr_str_add(s, "\n`norma prove all` tries these on values and gradients:\n\n");
+	if (!p->laws) nr_str_add(s, markdown ? "\nNo law mentions it.\n" : "no law mentions it\n");
+	else if (markdown) nr_str_add(s, "\n`norma prove all` checks these on values and gradients:\n\n");
 	for (int i = 0; i < p->laws; i++) nr_str_printf(s, markdown ? "- `%s`\n" : "%s\n", p->law[i].text);
 }
 
@@ -261,7 +261,7 @@ static void commands(struct nr_str *s, const struct page *p)
 	const char *text = p->card.text, *law = NULL;
 	for (int i = p->laws - 1; i >= 0; i--)
 		if (!p->law[i].prove) law = p->law[i].text;     /* the first that is an equation */
-	nr_str_add(s, "\n## Six lines that run\n\n```sh\n");
+	nr_str_add(s, "\n## Commands to try\n\n```sh\n");
 	nr_str_printf(s, "norma norms %s                   # this page on the terminal\n", n->name);
 	nr_str_printf(s, "norma norms %s --json            # the same for programs\n", n->name);
 	if (law) nr_str_printf(s, "norma prove \"%s\"\n", law);
@@ -305,9 +305,9 @@ static int write_pages(struct cli *c, const char *dir)
 	nr_str_printf(&text, "%s# Normalizations\n\n", generated);
 	nr_table_markdown(index, &text);
 	nr_str_add(&text, "\nC channels, H heads, T tokens. What the statistics are taken over is measured: each input value is\n"
-		"changed in turn, and those that change one output value are its company. The laws between them are\n"
-		"tried by `norma prove all`. A new norm is one file in `src/norms` and one line in `norms.def`; its page\n"
-		"comes with `norma norms --markdown docs/norms`.\n");
+		"changed in turn to see which of them change a given output value. `norma prove all` checks the laws\n"
+		"between the norms. A new norm is one file in `src/norms` and one line in `norms.def`; `norma norms\n"
+		"--markdown docs/norms` writes its page.\n");
 	if (!c->err->code) save(c, dir, "README", &text);
 	nr_str_release(&text);
 	nr_table_free(index);
@@ -412,14 +412,15 @@ static int run(struct cli *c, const void *conf, const struct nr_list *args)
 
 const struct cli_command cli_norms = {
 	.name = "norms",
-	.title = "the normalizations: equations, options, cost, what each one sees",
+	.title = "list normalizations: equations, options, cost, what each one sees",
 	.usage = "[NAME|sphere|flow]",
-	.about = "Without a name, a table of all. With one: equation, paper, options, parameters, cost, the laws of\n"
-		 "`norma prove all` that name it, and a picture of the inputs that one output value depends on, which is\n"
-		 "measured by changing every input in turn (in JSON: x itself, # seen, + seen by later steps, . not seen).\n\n"
-		 "`norms sphere` shows where norms put a cloud of points with three channels: onto a sphere, onto a ring of it, or only\n"
-		 "moved and stretched. `norms flow` measures the gradient of every block of a model before training, for several\n"
-		 "placements: does it stay even over the depth?",
+	.about = "Without a name: a table of all. With a name: equation, paper, options, parameters, cost, the laws of\n"
+		 "`norma prove all` that mention it, and a picture of the inputs that one output value depends on, measured by\n"
+		 "changing every input in turn (in JSON: x itself, # seen, + seen by later steps, . not seen).\n"
+		 "\n"
+		 "`norms sphere` shows where norms put a cloud of points with three channels: onto a sphere, onto a ring of it, or\n"
+		 "just moved and stretched. `norms flow` measures the gradient of every block of a model before training, for several\n"
+		 "placements, and shows whether it stays even over the depth.",
 	.conf_size = sizeof(struct norms),
 	.options = options,
 	.words = words,

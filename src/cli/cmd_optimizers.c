@@ -4,11 +4,11 @@
 
 #include "base/table.h"
 #include "cli.h"
-#include "optim/optimizers.h"
+#include "norma/optim.h"
 
 struct list { bool markdown; };
 static const struct nr_option options[] = {
-	NR_OPT_BOOL(struct list, markdown, "0", "the page docs/optimizers.md"),
+	NR_OPT_BOOL(struct list, markdown, "0", "print the page docs/optimizers.md"),
 	NR_OPT_END
 };
 
@@ -52,16 +52,13 @@ static void add_optimizers(struct nr_str *s, bool markdown)
 
 static void add_schedules(struct nr_str *s, bool markdown)
 {
-#define SCHEDULE(name, formula) { #name, formula },
-	static const char *const schedules[][2] = {
-#include "optim/schedules.def"
-	};
-#undef SCHEDULE
 	struct nr_table *t = nr_table_make();
 	nr_table_column(t, "schedule", NR_LEFT);
 	nr_table_column(t, "value", NR_LEFT);
-	for (size_t i = 0; i < sizeof schedules / sizeof *schedules; i++)
-		for (int k = 0; k < 2; k++) nr_table_cell(t, "%s", schedules[i][k]);
+	for (const struct nr_schedule_rule *const *r = nr_schedules(); *r; r++) {
+		nr_table_cell(t, "%s", (*r)->name);
+		nr_table_cell(t, "%s", (*r)->formula);
+	}
 	print(t, s, markdown);
 }
 
@@ -87,7 +84,7 @@ const struct cli_command cli_optimizers = {
 	.name = "optimizers",
 	.title = "update rules and learning-rate schedules",
 	.usage = "[--markdown]",
-	.about = "Lists the optimizers and schedules that a training can have, with their options and formulas.",
+	.about = "Lists the optimizers and learning-rate schedules with their options and formulas.",
 	.conf_size = sizeof(struct list),
 	.options = options,
 	.run = run,

@@ -7,19 +7,20 @@
 #include "base/table.h"
 #include "bench/bench.h"
 #include "cli.h"
+#include "norms/choice.h"
 
 struct plan { bool instructions, rebuild, infer, narrow, fuse, sites, json, tiny; struct nr_norm_choice norms; };
 
 static const struct nr_option options[] = {
 	NR_OPT_BOOL(struct plan, instructions, "0", "list every instruction with its shape and FLOPs"),
-	NR_OPT_BOOL(struct plan, rebuild, "0", "plan for less memory: cheap outputs are made again in backward"),
+	NR_OPT_BOOL(struct plan, rebuild, "0", "save memory by recomputing cheap outputs in backward"),
 	NR_OPT_BOOL(struct plan, infer, "0", "plan inference, as CASE/infer"),
-	NR_OPT_BOOL(struct plan, narrow, "1", "make only the leading tokens that the loss reads"),
+	NR_OPT_BOOL(struct plan, narrow, "1", "compute only the leading tokens that the loss reads"),
 	NR_OPT_BOOL(struct plan, fuse, "1", "fuse pairs of ops"),
 	NR_OPT_NORMS(struct plan, norms),
-	NR_OPT_BOOL(struct plan, sites, "0", "list the sites of the model and the norm that each gets"),
+	NR_OPT_BOOL(struct plan, sites, "0", "list the model's sites and the norm at each"),
 	NR_OPT_BOOL(struct plan, tiny, "0", "the very small version of the case"),
-	NR_OPT_BOOL(struct plan, json, "0", "one line of JSON"),
+	NR_OPT_BOOL(struct plan, json, "0", "print one line of JSON"),
 	NR_OPT_END
 };
 
@@ -131,10 +132,9 @@ const struct cli_command cli_plan = {
 	.name = "plan",
 	.title = "instructions, memory and FLOPs of a case",
 	.usage = "CASE",
-	.about = "Records the case, plans it and prints the number of instructions, parameters, FLOPs, the planned\n"
-		 "memory, and what is alive at its peak. Nothing is run. Cases are those of `norma bench step`;\n"
-		 "CASE alone means CASE/train. --norm and its companions put other norms into the model, --sites shows\n"
-		 "where they went.",
+	.about = "Records the case, plans it and prints the number of instructions, parameters, FLOPs, the planned memory, and what\n"
+		 "is alive at its peak. Nothing is run. Cases are those of `norma bench step`; CASE alone means CASE/train. Other\n"
+		 "norms come from --norm, --placement, --patch-norm and --residual; --sites shows where.",
 	.conf_size = sizeof(struct plan),
 	.options = options,
 	.words = words,

@@ -4,16 +4,15 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "analysis/probe.h"
 #include "analysis/probe_features.h"
-#include "analysis/uniformity.h"
+#include "analysis/probe_result.h"
 #include "base/clock.h"
 #include "base/save.h"
 #include "base/table.h"
-#include "data/checksum.h"
+#include "fetch/checksum.h"
 #include "model_flags.h"
 
-enum { AUTO, CLS, MEAN, BOTH, SPECTRUM_ROWS = 10000 };
+enum { AUTO, CLS, MEAN, BOTH };
 
 struct probe {
 	struct cli_model m;
@@ -31,37 +30,33 @@ enum { RUNNING, RECOMPUTE };
 static const struct nr_option options[] = {
 	CLI_MODEL_OPTIONS(struct probe, m),
 	NR_OPT_ENUM(struct probe, features, "auto", feature_choices,
-		"what the probe reads: the class token, the mean of the patch tokens, or both; auto: both if there is a class token"),
+		"features to probe: the class token, the mean of the patch tokens, or both; auto: both if there is a "
+		"class token"),
 	NR_OPT_ENUM(struct probe, solver, "exact", solvers,
 		"exact: logistic regression (L-BFGS) on standardised features; lars: MAE's batch norm, linear layer and LARS"),
 	NR_OPT_ENUM(struct probe, stats, "running", statistics,
-		"statistics of batchwise norms: those kept in training, or measured anew on whole training pictures"),
-	NR_OPT_INT(struct probe, stats_batches, 50, 1, 1000000, "training batches that recompute takes"),
+		"statistics of batchwise norms: those kept in training, or measured again on whole training pictures"),
+	NR_OPT_INT(struct probe, stats_batches, 50, 1, 1000000, "training batches used by recompute"),
 	CLI_TEXT(struct probe, weight_decay, "auto", "LIST",
-		"weight decays to try, such as 1e-5,1e-3; auto: 1e-6 to 1 by tens for exact, 0 for lars"),
-	NR_OPT_FLOAT(struct probe, hold_out, 0.1, 0.001, 0.9, "share of each training class that chooses among several settings"),
-	NR_OPT_FLOAT(struct probe, tolerance, 1e-5, 0, 1, "exact: done when no component of the gradient of the mean loss is larger"),
-	NR_OPT_INT(struct probe, iterations, 1000, 1, 1000000, "exact: steps at most for each weight decay"),
+		"weight decays to try, e.g. 1e-5,1e-3; auto: powers of ten from 1e-6 to 1 for exact, 0 for lars"),
+	NR_OPT_FLOAT(struct probe, hold_out, 0.1, 0.001, 0.9,
+		"share of each training class held out to choose among several settings"),
+	NR_OPT_FLOAT(struct probe, tolerance, 1e-5, 0, 1,
+		"exact: stop when no component of the mean loss's gradient is larger"),
+	NR_OPT_INT(struct probe, iterations, 1000, 1, 1000000, "exact: maximum number of steps per weight decay"),
 	CLI_TEXT(struct probe, base_lr, "0.1", "LIST", "lars: learning rates to try, for a batch of 256"),
 	NR_OPT_FLOAT(struct probe, epochs, 90, 0.001, 1e6, "lars: passes over the training features"),
 	NR_OPT_FLOAT(struct probe, warmup, 10, 0, 1e6, "lars: epochs of linear warm-up before the cosine"),
-	NR_OPT_INT(struct probe, head_batch, 512, 2, 1000000, "lars: features of one step"),
-	NR_OPT_INT(struct probe, seed, 0, 0, 1e15, "of what is held out, and of lars"),
-	NR_OPT_INT(struct probe, train_limit, 0, 0, 1e15, "only the first so many training samples; 0: all"),
-	CLI_TEXT(struct probe, cache, "", "DIR", "where features are kept; default: beside the checkpoint"),
-	NR_OPT_BOOL(struct probe, keep, "1", "keep the features, and use those that were kept"),
+	NR_OPT_INT(struct probe, head_batch, 512, 2, 1000000, "lars: features per step"),
+	NR_OPT_INT(struct probe, seed, 0, 0, 1e15, "seed of the held-out samples, and of lars"),
+	NR_OPT_INT(struct probe, train_limit, 0, 0, 1e15, "use only the first N training samples; 0: all"),
+	CLI_TEXT(struct probe, cache, "", "DIR", "folder to keep features in; default: beside the checkpoint"),
+	NR_OPT_BOOL(struct probe, keep, "1", "keep the features and reuse kept ones"),
 	CLI_TEXT(struct probe, out, "", "DIR",
-		"writes probe.json and spectrum.csv; default: the checkpoint's folder if it is that of a run"),
+		"folder for probe.json and spectrum.csv; default: the run's folder"),
 	NR_OPT_END
 };
 
-struct seen {                               /* of one kind of features */
-	bool there;
-	struct nr_probe_result probe;
-	double low, high, uniformity, rank; /* low, high: 95 % interval of top-1 */
-	double *singular;                   /* (singulars), falling */
-	int64_t singulars;
-};
 struct job {
 	struct cli *c;
 	const struct probe *v;
@@ -72,7 +67,7 @@ struct job {
 	struct nr_feature_cache cache;
 	struct nr_token_features train, test;
 	struct nr_feature_origin train_from, test_from;
-	struct seen kind[NR_FEATURE_KINDS];
+	struct nr_probed kind[NR_FEATURE_KINDS];
 	double seconds;                     /* of the probes alone */
 };
 
@@ -87,7 +82,7 @@ static int read_list(struct cli *c, const char *flag, const char *text, double *
 		snprintf(word, sizeof word, "%.*s", (int)(n < sizeof word ? n : sizeof word - 1), s);
 		if (n && *count == NR_PROBE_MAX) return cli_usage(c, "--%s: more than %d values", flag, NR_PROBE_MAX);
 		if (n && (!nr_parse_double(word, &out[*count]) || !(out[*count] >= 0 && out[*count] < 1e30)))
-			return cli_usage(c, "--%s: '%s' is no number from 0 on", flag, word);
+			return cli_usage(c, "--%s: '%s' is not a number of at least 0", flag, word);
 		*count += n > 0;
 		s += n + (s[n] != 0);
 	}
@@ -114,14 +109,14 @@ static int settle(struct job *j)
 		read_list(j->c, "base-lr", v->base_lr, j->conf.base_lr, &j->conf.base_lrs))
 		return j->c->err->code;
 	if (lars && j->conf.weight_decays * j->conf.base_lrs > NR_PROBE_MAX)
-		return cli_usage(j->c, "%lld weight decays times %lld learning rates: %d heads are the most",
+		return cli_usage(j->c, "%lld weight decays times %lld learning rates are more than %d heads",
 			(long long)j->conf.weight_decays, (long long)j->conf.base_lrs, NR_PROBE_MAX);
 	const bool cls = nr_has_class_token(j->o->w);
 	if (v->features == CLS || v->features == BOTH || (v->features == AUTO && cls)) j->want |= 1u << NR_FEATURE_CLS;
 	if (v->features != CLS) j->want |= 1u << NR_FEATURE_MEAN;
 	if (j->want & 1u << NR_FEATURE_CLS && !cls) {
 		cli_usage(j->c, "--features %s: the model has no class token", feature_choices[v->features]);
-		return nr_hint(j->c->err, "the mean of the patch tokens is there: --features mean");
+		return nr_hint(j->c->err, "use the mean of the patch tokens: --features mean");
 	}
 	return NR_OK;
 }
@@ -134,15 +129,16 @@ static int check_data(struct job *j)
 	if (s->classes < 2) return nr_fail(j->c->err, NR_EVALUE, "cannot probe", j->data, "the data have no classes");
 	for (int k = 0; k < 2; k++) {
 		if (!s->count[splits[k]])
-			return nr_fail(j->c->err, NR_EVALUE, "cannot probe", j->data, "it has no split '%s'", nr_split_name(splits[k]));
+			return nr_fail(j->c->err, NR_EVALUE, "cannot probe", j->data,
+				"there is no split '%s'", nr_split_name(splits[k]));
 		for (int64_t i = 0; i < s->count[splits[k]]; i++) {
 			const int32_t label = nr_source_label(s, splits[k], i);
 			if (label >= 0 && label < s->classes) continue;
 			return nr_fail(j->c->err, NR_EVALUE, "cannot probe", j->data, "sample %lld of '%s' has %s", (long long)i,
-				nr_split_name(splits[k]), label < 0 ? "no label" : "a label beyond the classes");
+				nr_split_name(splits[k]), label < 0 ? "no label" : "a label outside the classes");
 		}
 	}
-	if (splits[1] == NR_TRAIN) return cli_usage(j->c, "--split train is what the probe is fitted to");
+	if (splits[1] == NR_TRAIN) return cli_usage(j->c, "--split train is the split that the probe is fitted to");
 	return NR_OK;
 }
 
@@ -176,27 +172,10 @@ static int take_split(struct job *j, enum nr_split split, int64_t limit, const c
 	return NR_OK;
 }
 
-/* Uniformity and centred singular values of the first test rows, as they come from the encoder. */
-static int look_at(struct job *j, const float *x, struct seen *s)
-{
-	const int64_t C = j->test.width, n = j->test.count < SPECTRUM_ROWS ? j->test.count : SPECTRUM_ROWS;
-	struct nr_spread spread = { 0 };
-	real *rows = malloc((size_t)(n * C) * sizeof *rows);
-	s->singulars = n < C ? n : C;
-	s->singular = nr_arena_alloc(j->c->arena, (size_t)s->singulars * sizeof *s->singular);
-	int code = rows && s->singular ? NR_OK : nr_fail(j->c->err, NR_EMEMORY, "cannot measure", j->path, "out of memory");
-	for (int64_t i = 0; !code && i < n * C; i++) rows[i] = (real)x[i];
-	if (!code) code = nr_spread(n, C, rows, s->singular, &spread, j->c->err);
-	s->uniformity = spread.uniformity;
-	s->rank = spread.rank;
-	free(rows);
-	return code;
-}
-
 static int probe_kind(struct job *j, int kind)
 {
 	static const char *const labels[] = { "probe cls", "probe mean" };
-	struct seen *s = &j->kind[kind];
+	struct nr_probed *s = &j->kind[kind];
 	const struct nr_probe_data train = { j->train.count, j->train.width, j->train.x[kind], j->train.label };
 	const struct nr_probe_data test = { j->test.count, j->test.width, j->test.x[kind], j->test.label };
 	const double start = nr_clock();
@@ -204,34 +183,10 @@ static int probe_kind(struct job *j, int kind)
 	int code = nr_probe_run(&j->conf, &train, &test, &s->probe, j->c->err);
 	nr_progress_release(&j->o->bar);
 	j->seconds += nr_clock() - start;
-	if (!code) code = look_at(j, test.x, s);
-	if (!code) nr_wilson(s->probe.best.top1, test.count, 1.96, &s->low, &s->high);
-	s->there = !code;
-	return code;
+	return code ? code : nr_probed_look(s, &test, j->c->arena, j->c->err);
 }
 
 /* ---- what is told --------------------------------------------------------------------------------------------------------- */
-
-static json_t *try_json(const struct nr_probe_try *t, bool lars)
-{
-	json_t *j = json_pack("{s:f, s:f, s:f, s:f, s:I}", "weight_decay", t->weight_decay, "top1", t->top1, "top5", t->top5, "loss",
-		t->loss, lars ? "steps" : "iterations", (json_int_t)t->iterations);
-	if (t->held_top1 >= 0) json_object_set_new(j, "held_top1", json_real(t->held_top1));
-	if (lars) json_object_set_new(j, "base_lr", json_real(t->base_lr));
-	else json_object_set_new(j, "gradient", json_real(t->gradient)), json_object_set_new(j, "converged", json_boolean(t->converged));
-	return j;
-}
-
-static json_t *kind_json(const struct seen *s, bool lars)
-{
-	json_t *j = try_json(&s->probe.best, lars), *all = json_array(), *interval = json_pack("[f, f]", s->low, s->high);
-	for (int64_t i = 0; i < s->probe.tries; i++) json_array_append_new(all, try_json(&s->probe.each[i], lars));
-	json_object_set_new(j, "top1_interval", interval);
-	json_object_set_new(j, "uniformity", json_real(s->uniformity));
-	json_object_set_new(j, "effective_rank", json_real(s->rank));
-	json_object_set_new(j, "tried", all);
-	return j;
-}
 
 static json_t *settings_json(const struct probe *v)
 {
@@ -250,7 +205,7 @@ static json_t *report(const struct job *j)
 	for (int k = 0; k < NR_FEATURE_KINDS; k++) {
 		if (!j->kind[k].there) continue;
 		held = j->kind[k].probe.held;
-		json_object_set_new(kinds, nr_feature_names[k], kind_json(&j->kind[k], j->v->solver == NR_PROBE_LARS));
+		json_object_set_new(kinds, nr_feature_names[k], nr_probed_json(&j->kind[k], j->v->solver == NR_PROBE_LARS));
 	}
 	json_t *all = json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:I, s:I, s:I, s:I, s:f, s:b, s:o, s:o}",
 		"command", cli_command_line(j->c), "file", j->path, "sha256", j->cache.checkpoint,
@@ -264,16 +219,7 @@ static json_t *report(const struct job *j)
 static int write_files(const struct job *j, json_t *all)
 {
 	struct nr_str csv = { 0 };
-	nr_str_add(&csv, "index");
-	for (int k = 0; k < NR_FEATURE_KINDS; k++)
-		if (j->kind[k].there) nr_str_printf(&csv, ",%s", nr_feature_names[k]);
-	const int64_t n = j->kind[j->kind[NR_FEATURE_CLS].there ? NR_FEATURE_CLS : NR_FEATURE_MEAN].singulars;
-	for (int64_t i = 0; i < n; i++) {
-		nr_str_printf(&csv, "\n%lld", (long long)i + 1);
-		for (int k = 0; k < NR_FEATURE_KINDS; k++)
-			if (j->kind[k].there) nr_str_printf(&csv, ",%.9g", j->kind[k].singular[i]);
-	}
-	nr_str_add(&csv, "\n");
+	nr_probe_spectrum(j->kind, &csv);
 	char *text = json_dumps(all, JSON_INDENT(2) | JSON_REAL_PRECISION(9));
 	const char *json = nr_arena_printf(j->c->arena, "%s/probe.json", j->out);
 	const char *table = nr_arena_printf(j->c->arena, "%s/spectrum.csv", j->out);
@@ -322,7 +268,7 @@ static void print(const struct job *j)
 	int64_t held = 0;
 	for (int i = 0; titles[i]; i++) nr_table_column(t, titles[i], i ? NR_RIGHT : NR_LEFT);
 	for (int k = 0; k < NR_FEATURE_KINDS; k++) {
-		const struct seen *s = &j->kind[k];
+		const struct nr_probed *s = &j->kind[k];
 		if (!s->there) continue;
 		held = s->probe.held;
 		nr_table_cell(t, "%s", nr_feature_names[k]);
@@ -337,8 +283,8 @@ static void print(const struct job *j)
 		nr_split_name(j->o->e.split), solvers[j->v->solver], (long long)j->train.count, (long long)j->test.count, j->seconds);
 	cli_print_table(t);
 	if (held) {
-		printf("\n%lld held-out training samples chose (*)%s:\n", (long long)held,
-			lars ? "" : "; it was then fitted to all of them");
+		printf("\nchosen on %lld held-out training samples (*)%s:\n", (long long)held,
+			lars ? "" : ", then fitted to all training samples");
 		print_tries(j);
 	}
 	for (int k = 0; k < NR_FEATURE_KINDS && !lars; k++) {
@@ -380,20 +326,24 @@ static int run(struct cli *c, const void *conf, const struct nr_list *args) { re
 
 const struct cli_command cli_probe = {
 	.name = "probe",
-	.title = "linear probing of a (pre-trained) encoder",
+	.title = "linear probe of a (pre-trained) encoder",
 	.usage = "CHECKPOINT",
-	.about = "Runs the encoder once over the whole pictures of the training and the test split, without augmentation and with\n"
-		 "running statistics, and fits linear classifiers to its features: the class token, the mean of the patch tokens, or\n"
-		 "both. The features are kept beside the checkpoint for the next call. A decoder in the file is ignored.\n\n"
-		 "`exact` standardises the features by the training split's mean and deviation and minimises the mean cross entropy\n"
-		 "plus weight decay / 2 times the squared weights (not the bias) by L-BFGS until no component of the gradient is\n"
-		 "larger than --tolerance. `lars` is the protocol of MAE on fixed features: batch norm without gain and bias, a linear\n"
-		 "layer, LARS with momentum 0.9, warm-up and cosine; every learning rate and weight decay is a head of the same pass.\n\n"
-		 "`--stats recompute` first measures the statistics of batchwise norms again: a masked autoencoder kept those of the few\n"
-		 "patches that it saw.\n\n"
-		 "Of several settings the best on held-out training samples is chosen, never on the test split. The table also has\n"
-		 "the uniformity of the test features (first 10000; log mean exp(-2 |u - v|^2) of unit vectors) and the effective rank of\n"
-		 "their centred singular values, which spectrum.csv lists.",
+	.about = "Runs the encoder once over whole pictures of the training and test splits, without augmentation and with running\n"
+		 "statistics, and fits linear classifiers to its features: the class token, the mean of the patch tokens, or both.\n"
+		 "The features are kept beside the checkpoint for the next call. A decoder in the file is ignored.\n"
+		 "\n"
+		 "`exact` standardises the features by the training split's mean and standard deviation and minimises the mean cross\n"
+		 "entropy plus weight decay / 2 times the squared weights (not the bias) by L-BFGS until no component of the gradient\n"
+		 "is larger than --tolerance. `lars` is MAE's protocol on fixed features: batch norm without gain and bias, a linear\n"
+		 "layer, LARS with momentum 0.9, warm-up and cosine; all learning rates and weight decays are heads of the same pass.\n"
+		 "\n"
+		 "`--stats recompute` first measures the statistics of batchwise norms again: a masked autoencoder's own come from "
+		 "the\n"
+		 "few patches that it saw.\n"
+		 "\n"
+		 "Settings are chosen on held-out training samples, never on the test split. The table also has the uniformity of the\n"
+		 "test features (first 10000; log mean exp(-2 |u - v|^2) of unit vectors) and the effective rank of their centred\n"
+		 "singular values, which spectrum.csv lists.",
 	.conf_size = sizeof(struct probe),
 	.options = options,
 	.run = run,

@@ -1,21 +1,23 @@
-/* norma prove "dtn:lam=1" = ln | all: laws of normalizations on random inputs. See analysis/prove.h. */
+/* norma prove "dtn:lam=1" = ln | all: laws of normalizations on random inputs. See laws/prove.h. */
 #include <stdio.h>
 #include <string.h>
 
-#include "analysis/prove.h"
 #include "base/json.h"
 #include "base/table.h"
+#include "laws/prove.h"
 #include "cli.h"
 
 struct prove { char *shape; int64_t special, heads, seeds; double tolerance; bool json; };
 
 static const struct nr_option options[] = {
 	NR_OPT_STRING(struct prove, shape, "3x12x12", "samples x tokens on the grid x channels of the input"),
-	NR_OPT_INT(struct prove, special, -1, -1, 1000, "special tokens before them; -1: one if a side is made of norms"),
-	NR_OPT_INT(struct prove, heads, 0, 0, 1024, "heads; 0: 3, 2 or 1, whichever divides the channels"),
-	NR_OPT_INT(struct prove, seeds, 3, 1, 1000, "random inputs that are tried"),
-	NR_OPT_FLOAT(struct prove, tolerance, 1e-5, 0, 1, "largest difference over the largest value"),
-	NR_OPT_BOOL(struct prove, json, "0", "one line of JSON for each law"),
+	NR_OPT_INT(struct prove, special, -1, -1, 1000,
+		"special tokens before them; -1: one if a side combines norms"),
+	NR_OPT_INT(struct prove, heads, 0, 0, 1024, "heads; 0: the first of 3, 2 and 1 that divides the channels"),
+	NR_OPT_INT(struct prove, seeds, 3, 1, 1000, "random inputs to try"),
+	NR_OPT_FLOAT(struct prove, tolerance, 1e-5, 0, 1,
+		"largest allowed difference, relative to the largest value"),
+	NR_OPT_BOOL(struct prove, json, "0", "print one line of JSON per law"),
 	NR_OPT_END
 };
 
@@ -32,10 +34,11 @@ static int settings(struct cli *c, const struct prove *o, struct nr_prove_option
 	if (sscanf(o->shape, "%lldx%lldx%lld%n", &b, &t, &k, &end) != 3 || o->shape[end] || b < 1 || t < 1 || k < 1 ||
 		b > 4096 || t > 4096 || k > 4096) {
 		cli_usage(c, "cannot read the shape '%s'", o->shape);
-		return nr_hint(c->err, "samples x tokens x channels, each up to 4096, as in 3x12x12");
+		return nr_hint(c->err, "samples x tokens x channels, each up to 4096, e.g. 3x12x12");
 	}
 	*out = (struct nr_prove_options){ b, t, k, (int32_t)o->special, (int32_t)o->heads, (int32_t)o->seeds, o->tolerance };
-	if (o->heads && k % o->heads) return cli_usage(c, "%lld channels do not divide by %d heads", k, (int)o->heads);
+	if (o->heads && k % o->heads) return cli_usage(c,
+		"%lld channels cannot be divided into %d heads", k, (int)o->heads);
 	return NR_OK;
 }
 
@@ -152,14 +155,15 @@ static int run(struct cli *c, const void *conf, const struct nr_list *args)
 
 const struct cli_command cli_prove = {
 	.name = "prove",
-	.title = "laws that hold between normalizations",
+	.title = "check laws that hold between normalizations",
 	.usage = "\"NORM = NORM\" | all",
-	.about = "Builds both norms on the same random input, with the same upstream gradient and the same random weight\n"
-		 "and bias where both have them, and prints the largest difference of the outputs, of the input's gradient\n"
-		 "and of every parameter's, over the largest value. The exit code is 0 when all are within the tolerance,\n"
-		 "else 1. A norm's text is that of a norm plan: \"dtn:lam=1\", \"sep(bn,ln)\"; without eps in it, eps is 1e-5.\n\n"
-		 "all  every law of the registry (`norma norms NAME` lists a norm's own), and the invariances and limits\n"
-		 "that papers state: of layer, RMS and instance norm, of batch norm with padding, of uniformity.",
+	.about = "Runs both norms on the same random input, with the same upstream gradient and the same random weight and bias\n"
+		 "where both have them. Prints the largest difference of the outputs, of the input's gradient and of every\n"
+		 "parameter's, relative to the largest value. The exit code is 0 if all are within the tolerance, otherwise 1. A norm\n"
+		 "is written as in a norm plan: \"dtn:lam=1\", \"sep(bn,ln)\"; eps is 1e-5 unless given.\n"
+		 "\n"
+		 "all  every law of the registry (`norma norms NAME` lists a norm's own), and the invariances and limits that papers\n"
+		 "state: of layer, RMS and instance norm, of batch norm with padding, of uniformity.",
 	.conf_size = sizeof(struct prove),
 	.options = options,
 	.words = words,

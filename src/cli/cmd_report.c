@@ -13,7 +13,7 @@ static const struct nr_option options[] = {
 	{ .name = "output", .type = NR_TSTRING, .offset = offsetof(struct report, output), .size = sizeof(char *), .text = "report.html",
 	  .metavar = "FILE", .help = "the page to write", .letter = 'o' },
 	CLI_TEXT(struct report, title, "", "TEXT", "title of the page; default: by the data"),
-	NR_OPT_BOOL(struct report, json, "0", "one line of JSON that names the page"),
+	NR_OPT_BOOL(struct report, json, "0", "print one line of JSON that names the page"),
 	NR_OPT_END
 };
 
@@ -36,18 +36,21 @@ static int run(struct cli *c, const void *conf, const struct nr_list *args)
 
 const struct cli_command cli_report = {
 	.name = "report",
-	.title = "a study, or runs compared, in one page of HTML",
+	.title = "make one HTML page of a study or of several runs",
 	.usage = "RUN...|STUDY",
-	.about = "Reads the folders of runs and writes one page that stands alone: which norm plan wins and by how much, with\n"
-		 "95 % intervals; the curves of every metric; the spectra of the features and the reconstructions, where norma\n"
-		 "probe and norma pretrain left them; and how each run came about. Runs that differ in nothing but the seed are\n"
-		 "one arm. With several seeds the interval is over them (Student's t), with one over the test samples (Wilson).\n\n"
-		 "Of a study's folder, finished or not: its table with intervals and tests, published numbers beside the measured\n"
-		 "ones, accuracy against FLOPs and seconds, uniformity against accuracy, what tuning saw, curves of each stage,\n"
-		 "spectra, what an analyze stage measured, commands, machines, citations, and what failed.\n\n"
-		 "What a run lacks is said on the page. The page fetches nothing and can be read without scripts, on a phone, in\n"
-		 "the dark and on paper.",
+	.about = "Reads the folders of runs and writes one self-contained page: which norm plan wins and by how much, with 95 %\n"
+		 "intervals; the curves of every metric; the spectra of the features and the reconstructions, if norma probe and\n"
+		 "norma pretrain left any; and how each run was made. Runs that differ only in their seed form one arm. With several\n"
+		 "seeds the interval is over seeds (Student's t), with one over the test samples (Wilson).\n"
+		 "\n"
+		 "For a study, finished or not: its table with intervals and tests, published numbers beside the measured ones,\n"
+		 "accuracy against FLOPs and seconds, uniformity against accuracy, tuning, curves of each stage, spectra, what an\n"
+		 "analyze stage measured, commands, machines, citations, and what failed.\n"
+		 "\n"
+		 "The page says what a run lacks. It loads nothing else and works without scripts, on a phone, in dark mode and on\n"
+		 "paper.",
 	.conf_size = sizeof(struct report),
 	.options = options,
+	.reads_records = true,
 	.run = run,
 };

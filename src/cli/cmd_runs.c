@@ -10,7 +10,7 @@
 #include "base/lock.h"
 #include "base/table.h"
 #include "runs.h"
-#include "train/recorder_env.h"
+#include "record/recorder_env.h"
 
 struct runs { bool json; char *store; int32_t sort; };
 
@@ -18,10 +18,10 @@ enum sort { BY_STARTED, BY_NAME, BY_STATUS, BY_DURATION, BY_STEPS, BY_LOSS, BY_A
 static const char *const sorts[] = { "started", "name", "status", "duration", "steps", "loss", "accuracy", NULL };
 
 static const struct nr_option options[] = {
-	NR_OPT_BOOL(struct runs, json, "0", "one line of JSON for each run; of one run also its curves"),
+	NR_OPT_BOOL(struct runs, json, "0", "print one line of JSON per run; for a single run also its curves"),
 	{ .name = "store", .type = NR_TSTRING, .offset = offsetof(struct runs, store), .size = sizeof(char *), .text = "",
-	  .metavar = "FILE", .help = "the run store, or its folder; default: runs.db here or in runs/" },
-	NR_OPT_ENUM(struct runs, sort, "started", sorts, "order of the table; loss and accuracy: the best first"),
+	  .metavar = "FILE", .help = "run database or its folder; default: runs.db here or in runs/" },
+	NR_OPT_ENUM(struct runs, sort, "started", sorts, "order of the table; loss and accuracy: best first"),
 	NR_OPT_END
 };
 
@@ -40,10 +40,10 @@ static enum runs_kind kind_of(const char *name)
 	return RUNS_OTHER;
 }
 
-int runs_read_metric(struct cli *c, struct nr_runstore *s, int64_t run, const char *name, struct runs_metric *m)
+int runs_read_metric(struct cli *c, struct nr_rundb *s, int64_t run, const char *name, struct runs_metric *m)
 {
 	*m = (struct runs_metric){ .name = name, .kind = kind_of(name), .last = NAN, .best = NAN, .low = NAN, .high = NAN };
-	const int code = nr_runstore_curve(s, run, name, c->arena, &m->curve, c->err);
+	const int code = nr_rundb_curve(s, run, name, c->arena, &m->curve, c->err);
 	for (int64_t i = 0; i < m->curve.count && !code; i++) {
 		const double v = m->last = m->curve.value[i];
 		if (v < m->low || (isnan(m->low) && !isnan(v))) m->low = v, m->low_step = m->curve.step[i];
@@ -71,7 +71,7 @@ json_t *runs_columns(const struct nr_run *r)
 	return json_array();
 }
 
-static int read_main(struct cli *c, struct nr_runstore *s, struct runs_row *v)
+static int read_main(struct cli *c, struct nr_rundb *s, struct runs_row *v)
 {
 	int rank[3] = { -1, -1, -1 }, code = NR_OK;
 	json_t *columns = runs_columns(v->run), *item;
@@ -131,8 +131,8 @@ static int find_store(struct cli *c, const char *asked, const char **path)
 	}
 	for (int i = 0; usual[i]; i++)
 		if (!stat(usual[i], &st)) return *path = usual[i], NR_OK;
-	nr_fail(c->err, NR_EIO, "cannot find a run store", NULL, "there is neither runs.db nor runs/runs.db");
-	return nr_hint(c->err, "norma train makes one; --store names another");
+	nr_fail(c->err, NR_EIO, "cannot find a run database", NULL, "there is neither runs.db nor runs/runs.db");
+	return nr_hint(c->err, "norma train makes one; name another with --store");
 }
 
 static double key_of(const struct runs_row *v, enum sort by)
@@ -241,7 +241,7 @@ static int print_table(struct cli *c, const struct runs_row *v, int64_t n)
 	return NR_OK;
 }
 
-static int list(struct cli *c, const struct runs *o, struct nr_runstore *s, struct runs_row *v, int64_t n)
+static int list(struct cli *c, const struct runs *o, struct nr_rundb *s, struct runs_row *v, int64_t n)
 {
 	int code = NR_OK;
 	enum sort by = (enum sort)o->sort;
@@ -286,15 +286,15 @@ static int run(struct cli *c, const void *conf, const struct nr_list *args)
 {
 	const struct runs *o = conf;
 	const char *path;
-	struct nr_runstore *s;
+	struct nr_rundb *s;
 	struct nr_run *all;
 	int64_t n = 0;
 	if (args->count > 1) return cli_usage(c, "runs takes one name, or none");
 	int code = find_store(c, o->store, &path);
 	if (code) return code;
-	code = nr_runstore_open(&s, path, 10, false, c->err);
+	code = nr_rundb_open(&s, path, 10, false, c->err);
 	if (code) return code;
-	code = nr_runstore_runs(s, c->arena, &all, &n, c->err);
+	code = nr_rundb_runs(s, c->arena, &all, &n, c->err);
 	struct runs_row *v = nr_arena_alloc(c->arena, (size_t)(n + 1) * sizeof *v);
 	if (!code && !v) code = nr_fail(c->err, NR_EMEMORY, "cannot list", path, "out of memory");
 	for (int64_t i = 0; i < n && !code; i++)
@@ -304,19 +304,20 @@ static int run(struct cli *c, const void *conf, const struct nr_list *args)
 		const struct runs_row *wanted = find(c, v, n, args->item[0]);
 		code = wanted ? runs_show(c, s, wanted, o->json) : (int)c->err->code;
 	}
-	nr_runstore_close(s);
+	nr_rundb_close(s);
 	return code;
 }
 
 const struct cli_command cli_runs = {
 	.name = "runs",
-	.title = "the runs of a run store: state, metrics, curves, settings",
+	.title = "list runs: state, metrics, curves, settings",
 	.usage = "[NAME]",
-	.about = "Without a name, a table of all runs: the last value of loss and accuracy and, in parentheses, the best;\n"
-		 "those of the evaluation if there are any. A run that says it runs but holds no lock any more was killed.\n\n"
-		 "With the name, the directory or the number of a run: its results, its metrics with curves, where it ran\n"
-		 "and its settings.",
+	.about = "Without a name: a table of all runs with the last and, in parentheses, the best value of loss and accuracy, from\n"
+		 "the evaluation if there is one. A run that is recorded as running but no longer holds its lock was killed.\n"
+		 "\n"
+		 "With the name, directory or number of a run: its results, its metrics with curves, where it ran and its settings.",
 	.conf_size = sizeof(struct runs),
 	.options = options,
+	.reads_records = true,
 	.run = run,
 };

@@ -9,8 +9,8 @@
 struct serve { int64_t port; bool json; };
 
 static const struct nr_option options[] = {
-	NR_OPT_INT(struct serve, port, 7317, 0, 65535, "port on 127.0.0.1; 0: one that is free"),
-	NR_OPT_BOOL(struct serve, json, "0", "one line of JSON that names the address, instead of text"),
+	NR_OPT_INT(struct serve, port, 7317, 0, 65535, "port on 127.0.0.1; 0: any free one"),
+	NR_OPT_BOOL(struct serve, json, "0", "print the address as one line of JSON"),
 	NR_OPT_END
 };
 
@@ -25,7 +25,7 @@ static void tell(void *context, const struct nr_serve_start *start)
 		cli_print_json(json_pack("{s:s, s:I, s:I}", "url", url, "runs", (json_int_t)start->runs, "studies",
 			(json_int_t)start->studies), t->err);
 	} else {
-		printf("%s%s%s shows %lld run%s and %lld stud%s, and those that begin later; Ctrl-C ends it\n", cli_bold(), url,
+		printf("%s%s%s shows %lld run%s and %lld stud%s, and new ones as they start; Ctrl-C stops it\n", cli_bold(), url,
 			cli_plain(), (long long)start->runs, start->runs == 1 ? "" : "s", (long long)start->studies,
 			start->studies == 1 ? "y" : "ies");
 	}
@@ -52,11 +52,14 @@ const struct cli_command cli_serve = {
 	.name = "serve",
 	.title = "show runs and studies live in a browser",
 	.usage = "[RUN|STUDY|DIR...]",
-	.about = "Serves pages on 127.0.0.1: a list of the runs and studies found in the folders (default: runs/), for each its state,\n"
-		 "progress and time left, curves that grow while it trains, for a study the state of every stage and the table with\n"
-		 "intervals, and the full report as it stands. New folders appear by themselves.\n\n"
-		 "It reads files only, at the lowest priority: a training does not know of it. Nothing can be changed through it;\n"
-		 "requests that name another host are refused. To look from elsewhere, forward the same port:\n\n"
+	.about = "Serves pages on 127.0.0.1: a list of the runs and studies in the folders (default: runs/) with their state, "
+		 "progress\n"
+		 "and time left; curves that grow during training; for a study the state of every stage and the table with intervals;\n"
+		 "and the full report so far. New folders appear automatically.\n"
+		 "\n"
+		 "It only reads files, at the lowest priority, and does not disturb a training. Nothing can be changed through it;\n"
+		 "requests that name another host are rejected. To look from another machine, forward the same port:\n"
+		 "\n"
 		 "    ssh -L 7317:127.0.0.1:7317 HOST",
 	.conf_size = sizeof(struct serve),
 	.options = options,

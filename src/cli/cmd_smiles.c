@@ -4,11 +4,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/depict.h"
 #include "base/save.h"
+#include "chem/depict.h"
 #include "cli.h"
-#include "data/graph.h"
-#include "data/molecule.h"
+#include "chem/molecule.h"
+#include "chem/molgraph.h"
 #include "draw/sheet.h"
 
 struct smiles { char *features, *bad, *draw; };
@@ -21,8 +21,10 @@ static const struct nr_option options[] = {
 	CLI_TEXT(struct smiles, features, "ogb", "NAMES",
 		"features of atoms and bonds: ogb (9 and 3 numbers), zinc (types and bond orders)"),
 	CLI_TEXT(struct smiles, bad, "count", "WHAT",
-		"lines that cannot be read: count (report each and their number), skip (only their number), fatal"),
-	CLI_TEXT(struct smiles, draw, "", "FILE", "draws the molecules instead: a sheet of structural formulas as SVG"),
+		"what to do with unreadable lines: count (report each and their number), skip (only their number), "
+		"fatal"),
+	CLI_TEXT(struct smiles, draw, "", "FILE",
+		"draw the molecules instead: a sheet of structural formulas as SVG"),
 	NR_OPT_END
 };
 
@@ -40,8 +42,8 @@ static int pick(struct cli *c, const char *option, const char *word, const char 
 	for (*which = 0; names[*which]; ++*which)
 		if (!strcmp(names[*which], word)) return NR_OK;
 	const char *near = nr_nearest(word, names);
-	return near ? cli_usage(c, "--%s %s: there is no such choice; %s?", option, word, near) :
-		cli_usage(c, "--%s %s: there is no such choice", option, word);
+	return near ? cli_usage(c, "--%s: there is no choice '%s'; did you mean '%s'?", option, word, near) :
+		cli_usage(c, "--%s: there is no choice '%s'", option, word);
 }
 
 /* ---- JSON ----------------------------------------------------------------------------------------------------------------- */
@@ -87,7 +89,7 @@ static void add_text(struct nr_str *s, const struct nr_molecule *m)
 	nr_str_add(s, "\",");
 }
 
-static void add_ogb(struct nr_str *s, const struct nr_graph *g)
+static void add_ogb(struct nr_str *s, const struct nr_molgraph *g)
 {
 	nr_str_add(s, "\"num_nodes\":");
 	add_int(s, g->nodes);
@@ -102,7 +104,7 @@ static void add_ogb(struct nr_str *s, const struct nr_graph *g)
 	nr_str_add(s, "}\n");
 }
 
-static void add_zinc(struct nr_str *s, const struct nr_graph *g)
+static void add_zinc(struct nr_str *s, const struct nr_molgraph *g)
 {
 	nr_str_add(s, "\"atom_type\":");
 	add_list(s, g->node, g->nodes);
@@ -147,10 +149,10 @@ static int save_sheet(struct run *r, const char *path, struct nr_error *err)
 static int convert(struct run *r, const char *line, size_t size, struct nr_error *err)
 {
 	struct nr_molecule m;
-	struct nr_graph g;
+	struct nr_molgraph g;
 	if (r->draws) return draw(r, line, size, err);
 	if (nr_molecule_read(&m, r->arena, line, size, err)) return err->code;
-	if (r->features == OGB ? nr_graph_ogb(&g, &m, r->arena, err) : nr_graph_zinc(&g, &m, r->arena, err)) return err->code;
+	if (r->features == OGB ? nr_molgraph_ogb(&g, &m, r->arena, err) : nr_molgraph_zinc(&g, &m, r->arena, err)) return err->code;
 	r->out.len = 0;
 	add_text(&r->out, &m);
 	if (r->features == OGB) add_ogb(&r->out, &g);
@@ -217,7 +219,7 @@ static int run(struct cli *c, const void *conf, const struct nr_list *args)
 {
 	const struct smiles *o = conf;
 	struct run r = { .arena = c->arena, .draws = *o->draw != 0 };
-	if (args->count > 1) return cli_usage(c, "one file at a time");
+	if (args->count > 1) return cli_usage(c, "smiles takes one file");
 	if (pick(c, "features", o->features, feature_names, &r.features) || pick(c, "bad", o->bad, bad_names, &r.bad)) return c->err->code;
 	const char *name = args->count ? args->item[0] : "-";
 	const bool input = !strcmp(name, "-");
@@ -230,23 +232,25 @@ static int run(struct cli *c, const void *conf, const struct nr_list *args)
 	nr_str_release(&r.out);
 	fflush(stdout);
 	if (!e && r.wrong)
-		fprintf(stderr, "%lld of %lld rows are no molecules that can be read\n", (long long)r.wrong, (long long)r.row);
-	if (!e && r.wrong && !r.good) return nr_fail(c->err, NR_EFORMAT, "cannot read", name, "no row of it is a molecule");
+		fprintf(stderr, "%lld of %lld rows could not be read\n", (long long)r.wrong, (long long)r.row);
+	if (!e && r.wrong && !r.good) return nr_fail(c->err, NR_EFORMAT, "cannot read", name,
+		"none of its rows is a molecule");
 	return e;
 }
 
 const struct cli_command cli_smiles = {
 	.name = "smiles",
-	.title = "graphs of molecules from SMILES",
+	.title = "turn SMILES into graphs or drawings of molecules",
 	.usage = "[FILE]",
-	.about = "Reads one SMILES per line, from the file or standard input, and writes one line of JSON for each: what RDKit's\n"
-		"perception and the Open Graph Benchmark (--features ogb) or ZINC's type list (--features zinc) make of it.\n"
-		"Text after a blank is a name; a line that is a JSON object gives its \"smiles\".\n\n"
-		"With --draw FILE it writes structural formulas instead, as one SVG: rings as polygons, chains at 120\n"
-		"degrees, double bonds of aromatic rings in turn, wedges at stereo centres. A name after the blank stands above the\n"
-		"formula.\n\n"
-		"Lines that cannot be read are told on standard error with their row and column, and counted. If there are no\n"
-		"others, the command fails.",
+	.about = "Reads one SMILES per line, from a file or standard input, and writes one line of JSON for each: its graph, with\n"
+		"RDKit's perception and the features of the Open Graph Benchmark (--features ogb) or of ZINC (--features zinc).\n"
+		"Text after a space is a name; of a line that is a JSON object, the key \"smiles\" is read.\n"
+		"\n"
+		"With --draw FILE it writes structural formulas instead, as one SVG: rings as polygons, chains at 120 degrees,\n"
+		"alternating double bonds in aromatic rings, wedges at stereo centres. The name is written above the formula.\n"
+		"\n"
+		"Lines that cannot be read are reported on standard error with row and column, and counted. If no line can be\n"
+		"read, the command fails.",
 	.conf_size = sizeof(struct smiles),
 	.options = options,
 	.run = run,

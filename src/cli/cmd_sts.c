@@ -11,9 +11,9 @@
 struct sts { struct cli_judge by; bool raw, subsets, json; };
 static const struct nr_option options[] = {
 	CLI_JUDGE_OPTIONS(struct sts, by, "sts", "STS12 to STS16, STSB, SICK"),
-	NR_OPT_BOOL(struct sts, raw, "0", "original, cased text instead of the tokenized one that SentEval has"),
-	NR_OPT_BOOL(struct sts, subsets, "0", "a line for each subset too"),
-	NR_OPT_BOOL(struct sts, json, "0", "one line of JSON"),
+	NR_OPT_BOOL(struct sts, raw, "0", "use the original, cased text instead of SentEval's tokenized text"),
+	NR_OPT_BOOL(struct sts, subsets, "0", "also print a line for each subset"),
+	NR_OPT_BOOL(struct sts, json, "0", "print one line of JSON"),
 	NR_OPT_END
 };
 
@@ -96,11 +96,11 @@ static int run(struct cli *c, const void *conf, const struct nr_list *args)
 
 const struct cli_command cli_sts = {
 	.name = "sts",
-	.title = "similarity of sentences against people's scores (STS12-16, STS-B, SICK-R)",
+	.title = "compare sentence similarity with human scores (STS12-16, STS-B, SICK-R)",
 	.usage = "CHECKPOINT",
-	.about = "Embeds both sentences of each pair and correlates their cosine with the score that people gave, as SentEval and\n"
-		 "SimCSE do: Spearman over all pairs of a task, the mean over its subsets and the mean weighted by pairs; of STS-B and\n"
-		 "SICK the test split. The average over the seven tasks is the number that papers report.",
+	.about = "Embeds both sentences of each pair and correlates their cosine with human scores, like SentEval and SimCSE:\n"
+		 "Spearman over all pairs of a task, the mean over its subsets and the mean weighted by pairs; for STS-B and SICK on\n"
+		 "the test split. The average over the seven tasks is the number that papers report.",
 	.conf_size = sizeof(struct sts),
 	.options = options,
 	.run = run,

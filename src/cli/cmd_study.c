@@ -7,10 +7,11 @@
 struct settings { char *out; int64_t seeds, parallel; struct cli_study how; };
 
 static const struct nr_option options[] = {
-	CLI_TEXT(struct settings, out, "", "DIR", "folder of the study, instead of the file's"),
+	CLI_TEXT(struct settings, out, "", "DIR", "folder of the study, overriding the file's"),
 	NR_OPT_INT(struct settings, seeds, 0, 0, NR_STUDY_MAX_SEEDS,
-		"so many seeds, from 0, instead of the file's; more can be added later"),
-	NR_OPT_INT(struct settings, parallel, 0, 0, 64, "runs at once, instead of the file's; the threads are shared among them"),
+		"number of seeds, from 0, overriding the file's; more can be added later"),
+	NR_OPT_INT(struct settings, parallel, 0, 0, 64,
+		"runs at once, overriding the file's; they share the threads"),
 	CLI_STUDY_OPTIONS(struct settings, how),
 	NR_OPT_END
 };
@@ -54,28 +55,30 @@ static int run(struct cli *c, const void *conf, const struct nr_list *args)
 
 const struct cli_command cli_study = {
 	.name = "study",
-	.title = "compare arms over seeds: a file of stages, a grid and a metric",
+	.title = "compare arms over seeds, described by a file of stages, a grid and a metric",
 	.usage = "FILE.yaml",
 	.about = "Runs every arm with every seed through the stages of the file (pretrain, probe, train, eval, mlm, simcse, sts,\n"
-		 "...), each a process of its own, and prints a table: mean with its 95 % interval, difference to the baseline paired\n"
-		 "by seed, p-values (t and Wilcoxon, corrected by Holm), seeds still needed, time and FLOPs. All options of all runs\n"
-		 "are checked before the first one starts.\n\n"
-		 "    title: a norm of its own for [CLS]\n"
-		 "    base: {data: fashion-mnist, batch: 128}     # every arm\n"
+		 "...), each in its own process, and prints a table: mean with its 95 % interval, difference from the baseline paired\n"
+		 "by seed, p-values (t and Wilcoxon, with Holm's correction), seeds still needed, time and FLOPs. All options of all\n"
+		 "runs are checked before the first one starts.\n"
+		 "\n"
+		 "    title: a separate norm for [CLS]\n"
+		 "    base: {data: fashion-mnist, batch: 128}     # for every arm\n"
 		 "    stages:\n"
 		 "      - train: {epochs: 5}                        # a command and its options\n"
-		 "      - knn: {k: 20}                              # gets the checkpoint of the stage before\n"
+		 "      - knn: {k: 20}                              # gets the previous stage's checkpoint\n"
 		 "    grid:\n"
 		 "      norm: [ln, bn, \"sep(bn,ln)\"]                # or arms: [{name: A, norm: ln}, ...]\n"
 		 "    seeds: 5\n"
 		 "    metric: knn.top1                            # STAGE.KEY of a stage's JSON\n"
 		 "    also: [train.eval_top1]\n"
-		 "    tune: {lr: [1e-3, 2e-3], epochs: 2}         # each arm's best value first, at the same cost\n"
-		 "    stop: decided                               # early, with levels that allow for looking after every seed\n"
-		 "    published: sepnorm/table4                   # a paper's numbers beside the measured ones (recipes/published.yaml)\n\n"
+		 "    tune: {lr: [1e-3, 2e-3], epochs: 2}         # find each arm's best value first, at the same cost\n"
+		 "    stop: decided                               # stop early, with levels that allow for a test after every seed\n"
+		 "    published: sepnorm/table4                   # a paper's numbers beside ours (recipes/published.yaml)\n"
+		 "\n"
 		 "An option of base, grid and arms goes to the first stage that has it; data, data_root and workers go to all;\n"
-		 "`knn.k` goes to the stage named. Killed or interrupted, the same command goes on at the first unfinished stage; what is\n"
-		 "done is not run again. A run that fails does not stop the others.",
+		 "`knn.k` goes to the stage named. After a kill or an interruption the same command resumes at the first unfinished\n"
+		 "stage; finished stages are kept. A run that fails does not stop the others.",
 	.conf_size = sizeof(struct settings),
 	.options = options,
 	.run = run,

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "cli.h"
-#include "data/tokenize_hex.h"
+#include "token/hex.h"
 
 static const char *const cuts[] = { "longest_first", "only_first", "only_second", NULL };
 
@@ -17,17 +17,19 @@ struct tokenize {
 };
 static const struct nr_option options[] = {
 	CLI_TEXT(struct tokenize, vocab, NULL, "PATH",
-		"tokenizer.json, vocab.txt, vocab.json, or a folder or weights with one of them beside"),
-	NR_OPT_BOOL(struct tokenize, pair, "0", "two texts a line, separated by a tab"),
-	NR_OPT_INT(struct tokenize, max_length, 0, 0, 1000000000, "cut to so many ids, special tokens included; 0: nothing is cut off"),
+		"tokenizer.json, vocab.txt or vocab.json, a folder with one of them, or weights beside one"),
+	NR_OPT_BOOL(struct tokenize, pair, "0", "read two texts per line, separated by a tab"),
+	NR_OPT_INT(struct tokenize, max_length, 0, 0, 1000000000,
+		"cut to N ids, special tokens included; 0: do not cut"),
 	NR_OPT_ENUM(struct tokenize, cut, "longest_first", cuts, "which text of a pair is cut"),
-	NR_OPT_INT(struct tokenize, pad, 0, 0, 1000000000, "pad to so many ids; 0: none"),
-	NR_OPT_BOOL(struct tokenize, special, "1", "special tokens around the texts; with --decode: keep them"),
+	NR_OPT_INT(struct tokenize, pad, 0, 0, 1000000000, "pad to N ids; 0: do not pad"),
+	NR_OPT_BOOL(struct tokenize, special, "1", "add special tokens; with --decode: keep them"),
 	NR_OPT_BOOL(struct tokenize, tokens, "0", "write the tokens instead of their ids"),
-	NR_OPT_BOOL(struct tokenize, types, "0", "also the type ids, behind a tab"),
+	NR_OPT_BOOL(struct tokenize, types, "0", "also write the type ids, after a tab"),
 	NR_OPT_BOOL(struct tokenize, decode, "0", "read ids and write the text"),
-	NR_OPT_BOOL(struct tokenize, hex, "0", "read and write tab separated lines with the texts in hexadecimal (see above)"),
-	NR_OPT_BOOL(struct tokenize, json, "0", "one line of JSON for each text"),
+	NR_OPT_BOOL(struct tokenize, hex, "0",
+		"read and write tab-separated lines with the texts in hexadecimal (see above)"),
+	NR_OPT_BOOL(struct tokenize, json, "0", "print one line of JSON per text"),
 	NR_OPT_END
 };
 
@@ -98,7 +100,7 @@ static int encode_line(struct work *w, const char *s, size_t n)
 	if (o->pair && !tab) {
 		nr_fail(w->cli->err, NR_EFORMAT, "cannot read", "standard input",
 			"line %lld has no tab between two texts", (long long)w->line);
-		return nr_hint(w->cli->err, "leave out --pair for one text a line");
+		return nr_hint(w->cli->err, "leave out --pair for one text per line");
 	}
 	const struct nr_encode_how how = { .max_length = o->max_length, .cut = (enum nr_cut)o->cut, .plain = !o->special };
 	struct nr_encoding e;
@@ -127,7 +129,7 @@ static int decode_line(struct work *w, char *s)
 		int64_t id;
 		if (!nr_parse_int(word, &id) || id < 0 || id > INT32_MAX || !nr_tokenizer_token(w->of, (int32_t)id)) {
 			nr_fail(w->cli->err, NR_EVALUE, "cannot decode", word,
-				"line %lld: it is no id of this vocabulary", (long long)w->line);
+				"line %lld: it is not an id of this vocabulary", (long long)w->line);
 			code = nr_hint(w->cli->err, "ids are from 0 to %lld", (long long)nr_tokenizer_size(w->of) - 1);
 			break;
 		}
@@ -180,7 +182,7 @@ static int check(struct cli *c, const struct tokenize *o)
 	if (o->decode && (o->hex || o->pair || o->tokens || o->json || o->types)) return cli_usage(c,
 		"--decode reads ids and writes texts, nothing else");
 	if (o->hex && (o->tokens || o->json || o->types || o->pad || !o->special || o->cut)) return cli_usage(c,
-		"--hex has a layout of its own");
+		"--hex has its own output format");
 	return NR_OK;
 }
 
@@ -204,14 +206,15 @@ static int run(struct cli *c, const void *conf, const struct nr_list *args)
 
 const struct cli_command cli_tokenize = {
 	.name = "tokenize",
-	.title = "texts to token ids and back, as Hugging Face does it",
+	.title = "turn texts into token ids and back, as Hugging Face does",
 	.usage = "<TEXTS",
-	.about = "Reads one text a line and writes its ids. WordPiece (BERT) and byte-level BPE (RoBERTa, GPT-2) from the\n"
-		 "files that models come with; tokenizer_config.json beside them is respected (do_lower_case and the like).\n\n"
-		 "With --hex the texts are hexadecimal UTF-8 in the first column (a pair: the first two) and may hold any\n"
-		 "character; further columns are not read. Written are these columns, the ids, and for BPE without pair the\n"
-		 "ids with a blank put in front; for WordPiece pairs the type ids, and both again cut to --max-length (24\n"
-		 "if not given). A second column that is itself hexadecimal makes the lines pairs.",
+	.about = "Reads one text per line and writes its ids. Supports WordPiece (BERT) and byte-level BPE (RoBERTa, GPT-2) from the\n"
+		 "files that come with models; follows tokenizer_config.json beside them (do_lower_case and so on).\n"
+		 "\n"
+		 "With --hex the texts are hexadecimal UTF-8 in the first column (pairs: the first two) and may contain any\n"
+		 "character; further columns are ignored. It writes these columns, the ids, and for BPE without pairs the ids with a\n"
+		 "space put in front; for WordPiece pairs the type ids, and both again cut to --max-length (default 24). A second\n"
+		 "column that is itself hexadecimal makes the lines pairs.",
 	.conf_size = sizeof(struct tokenize),
 	.options = options,
 	.run = run,

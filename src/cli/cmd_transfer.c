@@ -13,10 +13,11 @@ struct transfer { struct cli_judge by; int32_t protocol; int64_t seed; bool sent
 static const struct nr_option options[] = {
 	CLI_JUDGE_OPTIONS(struct transfer, by, "senteval", "MR, CR, SUBJ, MPQA, SST2, TREC, MRPC"),
 	NR_OPT_ENUM(struct transfer, protocol, "convex", protocols,
-		"logistic regression to convergence, without chance; or SentEval's own, with its draws; fast: SentEval's quick one"),
-	NR_OPT_INT(struct transfer, seed, 1111, 0, 9e15, "of SentEval's draws"),
+		"convex: logistic regression to convergence, without randomness; senteval: SentEval's own, random; "
+		"fast: its quick form"),
+	NR_OPT_INT(struct transfer, seed, 1111, 0, 9e15, "seed of SentEval's protocol"),
 	NR_OPT_BOOL(struct transfer, sentences, "0", "SST2: train on whole sentences instead of phrases"),
-	NR_OPT_BOOL(struct transfer, json, "0", "one line of JSON"),
+	NR_OPT_BOOL(struct transfer, json, "0", "print one line of JSON"),
 	NR_OPT_END
 };
 
@@ -102,9 +103,9 @@ const struct cli_command cli_transfer = {
 	.name = "transfer",
 	.title = "linear classifiers on frozen sentence embeddings (SentEval's MR, CR, SUBJ, MPQA, SST2, TREC, MRPC)",
 	.usage = "CHECKPOINT",
-	.about = "The convex protocol has no chance in it: logistic regression solved to convergence, its strength chosen by fixed\n"
-		 "folds or the development set. --protocol senteval is the one that papers use: a softmax layer by Adam with early\n"
-		 "stopping and random folds; it differs by half a point from draw to draw.",
+	.about = "The convex protocol involves no randomness: logistic regression solved to convergence, with a regularisation chosen\n"
+		 "on fixed folds or the development set. --protocol senteval is the one that papers use: a softmax layer trained by\n"
+		 "Adam with early stopping and random folds; it varies by half a point from seed to seed.",
 	.conf_size = sizeof(struct transfer),
 	.options = options,
 	.run = run,

@@ -4,7 +4,7 @@
 
 #include "base/progress.h"
 #include "cli.h"
-#include "data/fetch.h"
+#include "fetch/fetch.h"
 #include "norma/data.h"
 
 struct data {

@@ -4,13 +4,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/depict.h"
 #include "base/json.h"
 #include "base/rng.h"
 #include "base/save.h"
 #include "base/table.h"
+#include "chem/depict.h"
 #include "data.h"
-#include "data/graphs.h"
+#include "data/molecule_sets.h"
 
 struct sizes { int32_t least, most; double nodes; };
 struct targets { int64_t known; double least, most, mean; };
@@ -98,7 +98,7 @@ int data_info_graphs(struct cli *c, const struct data *o, const struct nr_source
 	row("graphs");
 	for (enum nr_split i = NR_TRAIN, first = 1; i < NR_SPLITS; i++)
 		if (s->count[i]) printf("%s%lld %s", first ? "" : ", ", (long long)s->count[i], nr_split_name(i)), first = 0;
-	if (m->bad) printf("; %lld of %lld rows are no molecules", (long long)m->bad, (long long)m->rows);
+	if (m->bad) printf("; %lld of %lld rows are not molecules", (long long)m->bad, (long long)m->rows);
 	printf("\n");
 	row("size"), printf("%d to %d nodes, %.2f on average (%s)\n", z.least, z.most, z.nodes, nr_split_name(split));
 	row("features"), printf("%d of a node, %d of an edge\n", m->node_features, m->edge_features);

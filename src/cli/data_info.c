@@ -130,9 +130,9 @@ int data_info(struct cli *c, const struct data *o, const char *name)
 	int64_t *count = nr_arena_alloc(c->arena, ((size_t)s->classes + 1) * sizeof *count);
 	int e = count ? NR_OK : nr_fail(c->err, NR_EMEMORY, "cannot read", name, "out of memory");
 	if (!e && !s->count[split]) e = nr_fail(c->err, NR_EVALUE, "nothing to read in", name,
-		"it has no split %s", nr_split_name(split));
+		"there is no split %s", nr_split_name(split));
 	if (!e && s->of->kind == NR_TEXTS) e = data_text_info(c, o, s);
-	else if (!e && s->of->kind == NR_GRAPHS) e = data_info_graphs(c, o, s, split);
+	else if (!e && s->of->kind == NR_MOLECULES) e = data_info_graphs(c, o, s, split);
 	else if (!e) {
 		nr_progress_init(&bar, stderr, nr_split_name(split), s->count[split], 0);
 		e = nr_source_measure(s, split, &m, tell, &bar, c->err);

@@ -77,7 +77,8 @@ static int augment(const struct augmented *a, const struct nr_source *s, struct 
 	const struct data *o, int64_t i, struct nr_error *err)
 {
 	const int32_t size = (int32_t)a->conf.size, channels = a->conf.channels ? a->conf.channels : s->channels;
-	if (nr_augment_run(&a->conf, s, p, (uint64_t)o->seed, 0, i, a->out, a->scratch, err) ||
+	const struct nr_pixel_stats stats = nr_source_pixel_stats(s);
+	if (nr_augment_run(&a->conf, &stats, p, (uint64_t)o->seed, 0, i, a->out, a->scratch, err) ||
 		nr_picture_resize(p, size, size, channels, err))
 		return err->code;
 	const int64_t plane = (int64_t)size * size;
@@ -158,7 +159,7 @@ int data_show(struct cli *c, const struct data *o, const char *name)
 	struct nr_source *s;
 	const char *word = nr_arena_printf(c->arena, "%.*s", (int)strcspn(name, ":"), name);
 	const struct nr_dataset *of = word ? nr_dataset_find(word, NULL) : NULL;
-	const bool texts = of && of->kind == NR_TEXTS, graphs = of && of->kind == NR_GRAPHS;
+	const bool texts = of && of->kind == NR_TEXTS, graphs = of && of->kind == NR_MOLECULES;
 	if (!*o->output && !texts) {
 		cli_usage(c, "data show needs --output FILE.%s", graphs ? "svg" : "png");
 		return nr_hint(c->err, "norma data show %s --output sheet.%s", name, graphs ? "svg" : "png");
@@ -169,7 +170,7 @@ int data_show(struct cli *c, const struct data *o, const char *name)
 	struct augmented a = { 0 };
 	int e = pick && count ? NR_OK : nr_fail(c->err, NR_EMEMORY, "cannot show", name, "out of memory");
 	if (!e && !s->count[o->split])
-		e = nr_fail(c->err, NR_EVALUE, "nothing to show in", name, "it has no split %s",
+		e = nr_fail(c->err, NR_EVALUE, "nothing to show in", name, "there is no split %s",
 			nr_split_name((enum nr_split)o->split));
 	if (!e && !texts && !graphs && *o->augment) e = prepare(c, o, s, &a);
 	if (!e && texts) e = data_text_show(c, o, s);

@@ -74,7 +74,7 @@ int data_text_info(struct cli *c, const struct data *o, const struct nr_source *
 		if (s->count[i]) printf("%s%lld %s", first ? "" : ", ", (long long)s->count[i], nr_split_name(i)), first = 0;
 	printf("\n");
 	const int64_t documents = measure(s, split, 0).documents;
-	if (s->columns == 1 && documents > 1) row("documents"), printf("%lld, parted by blank lines\n", (long long)documents);
+	if (s->columns == 1 && documents > 1) row("documents"), printf("%lld, separated by blank lines\n", (long long)documents);
 	struct nr_table *t = nr_table_make();
 	static const char *const titles[] = { "column", "words", "a text", "least", "most", "bytes" };
 	for (int i = 0; i < 6; i++) nr_table_column(t, titles[i], i ? NR_RIGHT : NR_LEFT);

@@ -14,9 +14,10 @@ static int check(const struct infer_text *o, const struct nr_weights *w, const s
 {
 	const bool whole = x->dtype == NR_ST_I64 || x->dtype == NR_ST_I32 || x->dtype == NR_ST_I16 || x->dtype == NR_ST_U16;
 	if (!whole || x->nd != 2 || x->shape[0] < 1 || x->shape[1] < 1) {
-		nr_fail(err, NR_ESHAPE, "cannot run on", o->input, "%s reads texts: numbers of tokens (N,T), N and T at least 1",
+		nr_fail(err, NR_ESHAPE, "cannot run on", o->input,
+			"%s reads texts: token ids (N,T), N and T at least 1",
 			w->model.of->name);
-		return nr_hint(err, "np.save(\"x.npy\", ids.astype(\"int32\")), short rows filled up with %lld",
+		return nr_hint(err, "np.save(\"x.npy\", ids.astype(\"int32\")), short rows padded with %lld",
 			(long long)nr_model_int(&w->model, "pad"));
 	}
 	if (o->what != INFER_LOGITS || nr_store_find(w->store, "head.weight")) return NR_OK;
@@ -56,7 +57,7 @@ static int out_of_range(const struct infer_text *o, const struct nr_weights *w, 
 	for (int64_t i = 0; i < n * T; i++)
 		if (ids[i] < 0 || ids[i] >= vocab)
 			return nr_fail(err, NR_EVALUE, "cannot run on", o->input,
-				"row %lld has the number %lld, the vocabulary %lld entries", (long long)(i / T), (long long)ids[i],
+				"row %lld has the id %lld, but the vocabulary has %lld entries", (long long)(i / T), (long long)ids[i],
 				(long long)vocab);
 	return NR_OK;
 }

@@ -3,8 +3,8 @@
 #define NR_INFER_TEXT_H
 
 #include "cli.h"
+#include "norma/infer.h"
 #include "norma/safetensors.h"
-#include "norma/trainer.h"
 
 enum infer_what { INFER_LOGITS, INFER_POOLED, INFER_TOKENS };
 struct infer_text { const char *input, *output; enum infer_what what; int64_t batch; };

@@ -107,13 +107,13 @@ static void check_openmp(const struct machine *m, struct warnings *w)
 	if (!strcasecmp(env("OMP_DYNAMIC"), "true"))
 		warn(w, "OMP_DYNAMIC=true: the number of threads changes with the load. Unset it");
 	if (m->threads > m->allowed)
-		warn(w, "%d threads on %ld CPUs: they wait for each other. Use --threads %ld", m->threads,
+		warn(w, "%d threads on %ld CPUs: they slow each other down. Use --threads %ld", m->threads,
 			m->allowed, m->allowed);
 	if (m->threads > omp_get_thread_limit())
 		warn(w, "OMP_THREAD_LIMIT=%d is below %d threads", omp_get_thread_limit(), m->threads);
 	if (m->allowed < m->cpus) warn(w, "this process may use %ld of %ld CPUs (affinity)", m->allowed, m->cpus);
 	if (m->quota > 0 && m->quota < m->threads)
-		warn(w, "the control group grants %.1f CPUs to %d threads: they are stopped in turn. Use --threads %d",
+		warn(w, "the control group grants %.1f CPUs to %d threads, which are throttled. Use --threads %d",
 			m->quota, m->threads, m->quota < 2 ? 1 : (int)m->quota);
 }
 
@@ -124,7 +124,9 @@ void machine_check(const struct machine *m, struct warnings *w)
 	if (*isa && strcmp(isa, "auto") && strcmp(isa, nr_isa_name(nr_isa_active()))) warn(w, "%s", nr_isa_reason());
 	else if (nr_isa_active() < nr_isa_best()) warn(w, "slower kernels than possible: %s", nr_isa_reason());
 	if (!strcmp(env("NORMA_FUSE"), "0")) warn(w, "NORMA_FUSE=0: ops are not fused; steps take longer");
-	if (!strcmp(env("NORMA_NARROW"), "0")) warn(w, "NORMA_NARROW=0: tokens that nothing reads are made; steps take longer");
+	if (!strcmp(env("NORMA_NARROW"), "0"))
+		warn(w, "NORMA_NARROW=0: tokens that nothing reads are computed; steps take longer");
+	if (!strcmp(env("NORMA_SHARE"), "1")) warn(w, "NORMA_SHARE=1: threads share even the smallest instructions; steps may take longer");
 	check_openmp(m, w);
 	if (!strcmp(m->huge_pages, "never")) warn(w, "huge pages are off: large buffers take longer to touch");
 	if (m->foreign > 0.2)

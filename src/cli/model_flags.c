@@ -1,7 +1,7 @@
 /* See model_flags.h. */
 #include "model_flags.h"
 
-#include "train/recalibrate.h"
+#include "surgery/recalibrate.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -36,9 +36,8 @@ static int choose_split(const struct cli_model *m, const struct nr_source *s, st
 static int open_model(struct cli_opened *o, struct cli *c, const struct cli_model *m, const char *path)
 {
 	*o = (struct cli_opened){ .bar = { .out = NULL } };
-	if (nr_weights_open(&o->w, path, *m->model ? m->model : NULL, *m->norm ? m->norm : NULL, m->resample,
-		    false, c->err))
-		return c->err->code;
+	const struct nr_weights_how how = { .model = m->model, .norms = m->norm, .resample = m->resample };
+	if (nr_weights_open(&o->w, path, &how, c->err)) return c->err->code;
 	const char *data = *m->data ? m->data : o->w->data;
 	if (!data) {
 		cli_usage(c, "the file does not say what it was trained on");

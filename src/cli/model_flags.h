@@ -5,7 +5,7 @@
 #include "base/json.h"
 #include "base/progress.h"
 #include "cli.h"
-#include "train/features.h"
+#include "infer/features.h"
 
 struct cli_model {
 	char *model, *norm, *data, *data_root, *split, *resample;
@@ -15,26 +15,27 @@ struct cli_model {
 };
 #define CLI_MODEL_OPTIONS(S, f)                                                                                                        \
 	{ .name = "model", .type = NR_TSTRING, .offset = offsetof(S, f.model), .size = sizeof(char *), .text = "", .metavar = "MODEL",   \
-	  .help = "model, for files that do not say it themselves" },                                                                  \
+	  .help = "model, if the file does not name it" },                                                                             \
 	{ .name = "norm", .type = NR_TSTRING, .offset = offsetof(S, f.norm), .size = sizeof(char *), .text = "", .metavar = "PLAN",      \
-	  .help = "norm plan, likewise" },                                                                                             \
+	  .help = "norm plan, if the file does not name it" },                                                                         \
 	{ .name = "data", .type = NR_TSTRING, .offset = offsetof(S, f.data), .size = sizeof(char *), .text = "", .metavar = "NAME",      \
-	  .help = "data set; default: the one it was trained on" },                                                                    \
+	  .help = "data set; default: the one the model was trained on" },                                                             \
 	{ .name = "data_root", .type = NR_TSTRING, .offset = offsetof(S, f.data_root), .size = sizeof(char *), .text = "",              \
 	  .metavar = "DIR", .help = "folder of the data sets" },                                                                       \
 	{ .name = "split", .type = NR_TSTRING, .offset = offsetof(S, f.split), .size = sizeof(char *), .text = "auto",                  \
-	  .metavar = "SPLIT", .help = "split to evaluate on; auto: test if there is one, else val" },                                  \
+	  .metavar = "SPLIT", .help = "split to evaluate on; auto: test if there is one, otherwise val" },                             \
 	{ .name = "resample", .type = NR_TSTRING, .offset = offsetof(S, f.resample), .size = sizeof(char *), .text = "timm",            \
-	  .metavar = "KIND", .help = "how a position table of another size is resized: timm, mae, dino, bigvision" },                   \
+	  .metavar = "KIND", .help = "how to resize a position table of another size: timm, mae, dino, bigvision" },                    \
 	{ .name = "batch", .type = NR_TINT, .offset = offsetof(S, f.batch), .size = sizeof(int64_t), .text = "128", .min = 1,           \
 	  .max = 1e6, .help = "samples at once" },                                                                                     \
 	{ .name = "workers", .type = NR_TINT, .offset = offsetof(S, f.workers), .size = sizeof(int64_t), .text = "1", .min = 1,         \
 	  .max = 64, .help = "threads that prepare batches" },                                                                         \
 	{ .name = "limit", .type = NR_TINT, .offset = offsetof(S, f.limit), .size = sizeof(int64_t), .text = "0", .min = 0,             \
-	  .max = 1e15, .help = "only the first so many samples; 0: all" },                                                             \
+	  .max = 1e15, .help = "use only the first N samples; 0: all" },                                                               \
 	{ .name = "crop_share", .type = NR_TFLOAT, .offset = offsetof(S, f.crop_share), .size = sizeof(double), .text = "1",            \
-	  .min = 0.1, .max = 1, .help = "the picture's part that the centre crop takes" },                                             \
-	{ .name = "json", .type = NR_TBOOL, .offset = offsetof(S, f.json), .size = sizeof(bool), .text = "0", .help = "one line of JSON" }
+	  .min = 0.1, .max = 1, .help = "share of the picture that the centre crop keeps" },                                           \
+	{ .name = "json", .type = NR_TBOOL, .offset = offsetof(S, f.json), .size = sizeof(bool), .text = "0",                          \
+	  .help = "print one line of JSON" }
 
 struct cli_opened {
 	struct nr_weights *w;

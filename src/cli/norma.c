@@ -12,12 +12,12 @@
 #include "cli.h"
 #include "math/isa.h"
 #include "norma/norma.h"
-#include "norma_build.h" /* its NR_VERSION and that of norma.h must be the same text */
+#include "norma/version.h"
 
 enum { EXIT_FAILED = 1, EXIT_USAGE = 2, EXIT_DIVERGED = 3, EXIT_INTERRUPTED = 130 };
 const struct cli_exit cli_exits[] = {
 	{ 0, "success" },
-	{ EXIT_FAILED, "something failed; one line on standard error says what" },
+	{ EXIT_FAILED, "something failed; standard error says what, in one line" },
 	{ EXIT_USAGE, "an option, an argument or a name is wrong" },
 	{ EXIT_DIVERGED, "a value is not finite" },
 	{ EXIT_INTERRUPTED, "interrupted" },
@@ -108,7 +108,7 @@ static int run(const struct cli_command *command, const struct cli_common *befor
 }
 
 /* Options before the subcommand; returns how many arguments they take. */
-static int leading(int argc, char **argv)
+int cli_leading(int argc, char **argv)
 {
 	int n = 0;
 	while (n < argc && argv[n][0] == '-' && argv[n][1]) {
@@ -125,7 +125,7 @@ static int start(int argc, char **argv, struct nr_arena *arena, struct nr_error 
 {
 	struct cli_common common;
 	nr_option_defaults(cli_common_options, &common);
-	const int n = leading(argc, argv);
+	const int n = cli_leading(argc, argv);
 	for (int i = 0; i < n; i++)
 		if (!strcmp(argv[i], "--version") || !strcmp(argv[i], "-V"))
 			return printf("norma %s\n", nr_version()) < 0 ? NR_EIO : NR_OK;
@@ -145,8 +145,10 @@ int main(int argc, char **argv)
 	nr_log_open(stderr, NR_LOG_INFO);
 	struct nr_error err = { 0 };
 	struct nr_arena *arena = nr_arena_make();
-	int code = arena && !cli_commands_open(arena) ? start(argc - 1, argv + 1, arena, &err)
-			 : nr_fail(&err, NR_EMEMORY, "cannot start", NULL, "out of memory");
+	int code = arena ? NR_OK : nr_fail(&err, NR_EMEMORY, "cannot start", NULL, "out of memory");
+	if (!code) code = cli_plugins_open(argc - 1, argv + 1, arena, &err);
+	if (!code) code = cli_commands_open(arena, &err);
+	if (!code) code = start(argc - 1, argv + 1, arena, &err);
 	if (!code && (fflush(stdout) || ferror(stdout)))
 		code = nr_fail(&err, NR_EIO, "cannot write the output", NULL, "the disk may be full");
 	if (err.code) complain(&err);

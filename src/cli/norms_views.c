@@ -7,11 +7,11 @@
 #include <string.h>
 
 #include "analysis/flow.h"
-#include "analysis/sphere.h"
 #include "base/save.h"
 #include "base/table.h"
 #include "draw/scatter.h"
 #include "draw/sheet.h"
+#include "laws/sphere.h"
 
 enum { MOST = 8 };                              /* norms or placements at once: colours of a chart */
 
@@ -61,11 +61,11 @@ static int draw_sphere(struct cli *c, const struct nr_sphere *all, int n, const 
 				.group_name = picture, .legend = i == n - 1, .side = 300, .reach = 4.8, .circle = sqrt(3) }));
 	}
 	return nr_sheet_save(&sheet, dir, "sphere.svg", "Where norms put a cloud of points with three channels",
-		"The circle is the sphere of radius sqrt(3), seen from aside. RMS throws every point onto it; layer "
-		"normalization onto the ring where it meets the plane of mean 0, so that one direction and the length are "
-		"lost. Batch normalization moves and stretches the whole cloud along each channel and instance "
-		"normalization each picture: lengths stay different. Group normalization with one group moves and scales "
-		"each picture without a change of its shape. Colours and shapes are pictures.", c->err);
+		"The circle is the sphere of radius sqrt(3), seen from the side. RMS puts every point onto it; layer "
+		"normalization onto the ring where it meets the plane of mean 0, so one direction and the length are "
+		"lost. Batch normalization moves and stretches the whole cloud along each channel, and instance "
+		"normalization each picture: lengths stay different. Group normalization with one group moves and "
+		"scales each picture without changing its shape. Colours and shapes stand for pictures.", c->err);
 }
 
 static json_t *sphere_json(const struct nr_sphere *s)
@@ -90,8 +90,9 @@ static void print_sphere(const struct nr_sphere *all, int n)
 		nr_table_cell(t, "%.3f", all[i].uniformity);
 	}
 	cli_print_table(t);
-	printf("\n%d points of 3 channels in %d pictures. length: sqrt(3) = 1.7321 is the sphere; off the plane: mean distance from\n"
-	       "the plane of mean 0; uniformity of the directions: 0 when all are one, lower when they are spread\n",
+	printf("\n"
+	       "%d points of 3 channels in %d pictures. length: sqrt(3) = 1.7321 is the sphere; off the plane: mean distance from\n"
+	       "the plane of mean 0; uniformity of the directions: 0 when all are equal, lower when they are spread\n",
 		NR_SPHERE_POINTS, NR_SPHERE_PICTURES);
 }
 
@@ -117,7 +118,8 @@ int cli_norms_sphere(struct cli *c, const struct norms_views *v)
 
 static int draw_flow(struct cli *c, const struct nr_flow *all, int n, const char *const *label, const char *dir)
 {
-	static const char *const title[] = { "gradient of a block's parameters, root mean square", "length of a token behind a block" };
+	static const char *const title[] = { "gradient of a block's parameters, root mean square",
+		"length of a token after a block" };
 	const int64_t L = all[0].blocks;
 	double *x = nr_arena_alloc(c->arena, (size_t)L * sizeof *x);
 	struct nr_series series[MOST];
@@ -132,10 +134,10 @@ static int draw_flow(struct cli *c, const struct nr_flow *all, int n, const char
 			.y_label = k ? "length" : "gradient", .scale = NR_LOG_IF_WIDE, .x_whole = true, .series = series, .count = n }));
 	}
 	return nr_sheet_save(&sheet, dir, "flow.svg", "How the gradient flows before training, by where norms sit",
-		"An even curve means that all blocks get gradients of one size. With norms on the sum (post, prepost) "
-		"tokens keep their length and the blocks near the output get large gradients however deep the model is, "
-		"which is why such models need a warm-up. Where a path without norms leads through (pre, sandwich, "
-		"respost) tokens grow with the depth and later blocks get less.", c->err);
+		"An even curve means that all blocks get gradients of the same size. With norms on the sum (post, "
+		"prepost) tokens keep their length and the blocks near the output get large gradients however deep "
+		"the model is, which is why such models need a warm-up. Where a path leads through without norms "
+		"(pre, sandwich, respost) tokens grow with depth and later blocks get smaller gradients.", c->err);
 }
 
 static json_t *flow_json(const struct nr_flow *f)

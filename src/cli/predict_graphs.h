@@ -3,10 +3,9 @@
 #define NR_PREDICT_GRAPHS_H
 
 #include "cli.h"
-#include "norma/trainer.h"
+#include "norma/infer.h"
 
-enum predict_outputs { OUTPUTS_AUTO, OUTPUTS_VALUE, OUTPUTS_PROBABILITY };
-struct predict_graphs { enum predict_outputs outputs; char *const *name; int64_t names; bool json; };     /* names: of the tasks */
+struct predict_graphs { enum nr_molecule_outputs outputs; char *const *name; int64_t names; bool json; };     /* names: of the tasks */
 /* Lines `SMILES` or `SMILES NAME`: the arguments, or those of standard input if there is none. */
 int cli_predict_graphs(struct cli *, const struct predict_graphs *, const struct nr_weights *, char *const *line, int64_t count);
 

@@ -4,7 +4,7 @@
 
 #include "base/json.h"
 #include "cli.h"
-#include "train/runstore.h"
+#include "record/rundb.h"
 
 enum runs_kind { RUNS_OTHER, RUNS_LOSS, RUNS_ACCURACY };
 
@@ -21,12 +21,12 @@ struct runs_row {
 	struct runs_metric main[3];             /* by kind; no name: none */
 };
 
-int runs_read_metric(struct cli *, struct nr_runstore *, int64_t run, const char *name, struct runs_metric *);
+int runs_read_metric(struct cli *, struct nr_rundb *, int64_t run, const char *name, struct runs_metric *);
 json_t *runs_columns(const struct nr_run *);    /* a list, empty if the store has none */
 json_t *runs_json(const struct runs_row *);
 json_t *runs_metric_json(const struct runs_metric *, bool curve);
 /* Without control characters and broken UTF-8; lines are kept if wanted. */
 const char *runs_clean(struct cli *, const char *text, bool lines);
-int runs_show(struct cli *, struct nr_runstore *, const struct runs_row *, bool json);
+int runs_show(struct cli *, struct nr_rundb *, const struct runs_row *, bool json);
 
 #endif

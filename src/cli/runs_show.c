@@ -9,7 +9,7 @@
 #include "base/plot.h"
 #include "base/table.h"
 #include "runs.h"
-#include "train/recorder_env.h"
+#include "record/recorder_env.h"
 
 enum { MAX_PLOTS = 4, PLOT_ROWS = 6 };
 
@@ -103,7 +103,7 @@ static void print_run(struct cli *c, const struct runs_row *v, const struct runs
 	if (*r->config) heading("Settings"), indented(runs_clean(c, r->config, true));
 }
 
-int runs_show(struct cli *c, struct nr_runstore *s, const struct runs_row *v, bool json)
+int runs_show(struct cli *c, struct nr_rundb *s, const struct runs_row *v, bool json)
 {
 	json_t *columns = runs_columns(v->run), *item;
 	struct runs_metric *m = nr_arena_alloc(c->arena, (json_array_size(columns) + 1) * sizeof *m);
@@ -116,7 +116,7 @@ int runs_show(struct cli *c, struct nr_runstore *s, const struct runs_row *v, bo
 		code = runs_read_metric(c, s, v->run->id, json_string_value(item), &m[count]);
 		count += !code && m[count].curve.count;
 	}
-	if (!code) code = nr_runstore_results(s, v->run->id, c->arena, &result, &results, c->err);
+	if (!code) code = nr_rundb_results(s, v->run->id, c->arena, &result, &results, c->err);
 	if (!code && json) {
 		json_t *r = runs_json(v), *metrics = json_object(), *all = json_object();
 		for (int k = 0; k < count; k++) json_object_set_new(metrics, m[k].name, runs_metric_json(&m[k], true));

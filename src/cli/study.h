@@ -9,20 +9,20 @@
 const struct nr_study_command *cli_study_commands(struct cli *);
 
 struct cli_study { bool retry, rerun, stop, dry_run, json; struct nr_list tune; };
-#define CLI_STUDY_OPTIONS(S, f)                                                                                                           \
-	{ .name = "tune", .type = NR_TLIST, .offset = offsetof(S, f.tune), .size = sizeof(struct nr_list), .text = "",                    \
-	  .metavar = "KEY=V,V",                                                                                                           \
-	  .help = "every arm's best value of an option first: lr=1e-3,2e-3; one value holds for these runs only: epochs=2" },             \
-	{ .name = "stop", .type = NR_TBOOL, .offset = offsetof(S, f.stop), .size = sizeof(bool), .text = "0",                             \
-	  .help = "arms that differ from their baseline for sure are not run further; levels allow for a look after every seed" },        \
-	{ .name = "retry", .type = NR_TBOOL, .offset = offsetof(S, f.retry), .size = sizeof(bool), .text = "0",                           \
-	  .help = "try runs that diverged again" },                                                                                       \
-	{ .name = "rerun", .type = NR_TBOOL, .offset = offsetof(S, f.rerun), .size = sizeof(bool), .text = "0",                           \
-	  .help = "runs made with other settings are moved aside and made again" },                                                       \
-	{ .name = "dry_run", .type = NR_TBOOL, .offset = offsetof(S, f.dry_run), .size = sizeof(bool), .text = "0",                       \
-	  .help = "check everything, list the runs, start nothing" },                                                                     \
-	{ .name = "json", .type = NR_TBOOL, .offset = offsetof(S, f.json), .size = sizeof(bool), .text = "0",                             \
-	  .help = "the table as one line of JSON" }
+#define CLI_STUDY_OPTIONS(S, f)                                                                                                        \
+	{ .name = "tune", .type = NR_TLIST, .offset = offsetof(S, f.tune), .size = sizeof(struct nr_list), .text = "",                 \
+	  .metavar = "KEY=V,V",                                                                                                        \
+	  .help = "find every arm's best value of an option first: lr=1e-3,2e-3; a single value is for tuning only: epochs=2" },       \
+	{ .name = "stop", .type = NR_TBOOL, .offset = offsetof(S, f.stop), .size = sizeof(bool), .text = "0",                          \
+	  .help = "stop running arms once they are known to differ from their baseline; levels allow for a test after every seed" },   \
+	{ .name = "retry", .type = NR_TBOOL, .offset = offsetof(S, f.retry), .size = sizeof(bool), .text = "0",                        \
+	  .help = "repeat runs that diverged" },                                                                                       \
+	{ .name = "rerun", .type = NR_TBOOL, .offset = offsetof(S, f.rerun), .size = sizeof(bool), .text = "0",                        \
+	  .help = "move runs made with other settings aside and repeat them" },                                                        \
+	{ .name = "dry_run", .type = NR_TBOOL, .offset = offsetof(S, f.dry_run), .size = sizeof(bool), .text = "0",                    \
+	  .help = "check everything and list the runs, but start none" },                                                              \
+	{ .name = "json", .type = NR_TBOOL, .offset = offsetof(S, f.json), .size = sizeof(bool), .text = "0",                          \
+	  .help = "print the table as one line of JSON" }
 
 /* Adds what --tune asks for to a checked study. */
 int cli_study_tune(struct cli *, struct nr_study *, const struct cli_study *);

@@ -119,7 +119,8 @@ static void tell(void *context, const struct nr_study_progress *p, const struct 
 		const char *stage = p->study->stage[changed->stage].name;
 		nr_log_line(NR_LOG_WARNING, "[%lld/%lld] %s failed in %s: %s", ended, runs, name, stage, changed->fault);
 	} else if (changed && changed->status == NR_RUN_SPARED) {
-		nr_log_line(NR_LOG_INFO, "[%lld/%lld] %s is decided: it is not run further", ended, runs, p->study->arm[changed->arm].name);
+		nr_log_line(NR_LOG_INFO,
+			"[%lld/%lld] %s is decided: no further runs", ended, runs, p->study->arm[changed->arm].name);
 	}
 	if (show->terminal) draw(show, p);
 }
@@ -208,14 +209,15 @@ static int run_all(struct cli *c, const struct nr_study *s, const struct cli_stu
 		o->failed += o->run[i].status == NR_RUN_FAILED;
 		o->reused += o->run[i].status == NR_RUN_DONE && o->run[i].reused;
 	}
-	if (!code && o->reused) nr_log_line(NR_LOG_INFO, "%lld of %lld runs were there already", (long long)o->reused, (long long)o->runs);
+	if (!code && o->reused) nr_log_line(NR_LOG_INFO,
+		"%lld of %lld runs were done already", (long long)o->reused, (long long)o->runs);
 	return code;
 }
 
 static void stop_if_interrupted(const struct outcome *o, const char *again)
 {
 	if (!o->interrupted) return;
-	nr_log_line(NR_LOG_INFO, "interrupted with %lld of %lld runs done; go on with: %s", (long long)o->done, (long long)o->runs, again);
+	nr_log_line(NR_LOG_INFO, "interrupted with %lld of %lld runs done; resume with: %s", (long long)o->done, (long long)o->runs, again);
 	fflush(stdout);
 	exit(130);
 }
@@ -257,7 +259,7 @@ int cli_study_go(struct cli *c, const struct nr_study *asked, const struct cli_s
 	stop_if_interrupted(&o, again);
 	if (o.failed) {
 		nr_fail(c->err, NR_EIO, "the study has failed runs", s->out, "%lld of %lld", (long long)o.failed, (long long)o.runs);
-		return nr_hint(c->err, "their logs are beside their folders; the same command tries them again");
+		return nr_hint(c->err, "their logs are beside their folders; repeat the command to try again");
 	}
 	return NR_OK;
 }

@@ -78,8 +78,8 @@ void cli_surgery_print(const struct nr_surgery *s)
 	if (isfinite(s->cosine[0])) printf("special tokens  %.2f %% change, cosine %.4f\n", 100 * s->change[0], s->cosine[0]);
 	if (measured) printf("other tokens    %.2f %% change, cosine %.4f\n", 100 * s->change[1], s->cosine[1]);
 	if (s->sites && !measured)
-		puts("not calibrated: running statistics, if any, have their first values; --calibrate DATA measures them and fits gain "
-		     "and bias");
+		puts("not calibrated: running statistics, if any, have their initial values; --calibrate DATA "
+		     "measures them and fits gain and bias");
 }
 
 json_t *cli_surgery_json(const struct nr_surgery *s)

@@ -3,8 +3,8 @@
 #define NR_CLI_SURGERY_H
 
 #include "cli.h"
-#include "norma/trainer.h"
-#include "train/surgery.h"
+#include "norma/infer.h"
+#include "surgery/surgery.h"
 
 struct cli_surgery { char *norm, *calibrate, *data_root, *tokenizer; int64_t samples; };
 /* Replaces the norms and calibrates them on data, with a bar; *s says what came of it. */

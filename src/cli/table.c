@@ -10,7 +10,7 @@
 #include "norma/norma.h"
 #include "training.h"
 
-const char cli_title[] = "normalization in transformers: training and study on CPUs";
+const char cli_title[] = "compare normalizations in transformers, on CPUs";
 
 static const struct cli_command *const written[] = {
 #define COMMAND(name) &cli_##name,
@@ -20,14 +20,31 @@ static const struct cli_command *const written[] = {
 };
 const struct cli_command *const *cli_commands;
 
-int cli_commands_open(struct nr_arena *arena)
+static bool is_written(const char *name)
+{
+	for (const struct cli_command *const *c = written; *c; c++)
+		if (!strcmp((*c)->name, name)) return true;
+	return false;
+}
+
+bool cli_reads_records(const char *name)
+{
+	for (const struct cli_command *const *c = written; *c; c++)
+		if (!strcmp((*c)->name, name)) return (*c)->reads_records;
+	return false;
+}
+
+int cli_commands_open(struct nr_arena *arena, struct nr_error *err)
 {
 	size_t tasks = 0;
 	while (nr_tasks()[tasks]) tasks++;
 	struct cli_command *of_task = nr_arena_alloc(arena, (tasks + 1) * sizeof *of_task);
 	const struct cli_command **all = nr_arena_alloc(arena, (tasks + 1) * sizeof *all + sizeof written);
-	if (!of_task || !all) return NR_EMEMORY;
+	if (!of_task || !all) return nr_fail(err, NR_EMEMORY, "cannot start", NULL, "out of memory");
 	for (size_t i = 0; i < tasks; i++) {
+		if (is_written(nr_tasks()[i]->command))
+			return nr_fail(err, NR_ENAME, "cannot use the task", nr_tasks()[i]->name, "there is a command '%s' already",
+				nr_tasks()[i]->command);
 		of_task[i] = cli_training_command(nr_tasks()[i]);
 		all[i] = &of_task[i];
 	}
@@ -43,19 +60,24 @@ const struct nr_option *cli_table(const struct cli_command *c)
 
 static const char *const sets[] = { "auto", "plain", "avx2", "avx512", NULL };
 const struct nr_option cli_common_options[] = {
-	NR_OPT_INT(struct cli_common, threads, 0, 0, 1024, "threads of the kernels; 0: OMP_NUM_THREADS, or every CPU"),
-	NR_OPT_ENUM(struct cli_common, isa, "auto", sets, "instruction set; auto: NORMA_ISA, or the best of this CPU"),
+	NR_OPT_INT(struct cli_common, threads, 0, 0, 1024, "number of threads; 0: OMP_NUM_THREADS, or one per CPU"),
+	NR_OPT_ENUM(struct cli_common, isa, "auto", sets, "instruction set; auto: NORMA_ISA, or this CPU's best"),
+	{ .name = "plugin", .type = NR_TLIST, .offset = offsetof(struct cli_common, plugin), .size = sizeof(struct nr_list), .text = "",
+	  .metavar = "FILE.so", .help = "load norms, models, tasks, ... from a shared object; may be repeated" },
+	NR_OPT_BOOL(struct cli_common, allow_changed_plugins, "0", "use a run's plug-ins even if their files have changed"),
 	NR_OPT_END
 };
 
 const struct cli_env cli_environment[] = {
 	{ "NORMA_ISA", "instruction set of the kernels: auto, plain, avx2 or avx512" },
 	{ "NORMA_FUSE", "0 keeps the planner from fusing ops" },
-	{ "NORMA_NARROW", "0 lets the planner make all tokens, also where the loss reads the first ones only" },
+	{ "NORMA_NARROW", "0 makes the planner compute all tokens, even where the loss reads only the first ones" },
+	{ "NORMA_PLUGINS", "shared objects to load, separated by colons, as --plugin does" },
+	{ "NORMA_SHARE", "1 lets threads share even the smallest instructions" },
 	{ "NORMA_DATA", "folder of the data sets; default ~/.cache/norma/data" },
 	{ "NORMA_PEERS", "folder of the Python environment with PyTorch; default .peers" },
 	{ "OMP_NUM_THREADS", "threads, unless --threads is given" },
-	{ "NO_COLOR", "no colours on a terminal when set to anything" },
+	{ "NO_COLOR", "turns colours off when set to anything" },
 	{ NULL, NULL },
 };
 
@@ -68,7 +90,7 @@ const struct cli_command *cli_find(const char *name, struct nr_error *err)
 	}
 	nr_fail(err, NR_EUSAGE, "unknown command", name, NULL);
 	if (near.best) nr_hint(err, "did you mean '%s'?", near.best);
-	else nr_hint(err, "norma help lists what there is");
+	else nr_hint(err, "norma help lists all commands");
 	return NULL;
 }
 
@@ -112,7 +134,7 @@ static void whole_help(struct nr_str *s)
 	nr_option_help(cli_common_options, s);
 	nr_str_add(s, "  -V, --version     print the version and exit\n");
 	nr_str_add(s, "  -h, --help        print this, or a command's help, and exit\n\n");
-	nr_str_printf(s, "`norma help COMMAND` explains one; `man norma` has all.\n");
+	nr_str_printf(s, "`norma help COMMAND` explains a command, `man norma` all of them.\n");
 }
 
 void cli_about(const struct cli_command *c, struct nr_str *s)

@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/progress.h"
 #include "data/dataset.h"
+#include "infer/weights.h"
 #include "norma/tokenizer.h"
 
 const char *const cli_text_poolers[] = { "auto", "cls", "cls_before_pooler", "avg", "avg_top2", "avg_first_last", NULL };
@@ -17,7 +18,7 @@ int cli_embedder_open(struct cli *c, struct cli_embedder *o, const struct cli_te
 	*o = (struct cli_embedder){ 0 };
 	if (!file) return nr_fail(c->err, NR_EMEMORY, "cannot load", path, "out of memory");
 	cli_bound_spin(c);
-	if (nr_weights_open(&o->w, file, *t->model ? t->model : NULL, *t->norm ? t->norm : NULL, NULL, false, c->err)) return c->err->code;
+	if (nr_weights_open(&o->w, file, &(struct nr_weights_how){ .model = t->model, .norms = t->norm }, c->err)) return c->err->code;
 	if (nr_model_expect(&o->w->model, NR_READS_TEXT, c->err)) return c->err->code;     /* before its tokenizer is looked for */
 	nr_store_fix(o->w->store);
 	if (nr_tokenizer_open(&o->tokenizer, *t->tokenizer ? t->tokenizer : file, c->err)) {
@@ -52,7 +53,9 @@ int cli_embed_texts(void *context, const char *const *text, int64_t n, real *out
 	const double began = nr_clock();
 	nr_progress_init(&bar, stderr, of->what, n, 0);
 	const int64_t width = nr_text_runner_width(of->of->e);
-	int code = nr_text_runner_run(of->of->e, text, n, out, tell, &bar, err);
+	nr_text_runner_watch(of->of->e, tell, &bar);
+	int code = nr_text_runner_run(of->of->e, text, n, out, err);
+	nr_text_runner_watch(of->of->e, NULL, NULL);
 	nr_progress_release(&bar);
 	for (int64_t i = 0; !code && i < n * width; i++)
 		if (!isfinite(out[i]))

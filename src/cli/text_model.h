@@ -4,20 +4,20 @@
 
 #include "analysis/embedder.h"
 #include "cli.h"
-#include "norma/trainer.h"
+#include "norma/infer.h"
 
 struct cli_text { char *model, *norm, *tokenizer; int32_t pooler; int64_t max_length; };
 #define CLI_TEXT_MODEL_OPTIONS(S, f)                                                                                                \
 	{ .name = "model", .type = NR_TSTRING, .offset = offsetof(S, f.model), .size = sizeof(char *), .text = "", .metavar = "MODEL", \
-	  .help = "model, for files that do not say it themselves" },                                                               \
+	  .help = "model, if the file does not name it" },                                                                          \
 	{ .name = "norm", .type = NR_TSTRING, .offset = offsetof(S, f.norm), .size = sizeof(char *), .text = "", .metavar = "PLAN", \
-	  .help = "norm plan, likewise" },                                                                                          \
+	  .help = "norm plan, if the file does not name it" },                                                                      \
 	{ .name = "tokenizer", .type = NR_TSTRING, .offset = offsetof(S, f.tokenizer), .size = sizeof(char *), .text = "",          \
 	  .metavar = "PATH", .help = "vocab.txt, tokenizer.json, or a folder with one; default: beside the weights" },              \
 	{ .name = "pooler", .type = NR_TENUM, .offset = offsetof(S, f.pooler), .size = sizeof(int32_t), .text = "auto",             \
-	  .choices = cli_text_poolers, .help = "what stands for a sentence; auto: as it was trained, else avg" },                   \
+	  .choices = cli_text_poolers, .help = "how to pool tokens to a sentence; auto: as it was trained, otherwise avg" },        \
 	{ .name = "max_length", .type = NR_TINT, .offset = offsetof(S, f.max_length), .size = sizeof(int64_t), .text = "0", .min = 0, \
-	  .max = 100000, .help = "tokens of a text at most; 0: as many as the model has positions" }
+	  .max = 100000, .help = "maximum number of tokens per text; 0: the model's positions" }
 extern const char *const cli_text_poolers[];            /* auto, then nr_text_poolings */
 
 struct cli_embedder {

@@ -22,8 +22,9 @@ static void on_signal(int number)
 }
 
 static const struct nr_option options[] = {
-	NR_OPT_BOOL(struct cli_training, resume, "0", "go on with the run in --out (or the directory given), with its own settings"),
-	NR_OPT_BOOL(struct cli_training, json, "0", "one line of JSON at the end"),
+	NR_OPT_BOOL(struct cli_training, resume, "0",
+		"resume the run in --out (or the directory given) with its own settings"),
+	NR_OPT_BOOL(struct cli_training, json, "0", "print one line of JSON at the end"),
 	NR_OPT_END
 };
 
@@ -97,7 +98,7 @@ static void warn_of_unused(struct cli *c, const struct cli_command *command, con
 			nr_str_printf(&names, "%s%s", names.len ? ", " : "", o->name);
 	}
 	if (names.len)
-		nr_log_line(NR_LOG_WARNING, "the run in '%s' goes on with its own settings; not used: %s",
+		nr_log_line(NR_LOG_WARNING, "the run in '%s' resumes with its own settings; not used: %s",
 			given->out, nr_str_text(&names));
 	nr_str_release(&names);
 }
@@ -106,10 +107,10 @@ static int run(struct cli *c, const void *conf, const struct nr_list *args)
 {
 	const struct cli_command *command = c->command;
 	struct cli_training s = *(const struct cli_training *)conf;
-	if (args->count > 1) return cli_usage(c, "%s takes one recipe at most", command->name);
+	if (args->count > 1) return cli_usage(c, "%s takes at most one recipe", command->name);
 	if (args->count && !s.resume && read_recipe(c, command, args->item[0], &s)) return c->err->code;
 	if (s.resume && args->count) s.train.out = args->item[0];
-	if (s.resume && !*s.train.out) return cli_usage(c, "--resume wants --out DIRECTORY");
+	if (s.resume && !*s.train.out) return cli_usage(c, "--resume needs --out DIRECTORY");
 	s.train.resume = s.resume;
 	cli_bound_spin(c);                              /* it may begin anew: told once */
 	if (s.resume) warn_of_unused(c, command, &s.train);

@@ -2,8 +2,8 @@
 #ifndef NR_WEIGHTS_META_H
 #define NR_WEIGHTS_META_H
 
+#include "norma/infer.h"
 #include "norma/safetensors.h"
-#include "norma/trainer.h"
 
 enum { CLI_META = 10 };
 /* Fills meta (CLI_META items), returns how many; texts live in the arena. */

@@ -34,7 +34,7 @@ static int read_split(struct nr_source *s, const char *level, enum nr_split spli
 		char *space = strchr(line[i], ' ');
 		if (!space || space - line[i] != 7 || strspn(line[i], "0123456789") != 7)
 			return nr_fail(err, NR_EFORMAT, "cannot read", path,
-				"line %lld: no 7 digits, space, class", (long long)number[i]);
+				"line %lld is not 7 digits, a space and a class", (long long)number[i]);
 		const int32_t class = find_class(s, space + 1);
 		if (class < 0)
 			return nr_fail(err, NR_EFORMAT, "cannot read", path, "line %lld: no class '%s'",

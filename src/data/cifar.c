@@ -24,9 +24,9 @@ static int read_batch(struct nr_source *s, enum nr_split split, const char *name
 	const struct nr_bytes *b = path ? nr_raw_file(s, path, LIMIT, err) : NULL;
 	if (!b) return nr_fail(err, NR_EMEMORY, "cannot open", name, "out of memory");
 	if (b->size % record) {
-		nr_fail(err, NR_EFORMAT, "cannot read", path, "%zu bytes are no whole number of records of %zu",
+		nr_fail(err, NR_EFORMAT, "cannot read", path, "%zu bytes are not a multiple of the record size %zu",
 			b->size, record);
-		return nr_hint(err, "fetch it again: it is cut off, or something else");
+		return nr_hint(err, "download it again: it is incomplete or another file");
 	}
 	const int64_t n = (int64_t)(b->size / record);
 	if (nr_raw_add(s, split, (struct nr_raw_part){ b->data + labels, record, n }, err)) return err->code;
@@ -81,13 +81,13 @@ static int read_labels(const char *path, int64_t first, int64_t count, uint8_t *
 	if (!list) return err->code;
 	int e = NR_OK;
 	if (!json_is_array(list) || (int64_t)json_array_size(list) < first + count)
-		e = nr_fail(err, NR_EFORMAT, "cannot read", path, "it is no array of at least %lld labels",
+		e = nr_fail(err, NR_EFORMAT, "cannot read", path, "it is not an array of at least %lld labels",
 			(long long)(first + count));
 	for (int64_t i = 0; i < count && !e; i++) {
 		const json_t *v = json_array_get(list, (size_t)(first + i));
 		const json_int_t n = json_is_integer(v) ? json_integer_value(v) : -1;
 		if (n < 0 || n > 9) e = nr_fail(err, NR_EFORMAT, "cannot read", path,
-			"entry %lld is no label 0..9", (long long)(first + i));
+			"entry %lld is not a label from 0 to 9", (long long)(first + i));
 		else out[i] = (uint8_t)n;
 	}
 	json_decref(list);

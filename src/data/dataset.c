@@ -7,14 +7,15 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/bytes.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/registry.h"
 #include "base/str.h"
-#include "data/bytes.h"
-#include "data/checksum.h"
+#include "fetch/checksum.h"
 
 #define DATASET(id) &nr_dataset_##id,
-static const struct nr_dataset *const datasets[] = {
+static const struct nr_dataset *const built_in[] = {
 #include "data/datasets.def"
 	NULL
 };
@@ -22,7 +23,7 @@ static const struct nr_dataset *const datasets[] = {
 
 static const char *const splits[] = { "train", "val", "test", "extra", NULL };
 
-const struct nr_dataset *const *nr_datasets(void) { return datasets; }
+const struct nr_dataset *const *nr_datasets(void) { return NR_REGISTRY(NR_OF_DATASETS, nr_dataset, built_in); }
 
 const char *nr_split_name(enum nr_split s) { return s >= 0 && s < NR_SPLITS ? splits[s] : "?"; }
 
@@ -31,18 +32,18 @@ int nr_split_find(const char *name, struct nr_error *err)
 	for (int i = 0; splits[i]; i++)
 		if (!strcmp(splits[i], name)) return i;
 	const char *near = nr_nearest(name, splits);
-	nr_fail(err, NR_ENAME, "no split", name, "it is train, val, test or extra");
+	nr_fail(err, NR_ENAME, "no split", name, "splits are train, val, test and extra");
 	return near ? nr_hint(err, "did you mean '%s'?", near) : NR_ENAME;
 }
 
 const struct nr_dataset *nr_dataset_find(const char *name, struct nr_error *err)
 {
 	struct nr_near near = { .word = name };
-	for (int i = 0; datasets[i]; i++) {
-		if (!strcmp(datasets[i]->name, name)) return datasets[i];
-		nr_near_try(&near, datasets[i]->name);
+	for (const struct nr_dataset *const *d = nr_datasets(); *d; d++) {
+		if (!strcmp((*d)->name, name)) return *d;
+		nr_near_try(&near, (*d)->name);
 	}
-	nr_fail(err, NR_ENAME, "no data set", name, "no such name");
+	nr_fail(err, NR_ENAME, "no data set", name, "there is no such data set");
 	if (near.best) nr_hint(err, "did you mean '%s'?", near.best);
 	else nr_hint(err, "`norma data list` shows them");
 	return NULL;
@@ -186,7 +187,7 @@ int nr_source_classes_read(struct nr_source *s, const char *path, int32_t want, 
 			name[i] = strsep(&rest, "\n");
 			name[i][strcspn(name[i], "\r")] = 0;
 			if (!*name[i]) e = nr_fail(err, NR_EFORMAT, "cannot read", path,
-				"line %d: no name of a class", i + 1);
+				"line %d is not the name of a class", i + 1);
 		}
 		if (!e && want && n != want) e = nr_fail(err, NR_EFORMAT, "cannot read", path,
 			"%d names instead of %d", n, want);
@@ -266,7 +267,7 @@ int nr_source_expect(const struct nr_source *s, enum nr_kind kind, struct nr_err
 {
 	static const char *const names[] = { "pictures", "texts", "graphs" };
 	if (s->of->kind == kind) return NR_OK;
-	return nr_fail(err, NR_EVALUE, "cannot use", s->of->name, "its samples are %s, and %s are wanted here",
+	return nr_fail(err, NR_EVALUE, "cannot use", s->of->name, "its samples are %s, but %s are needed",
 		names[s->of->kind], names[kind]);
 }
 
@@ -275,6 +276,11 @@ const char *nr_source_text(const struct nr_source *s, enum nr_split split, int64
 	const bool there = s->of->text && split >= 0 && split < NR_SPLITS && i >= 0 && i < s->count[split] &&
 		column >= 0 && column < s->columns;
 	return there ? s->of->text(s, split, i, column) : NULL;
+}
+
+struct nr_pixel_stats nr_source_pixel_stats(const struct nr_source *s)
+{
+	return (struct nr_pixel_stats){ s->channels, { s->mean[0], s->mean[1], s->mean[2] }, { s->std[0], s->std[1], s->std[2] } };
 }
 
 int32_t nr_source_label(const struct nr_source *s, enum nr_split split, int64_t i)

@@ -54,7 +54,7 @@ static int read_split(struct nr_source *s, enum nr_split split, const char *vari
 		const char *file = nr_arena_printf(s->arena, "jpg/image_%05lld.jpg", (long long)id);
 		if (!id)
 			e = nr_fail(err, NR_EFORMAT, "cannot read", path,
-				"number %lld of %s is %g, not one of 1..%lld", (long long)i, variable,
+				"number %lld of %s is %g instead of 1 to %lld", (long long)i, variable,
 				nr_mat_at(&ids, i), (long long)labels->count);
 		else if (!file) e = nr_fail(err, NR_EMEMORY, "cannot open", path, "out of memory");
 		else e = nr_listed_add(s, split, file, (int32_t)nr_mat_at(labels, id - 1) - 1, err);
@@ -69,7 +69,7 @@ static int read_labels(const char *path, struct nr_mat *labels, struct nr_error 
 	for (int64_t i = 0; i < labels->count; i++)
 		if (!whole(labels, i, CLASSES)) {
 			nr_fail(err, NR_EFORMAT, "cannot read", path,
-				"label %g of picture %lld is not in 1..%d", nr_mat_at(labels, i),
+				"label %g of picture %lld is not from 1 to %d", nr_mat_at(labels, i),
 				(long long)i + 1, CLASSES);
 			nr_mat_release(labels);
 			return err->code;

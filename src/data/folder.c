@@ -19,7 +19,7 @@ struct folder { char *path; double val; };
 static const struct nr_option options[] = {
 	NR_OPT_STRING(struct folder, path, NULL, "folder with train/CLASS/..., or CLASS/..."),
 	NR_OPT_FLOAT(struct folder, val, 0, 0, 0.9,
-		"share of the pictures of PATH/CLASS/... that becomes the split val"), NR_OPT_END
+		"share of the pictures in PATH/CLASS/... to use as the split val"), NR_OPT_END
 };
 
 struct names { char **item; size_t count, room; };
@@ -123,7 +123,8 @@ static int read_split(struct nr_source *s, const char *path, enum nr_split split
 	for (size_t i = 0; i < kept && !e; i++) {
 		struct walk w = { s, split, val, find_class(s, n.item[i]), err };
 		const char *inner = nr_arena_printf(s->arena, "%s/%s", path, n.item[i]);
-		if (w.class < 0) e = nr_fail(err, NR_EFORMAT, "cannot use", inner, "train has no class '%s'", n.item[i]);
+		if (w.class < 0) e = nr_fail(err, NR_EFORMAT, "cannot use", inner,
+			"class '%s' is not in train", n.item[i]);
 		else e = inner ? add_pictures(&w, inner, n.item[i], 0) : nr_fail(err, NR_EMEMORY, "cannot open",
 			path, "out of memory");
 	}
@@ -142,19 +143,19 @@ static int open_folder(struct nr_source *s, const char *dir, const void *conf, s
 	const bool splits = is_folder(s, "train");
 	if (splits && o->val > 0 && is_folder(s, "val"))
 		return nr_fail(err, NR_EVALUE, "cannot divide", s->dir,
-			"it has a folder 'val' already: leave the option val out");
+			"it has a folder 'val': leave out the option val");
 	if (read_split(s, splits ? "train" : ".", NR_TRAIN, o->val, err)) return err->code;
 	if (splits && is_folder(s, "val") && read_split(s, "val", NR_VAL, 0, err)) return err->code;
 	if (splits && is_folder(s, "test") && read_split(s, "test", NR_TEST, 0, err)) return err->code;
 	if (!s->count[NR_TRAIN]) {
-		nr_fail(err, NR_EFORMAT, "cannot open", s->dir, "no pictures in folders of classes");
+		nr_fail(err, NR_EFORMAT, "cannot open", s->dir, "there are no class folders with pictures");
 		return nr_hint(err, "it needs PATH/train/CLASS/*.jpg or PATH/CLASS/*.jpg; also .jpeg and .png");
 	}
 	return NR_OK;
 }
 
 const struct nr_dataset nr_dataset_folder = {
-	.name = "folder", .title = "own, a folder for each class", .cite = "", .licence = "yours",
+	.name = "folder", .title = "your own pictures, one folder per class", .cite = "", .licence = "yours",
 	.facts = "PATH/train/CLASS/*.jpg or PATH/CLASS/*.jpg, also PNG", .conf_size = sizeof(struct folder),
 		.options = options,
 	.open = open_folder, .get = nr_listed_get, .label = nr_listed_label,

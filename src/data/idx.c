@@ -19,7 +19,8 @@ int nr_idx_parse(struct nr_idx *x, const uint8_t *b, size_t size, const char *na
 		"%zu bytes are too few for an IDX header", size);
 	if (b[0] || b[1])
 		return nr_fail(err, NR_EFORMAT, "cannot read", name,
-			"it begins with %02x%02x%02x%02x, not as IDX files do: 000008, dimensions", b[0], b[1],
+			"it begins with %02x%02x%02x%02x instead of 000008 and the number of dimensions, as IDX "
+			"files do", b[0], b[1],
 			b[2], b[3]);
 	if (b[2] != 8)
 		return nr_fail(err, NR_EFORMAT, "cannot read", name,
@@ -29,7 +30,7 @@ int nr_idx_parse(struct nr_idx *x, const uint8_t *b, size_t size, const char *na
 			NR_IDX_MAXD);
 	const size_t header = 4 + 4 * (size_t)b[3];
 	if (size < header) return nr_fail(err, NR_EFORMAT, "cannot read", name,
-		"%zu bytes, the header alone has %zu", size, header);
+		"it has %zu bytes, but the header alone needs %zu", size, header);
 	int64_t n = 1;
 	x->nd = b[3];
 	for (int i = 0; i < x->nd; i++) {
@@ -41,7 +42,7 @@ int nr_idx_parse(struct nr_idx *x, const uint8_t *b, size_t size, const char *na
 	if (n > INT64_MAX - (int64_t)header || (int64_t)size != (int64_t)header + n) {
 		nr_fail(err, NR_EFORMAT, "cannot read", name, "%zu bytes instead of %zu and the header's %lld",
 			size, header, (long long)n);
-		return nr_hint(err, "fetch it again: it is cut off, or something else");
+		return nr_hint(err, "download it again: it is incomplete or another file");
 	}
 	x->data = b + header;
 	return NR_OK;

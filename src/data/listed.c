@@ -5,9 +5,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/bytes.h"
 #include "base/mem.h"
 #include "base/str.h"
-#include "data/bytes.h"
 
 enum { MOST_TEXT = 1 << 28 };
 
@@ -25,7 +25,8 @@ int nr_listed_add(struct nr_source *s, enum nr_split split, const char *path, in
 	struct nr_listed *l = nr_listed_make(s, err);
 	if (!l) return NR_EMEMORY;
 	const int64_t n = s->count[split];
-	if (n == INT32_MAX) return nr_fail(err, NR_ELIMIT, "cannot open", s->of->name, "more than %d pictures",
+	if (n == INT32_MAX) return nr_fail(err, NR_ELIMIT, "cannot open", s->of->name,
+		"there are more than %d pictures",
 		INT32_MAX);
 	if (n == l->split[split].room) {
 		const size_t room = n ? 2 * (size_t)n : 1024;
@@ -58,7 +59,7 @@ int nr_listed_probe(const struct nr_source *s, struct nr_error *err)
 		const int number = access(nr_str_text(&path), R_OK) ? errno : 0;
 		if (number) {
 			nr_fail(err, NR_EIO, "cannot read", nr_str_text(&path), "%s", strerror(number));
-			nr_hint(err, "the lists are there, the pictures are not: unpack them too");
+			nr_hint(err, "the lists are there but the pictures are not: unpack them, too");
 		}
 		nr_str_release(&path);
 		if (number) return NR_EIO;
@@ -75,7 +76,7 @@ int nr_listed_get(const struct nr_source *s, enum nr_split split, int64_t i, str
 		nr_picture_read(p, path.text, s->channels, err);
 	if (!e && p->h <= l->cut)
 		e = nr_fail(err, NR_EFORMAT, "cannot use", path.text,
-			"%d rows, of which the lower %d do not belong to it", p->h, l->cut);
+			"it has %d rows, the lower %d of which do not belong to the picture", p->h, l->cut);
 	if (!e) p->h -= l->cut;
 	nr_str_release(&path);
 	return e;
@@ -99,7 +100,7 @@ int nr_listed_lines(struct nr_source *s, const char *path, char ***line, int64_t
 	int64_t *numbers = fits ? nr_arena_alloc(s->arena, ((size_t)lines + 1) * sizeof *numbers) : NULL;
 	if (text) memcpy(text, b.data, b.size);
 	nr_bytes_release(&b);
-	if (!fits) return nr_fail(err, NR_EFORMAT, "cannot read", path, "it is no text, or too long");
+	if (!fits) return nr_fail(err, NR_EFORMAT, "cannot read", path, "it is not text, or too long");
 	if (!text || !list || !numbers) return nr_fail(err, NR_EMEMORY, "cannot read", path, "out of memory");
 	int64_t n = 0;
 	for (int64_t i = 1; text; i++) {

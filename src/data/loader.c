@@ -10,8 +10,8 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
-#include "data/augment.h"
 #include "data/mix.h"
+#include "picture/augment.h"
 
 enum { SLOTS = 3, THREADS = 256 };      /* two ready, one with the caller */
 
@@ -28,6 +28,7 @@ struct slot {
 struct nr_loader {
 	struct nr_loader_config c;
 	struct nr_augment augment;
+	struct nr_pixel_stats stats;        /* of the source */
 	int64_t count, batches;         /* samples and batches per epoch */
 	int64_t opened, next;           /* batches: the next to be opened, the next to be delivered */
 	int64_t run;                    /* samples that a worker takes at once */
@@ -75,7 +76,7 @@ static int load(struct worker *w, const struct slot *s, int64_t i, struct nr_err
 	if (!code && source->classes > 0 && label >= source->classes)
 		code = nr_fail(err, NR_EFORMAT, "bad label", NULL, "%d of %d classes", (int)label, (int)source->classes);
 	if (!code)
-		code = nr_augment_run(&l->augment, source, &w->picture, l->c.seed, b->epoch, sample * l->augment.repeats + repeat,
+		code = nr_augment_run(&l->augment, &l->stats, &w->picture, l->c.seed, b->epoch, sample * l->augment.repeats + repeat,
 			b->image + i * n, w->scratch, err);
 	b->label[i] = label;
 	b->index[i] = (int32_t)sample;
@@ -186,7 +187,8 @@ int nr_loader_next(struct nr_loader *l, struct nr_batch **out, struct nr_error *
 	for (int i = 0; i < SLOTS; i++) held += l->slot[i].state == TAKEN;
 	if (!s && held == SLOTS) {
 		pthread_mutex_unlock(&l->lock);
-		return nr_fail(err, NR_EUSAGE, "cannot load a batch", NULL, "all %d are with the caller: give one back first", (int)SLOTS);
+		return nr_fail(err, NR_EUSAGE, "cannot load a batch", NULL,
+			"the caller holds all %d: return one first", (int)SLOTS);
 	}
 	if (!s || s->state != READY) {
 		const double start = nr_clock();
@@ -249,37 +251,45 @@ static int64_t samples(const struct nr_loader_config *c) { return c->count ? c->
 static int check(const struct nr_loader_config *c, struct nr_error *err)
 {
 	static const char what[] = "cannot open the loader";
-	if ((unsigned)c->split >= NR_SPLITS) return nr_fail(err, NR_EVALUE, what, NULL, "split %d is not known", (int)c->split);
+	if ((unsigned)c->split >= NR_SPLITS) return nr_fail(err, NR_EVALUE, what, NULL,
+		"there is no split %d", (int)c->split);
 	const int64_t all = c->source->count[c->split], count = samples(c);
 	if (all < 1)
-		return nr_fail(err, NR_EVALUE, what, c->source->of->name, "it has no samples in '%s'", nr_split_name(c->split));
+		return nr_fail(err, NR_EVALUE, what, c->source->of->name,
+			"its split '%s' has no samples", nr_split_name(c->split));
 	if (count < 1 || (!c->index && count > all) || count > INT32_MAX)
-		return nr_fail(err, NR_EVALUE, what, c->source->of->name, "%lld samples are asked for, '%s' has %lld", (long long)count,
+		return nr_fail(err, NR_EVALUE, what, c->source->of->name,
+			"%lld samples were requested, but '%s' has %lld", (long long)count,
 			nr_split_name(c->split), (long long)all);
 	for (int64_t i = 0; c->index && i < count; i++)
 		if (c->index[i] < 0 || c->index[i] >= all)
-			return nr_fail(err, NR_EVALUE, what, c->source->of->name, "sample %d is asked for, '%s' has %lld", (int)c->index[i],
+			return nr_fail(err, NR_EVALUE, what, c->source->of->name,
+				"sample %d was requested, but '%s' has %lld", (int)c->index[i],
 				nr_split_name(c->split), (long long)all);
 	if (c->batch < 1 || c->batch > INT32_MAX || c->start < 0 || c->threads < 0 || c->threads > THREADS)
 		return nr_fail(err, NR_EVALUE, what, NULL, "batch=%lld, start=%lld, threads=%d: at least 1, 0 and 0; at most %d threads",
 			(long long)c->batch, (long long)c->start, c->threads, (int)THREADS);
 	if (c->drop_last && count < c->batch)
-		return nr_fail(err, NR_EVALUE, what, c->source->of->name, "%lld samples make no full batch of %lld", (long long)count,
+		return nr_fail(err, NR_EVALUE, what, c->source->of->name,
+			"%lld samples do not fill a batch of %lld (use a smaller --batch)", (long long)count,
 			(long long)c->batch);
 	const double share[] = { c->mix_prob, c->mix_switch, c->smoothing };
 	for (int i = 0; i < 3; i++)
 		if (!(share[i] >= 0 && share[i] <= 1))
-			return nr_fail(err, NR_EVALUE, what, NULL, "mix_prob, mix_switch and smoothing are between 0 and 1");
+			return nr_fail(err, NR_EVALUE, what, NULL,
+				"mix_prob, mix_switch and smoothing must be from 0 to 1");
 	if (!(c->mixup >= 0 && c->mixup <= 1000 && c->cutmix >= 0 && c->cutmix <= 1000))
-		return nr_fail(err, NR_EVALUE, what, NULL, "mixup and cutmix are between 0 and 1000");
+		return nr_fail(err, NR_EVALUE, what, NULL, "mixup and cutmix must be from 0 to 1000");
 	if ((c->mixup > 0 || c->cutmix > 0) && c->source->classes < 1)
-		return nr_fail(err, NR_EVALUE, what, c->source->of->name, "mixing needs classes, and it has none");
-	return nr_augment_check(c->augment, c->source, err);
+		return nr_fail(err, NR_EVALUE, what, c->source->of->name, "mixing needs classes, but it has none");
+	const struct nr_pixel_stats stats = nr_source_pixel_stats(c->source);
+	return nr_augment_check(c->augment, &stats, err);
 }
 
 static int no_memory(const struct nr_loader *l, struct nr_error *err)
 {
-	return nr_fail(err, NR_EMEMORY, "cannot open the loader", NULL, "no memory for %d batches of %zu MiB", (int)SLOTS,
+	return nr_fail(err, NR_EMEMORY, "cannot open the loader", NULL,
+		"out of memory for %d batches of %zu MiB", (int)SLOTS,
 		l->image_bytes >> 20);
 }
 
@@ -332,7 +342,8 @@ int nr_loader_open(struct nr_loader **out, const struct nr_loader_config *c, str
 	l->count = samples(c);
 	l->batches = c->drop_last ? l->count / c->batch : (l->count + c->batch - 1) / c->batch;
 	l->opened = l->next = c->start;
-	l->channels = nr_augment_channels(&l->augment, c->source);
+	l->stats = nr_source_pixel_stats(c->source);
+	l->channels = nr_augment_channels(&l->augment, &l->stats);
 	l->run = c->batch / (4 * l->c.threads);
 	l->run = l->run < 1 ? 1 : l->run > 64 ? 64 : l->run;
 	pthread_mutex_init(&l->lock, NULL);

@@ -23,7 +23,7 @@ static int check_header(const char *path, struct nr_error *err)
 	if (head[124] == 0 && head[125] == 2)
 		return nr_fail(err, NR_EFORMAT, "cannot read", path, "it is MAT v7.3 (HDF5) instead of v5");
 	if (memcmp(head + 124, "\0\1IM", 4)) return nr_fail(err, NR_EFORMAT, "cannot read", path,
-		"it is no little-endian MAT v5 file");
+		"it is not a little-endian MAT v5 file");
 	return NR_OK;
 }
 
@@ -40,7 +40,7 @@ static size_t width(enum matio_classes class)
 
 static const char *measure(struct nr_mat *m, const matvar_t *v, int64_t max)
 {
-	if (!width(v->class_type)) return "is no array of numbers";
+	if (!width(v->class_type)) return "is not an array of numbers";
 	if (v->isComplex) return "is complex";
 	if (v->rank < 1 || v->rank > 4 || !v->dims) return "has more than four dimensions";
 	m->rank = v->rank;
@@ -59,13 +59,13 @@ int nr_mat_read(struct nr_mat *m, const char *path, const char *name, int64_t ma
 	*m = (struct nr_mat){ 0 };
 	if (check_header(path, err)) return err ? (int)err->code : NR_EFORMAT;
 	mat_t *file = Mat_Open(path, MAT_ACC_RDONLY);
-	if (!file) return nr_fail(err, NR_EFORMAT, "cannot read", path, "libmatio does not take it for a MAT file");
+	if (!file) return nr_fail(err, NR_EFORMAT, "cannot read", path, "libmatio cannot read it as a MAT file");
 	matvar_t *v = Mat_VarReadInfo(file, name);
-	const char *wrong = v ? measure(m, v, max) : "is not in it, or the file is cut off";
-	if (!wrong && Mat_VarReadDataAll(file, v)) wrong = "cannot be read: the file is damaged or cut off";
+	const char *wrong = v ? measure(m, v, max) : "is missing, or the file is incomplete";
+	if (!wrong && Mat_VarReadDataAll(file, v)) wrong = "cannot be read: the file is damaged or incomplete";
 	if (!wrong && (!v->data || v->isComplex || (size_t)v->data_size != width(v->class_type) ||
 		v->nbytes != (size_t)m->count * width(v->class_type)))
-		wrong = "has fewer numbers than its header says";
+		wrong = "has fewer numbers than its header states";
 	Mat_Close(file);
 	if (wrong) {
 		Mat_VarFree(v);

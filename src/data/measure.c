@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "base/str.h"
-#include "data/checksum.h"
-#include "data/graphs.h"
+#include "data/molecule_sets.h"
+#include "fetch/checksum.h"
 
 /* Sums of values and squares of one channel. 2^40 pixels still fit. */
 struct sums { uint64_t n, one, two; };
@@ -97,7 +97,7 @@ int nr_source_digest(const struct nr_source *s, enum nr_split split, char *hex, 
 	}
 	for (int64_t i = 0; s->of->kind == NR_TEXTS && i < n; i++)
 		for (int32_t k = 0; k < s->columns; k++) nr_str_printf(&all, "%s\n", nr_source_text(s, split, i, k));
-	if (s->of->kind == NR_GRAPHS) add_graphs(&all, s, split, step);
+	if (s->of->kind == NR_MOLECULES) add_graphs(&all, s, split, step);
 	for (int64_t i = 0; s->of->kind == NR_PICTURES && !code && i < n; i += step) {
 		code = nr_source_get(s, split, i, &picture, NULL, err);
 		const size_t bytes = code ? 0 : (size_t)picture.h * (size_t)picture.w * (size_t)picture.channels;

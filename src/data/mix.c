@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "data/draws.h"
+#include "base/draws.h"
 
 struct nr_mixing nr_mix_draw(const struct nr_loader_config *c, int64_t number, int32_t h, int32_t w)
 {

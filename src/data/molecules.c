@@ -8,7 +8,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "data/molecule.h"
+#include "chem/molecule.h"
 
 static size_t width(int32_t nodes) { return nodes < 255 ? 1 : 2; }
 
@@ -34,17 +34,17 @@ static void put_pairs(uint8_t **p, const int32_t *v, int64_t n, size_t bytes, in
 	}
 }
 
-static int pack(struct nr_molecules_row *row, const struct nr_graph *g, struct nr_arena *arena, struct nr_error *err)
+static int pack(struct nr_molecules_row *row, const struct nr_molgraph *g, struct nr_arena *arena, struct nr_error *err)
 {
 	const int64_t pairs = (int64_t)g->nodes * g->nodes;
-	if (g->nodes > NR_GRAPH_NODES)
-		return nr_fail(err, NR_ELIMIT, "cannot prepare graph", NULL, "%d nodes, more than %d", g->nodes, NR_GRAPH_NODES);
+	if (g->nodes > NR_MOLGRAPH_NODES)
+		return nr_fail(err, NR_ELIMIT, "cannot prepare graph", NULL, "%d nodes, more than %d", g->nodes, NR_MOLGRAPH_NODES);
 	int32_t *distance = nr_arena_alloc(arena, (size_t)pairs * sizeof *distance + 1);
 	int32_t *via = nr_arena_alloc(arena, (size_t)pairs * sizeof *via + 1);
 	row->bytes = record_size(g->nodes, g->edges, g->node_features, g->edge_features);
 	row->packed = malloc((size_t)row->bytes);
 	if (!distance || !via || !row->packed) return nr_fail(err, NR_EMEMORY, "cannot prepare graph", NULL, "out of memory");
-	nr_graph_distances(g, distance, via);
+	nr_molgraph_distances(g, distance, via);
 	uint8_t *p = row->packed;
 	memcpy(p, &g->nodes, 4);
 	memcpy(p + 4, &g->edges, 4);
@@ -111,7 +111,7 @@ bool nr_molecules_sound(const struct nr_molecules *s, int64_t i)
 	int32_t head[2];
 	if (size < 8) return false;
 	memcpy(head, s->packed + s->at[i], 8);
-	if (head[0] < 1 || head[0] > NR_GRAPH_NODES || head[1] < 0 || head[1] > size ||
+	if (head[0] < 1 || head[0] > NR_MOLGRAPH_NODES || head[1] < 0 || head[1] > size ||
 		record_size(head[0], head[1], s->node_features, s->edge_features) != size) return false;
 	const struct record r = record_of(s, i);
 	for (int32_t e = 0; e < r.edges; e++)
@@ -127,11 +127,12 @@ const char *nr_molecules_smiles(const struct nr_molecules *s, int64_t i, size_t 
 	return s->text + s->text_at[i];
 }
 
-int nr_molecules_graph(const struct nr_molecules *s, int64_t i, struct nr_graph *g, struct nr_arena *arena, struct nr_error *err)
+int nr_molecules_graph(const struct nr_molecules *s, int64_t i, struct nr_molgraph *g, struct nr_arena *arena, struct nr_error *err)
 {
 	const struct record r = record_of(s, i);
-	*g = (struct nr_graph){ .nodes = r.nodes, .edges = r.edges, .node_features = s->node_features, .edge_features = s->edge_features };
-	if (nr_graph_alloc(g, arena, err)) return err->code;
+	*g = (struct nr_molgraph){ .nodes = r.nodes, .edges = r.edges, .node_features = s->node_features,
+		.edge_features = s->edge_features };
+	if (nr_molgraph_alloc(g, arena, err)) return err->code;
 	for (int64_t k = 0; k < (int64_t)r.nodes * s->node_features; k++) g->node[k] = (int16_t)get16(r.node, k);
 	for (int32_t e = 0; e < r.edges; e++) {
 		g->from[e] = get16(r.from, e);
@@ -150,10 +151,10 @@ static void get_pairs(const uint8_t *p, int32_t nodes, int32_t none, int32_t *ou
 	}
 }
 
-int nr_molecules_input(const struct nr_molecules *s, int64_t i, const struct nr_graph_offsets *o, struct nr_graph_input *in,
+int nr_molecules_input(const struct nr_molecules *s, int64_t i, const struct nr_molgraph_offsets *o, struct nr_molgraph_input *in,
 	struct nr_arena *arena, struct nr_error *err)
 {
-	struct nr_graph g;
+	struct nr_molgraph g;
 	const struct record r = record_of(s, i);
 	const size_t pairs = (size_t)r.nodes * (size_t)r.nodes;
 	int32_t *distance = nr_arena_alloc(arena, pairs * sizeof *distance + 1), *via = nr_arena_alloc(arena, pairs * sizeof *via + 1);
@@ -161,7 +162,7 @@ int nr_molecules_input(const struct nr_molecules *s, int64_t i, const struct nr_
 	if (nr_molecules_graph(s, i, &g, arena, err)) return err->code;
 	get_pairs(r.distance, r.nodes, NR_PATH_UNREACHABLE, distance);
 	get_pairs(r.via, r.nodes, -1, via);
-	return nr_graph_expand(in, &g, o, distance, via, arena, err);
+	return nr_molgraph_expand(in, &g, o, distance, via, arena, err);
 }
 
 /* ---- a source to a set ---------------------------------------------------------------------------------------------------- */
@@ -178,11 +179,11 @@ static int prepare(struct nr_molecules_row *row, enum nr_features features, stru
 {
 	struct nr_error err = { 0 };
 	struct nr_molecule m;
-	struct nr_graph g = row->graph;
+	struct nr_molgraph g = row->graph;
 	if (row->bad) return NR_OK;
 	if (row->smiles && !nr_molecule_read(&m, arena, row->smiles, row->size, &err)) {
-		if (features == NR_FEATURES_OGB) nr_graph_ogb(&g, &m, arena, &err);
-		else nr_graph_zinc(&g, &m, arena, &err);
+		if (features == NR_FEATURES_OGB) nr_molgraph_ogb(&g, &m, arena, &err);
+		else nr_molgraph_zinc(&g, &m, arena, &err);
 	}
 	if (!err.code) pack(row, &g, arena, &err);
 	return !err.code ? NR_OK : err.code == NR_EMEMORY ? NR_EMEMORY : nr_molecules_blame(row, &err);
@@ -215,7 +216,7 @@ static int judge(struct nr_molecules_source *s, const struct nr_molecules_config
 		if (c->bad == NR_BAD_FATAL) {
 			nr_fail(err, bad->code, "cannot read", c->path, "row %lld, %s%s%s%s", (long long)(i + 1), bad->detail,
 				*bad->subject ? " ('" : "", bad->subject, *bad->subject ? "')" : "");
-			return nr_hint(err, "bad=count or bad=skip leaves such rows out");
+			return nr_hint(err, "use bad=count or bad=skip to skip such rows");
 		}
 		if (c->told) c->told(c->context, i + 1, bad);
 	}
@@ -231,7 +232,8 @@ static int gather(struct nr_molecules *m, const struct nr_molecules_source *s, s
 		if (s->row[i].packed) letters += (int64_t)nr_smiles_span(s->row[i].smiles, s->row[i].size).size;
 	}
 	*m = (struct nr_molecules){ .graphs = good, .rows = s->rows, .bad = s->rows - good, .tasks = s->tasks,
-		.node_features = s->node_features, .edge_features = s->edge_features };
+		.node_features = s->node_features,
+		.edge_features = s->edge_features };
 	m->split = malloc((size_t)good + 1);
 	m->target = malloc((size_t)good * (size_t)s->tasks * sizeof *m->target + 1);
 	m->at = malloc(((size_t)good + 1) * sizeof *m->at);

@@ -6,7 +6,7 @@
 #ifndef NR_MOLECULES_H
 #define NR_MOLECULES_H
 
-#include "data/graph.h"
+#include "chem/molgraph.h"
 
 enum nr_features { NR_FEATURES_OGB, NR_FEATURES_ZINC };
 enum nr_bad_rows { NR_BAD_COUNT, NR_BAD_SKIP, NR_BAD_FATAL };   /* told one by one, left out in silence, or an error */
@@ -44,9 +44,9 @@ void nr_molecules_close(struct nr_molecules *);         /* NULL is fine */
 int32_t nr_molecules_nodes(const struct nr_molecules *, int64_t i);
 const char *nr_molecules_smiles(const struct nr_molecules *, int64_t i, size_t *size);  /* not terminated; size 0: there is none */
 /* Graph i, and what Graphormer reads of it; all memory is the arena's. */
-int nr_molecules_graph(const struct nr_molecules *, int64_t i, struct nr_graph *, struct nr_arena *, struct nr_error *);
-int nr_molecules_input(const struct nr_molecules *, int64_t i, const struct nr_graph_offsets *, struct nr_graph_input *, struct nr_arena *,
-	struct nr_error *);
+int nr_molecules_graph(const struct nr_molecules *, int64_t i, struct nr_molgraph *, struct nr_arena *, struct nr_error *);
+int nr_molecules_input(const struct nr_molecules *, int64_t i, const struct nr_molgraph_offsets *, struct nr_molgraph_input *,
+	struct nr_arena *, struct nr_error *);
 
 /* ---- between the files of the reader ------------------------------------------------------------------------------------------ */
 
@@ -54,7 +54,7 @@ int nr_molecules_input(const struct nr_molecules *, int64_t i, const struct nr_g
 struct nr_molecules_row {
 	const char *smiles;
 	size_t size;
-	struct nr_graph graph;          /* if smiles is NULL */
+	struct nr_molgraph graph;          /* if smiles is NULL */
 	uint8_t split;
 	float *target;
 	uint8_t *packed;                /* malloc; NULL: bad */

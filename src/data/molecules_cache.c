@@ -4,9 +4,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/bytes.h"
 #include "base/crc32c.h"
 #include "base/save.h"
-#include "data/bytes.h"
 #include "data/molecules.h"
 
 struct header {
@@ -64,7 +64,7 @@ int nr_molecules_save(const struct nr_molecules *m, const char *path, uint32_t s
 static int broken(const char *path, struct nr_error *err, const char *why)
 {
 	nr_fail(err, NR_EFORMAT, "cannot read cache", path, "%s", why);
-	return nr_hint(err, "delete it: it is made anew");
+	return nr_hint(err, "delete it: norma will rebuild it");
 }
 
 static bool plausible(const struct header *h, size_t size)
@@ -121,11 +121,11 @@ int nr_molecules_load(struct nr_molecules *m, const char *path, uint32_t source,
 	if (nr_bytes_map(&b, path, err)) return err->code;
 	if (b.size < sizeof h + sizeof sum) {
 		nr_bytes_release(&b);
-		return broken(path, err, "it is cut off");
+		return broken(path, err, "it is incomplete");
 	}
 	memcpy(&h, b.data, sizeof h);
 	memcpy(&sum, b.data + b.size - sizeof sum, sizeof sum);
-	if (memcmp(h.magic, blank.magic, sizeof h.magic)) e = broken(path, err, "it is no cache of graphs");
+	if (memcmp(h.magic, blank.magic, sizeof h.magic)) e = broken(path, err, "it is not a cache of graphs");
 	else if (h.version != blank.version || h.source != source || h.features != (uint32_t)features)
 		e = nr_fail(err, NR_ENAME, "no cache", path, "it belongs to another source or version");
 	else if (!plausible(&h, b.size) || nr_crc32c(0, b.data, b.size - sizeof sum) != sum) e = broken(path, err, "its checksum is wrong");
@@ -135,6 +135,6 @@ int nr_molecules_load(struct nr_molecules *m, const char *path, uint32_t source,
 		e = copy(m, b.data + sizeof h, &h, err);
 	}
 	nr_bytes_release(&b);
-	if (!e && !sound(m, &h)) e = broken(path, err, "a record is not one");
+	if (!e && !sound(m, &h)) e = broken(path, err, "a record is invalid");
 	return e;
 }

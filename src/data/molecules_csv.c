@@ -3,9 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/bytes.h"
 #include "base/crc32c.h"
 #include "base/str.h"
-#include "data/bytes.h"
 #include "data/molecules.h"
 
 enum { MOST_COLUMNS = 4096, MOST_BYTES = 1 << 30 };
@@ -83,10 +83,10 @@ static bool beside(const struct cell *c)
 
 static int header(struct csv *c, struct nr_error *err)
 {
-	if (!next_line(c)) return nr_fail(err, NR_EFORMAT, "cannot read", c->path, "line 1 is no line of CSV");
+	if (!next_line(c)) return nr_fail(err, NR_EFORMAT, "cannot read", c->path, "line 1 is not valid CSV");
 	c->smiles = column(c, "smiles");
 	if (c->smiles < 0) {
-		nr_fail(err, NR_EFORMAT, "cannot read", c->path, "line 1: no column is called 'smiles'");
+		nr_fail(err, NR_EFORMAT, "cannot read", c->path, "line 1 has no column 'smiles'");
 		return nr_hint(err, "the first line names the columns: smiles,target or smiles,task1,task2,split");
 	}
 	c->split = column(c, "split");
@@ -127,19 +127,21 @@ static bool number(const struct cell *c, float *value)
 static void fill(struct csv *c, struct nr_molecules_row *row, int32_t columns, bool good, struct nr_error *why)
 {
 	if (!good || c->cells != columns) {
-		nr_fail(why, NR_EFORMAT, "cannot read row", NULL, good ? "%d cells, but the header has %d" : "no line of CSV",
+		nr_fail(why, NR_EFORMAT, "cannot read row", NULL, good ? "%d cells, but the header has %d" : "it is "
+			"not valid CSV",
 			c->cells, columns);
 		return;
 	}
 	row->smiles = c->cell[c->smiles].text;
 	row->size = c->cell[c->smiles].size;
 	if (c->split >= 0 && !split_of(&c->cell[c->split], &row->split))
-		nr_fail(why, NR_EFORMAT, "cannot read row", NULL, "'%.*s' is no split (train, valid, test)",
+		nr_fail(why, NR_EFORMAT, "cannot read row", NULL, "'%.*s' is not a split (train, valid, test)",
 			(int)(c->cell[c->split].size < 40 ? c->cell[c->split].size : 40), c->cell[c->split].text);
 	for (int32_t t = 0; t < c->targets; t++) {
 		const struct cell *cell = &c->cell[c->target[t]];
 		if (!number(cell, &row->target[t]))
-			nr_fail(why, NR_EFORMAT, "cannot read row", NULL, "column %d: '%.*s' is no number", c->target[t] + 1,
+			nr_fail(why, NR_EFORMAT, "cannot read row", NULL,
+				"column %d: '%.*s' is not a number", c->target[t] + 1,
 				(int)(cell->size < 40 ? cell->size : 40), cell->text);
 	}
 }

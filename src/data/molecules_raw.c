@@ -10,9 +10,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/bytes.h"
 #include "base/crc32c.h"
 #include "base/str.h"
-#include "data/bytes.h"
 #include "data/molecules.h"
 
 enum { MOST_BYTES = INT_MAX };
@@ -36,13 +36,15 @@ static int parse(struct table *t, struct nr_arena *arena, const char *p, const c
 		text[n] = 0;
 		t->value[at] = NAN;
 		if (n && strcmp(text, "nan") && !nr_parse_double(text, &t->value[at]))
-			return nr_fail(err, NR_EFORMAT, "cannot read", t->path, "line %lld: '%s' is no number", (long long)line, text);
+			return nr_fail(err, NR_EFORMAT, "cannot read", t->path,
+				"line %lld: '%s' is not a number", (long long)line, text);
 		at++;
 		in_line++;
 		if (p < end && *p++ == ',') continue;
 		if (!t->columns) t->columns = in_line;
 		if (in_line != t->columns)
-			return nr_fail(err, NR_EFORMAT, "cannot read", t->path, "line %lld has %lld cells, the first one %lld",
+			return nr_fail(err, NR_EFORMAT, "cannot read", t->path,
+				"line %lld has %lld cells, but the first line has %lld",
 				(long long)line, (long long)in_line, (long long)t->columns);
 		in_line = 0;
 		line++;
@@ -67,7 +69,8 @@ struct raw { struct table nodes, edges, edge, node_feature, edge_feature, label;
 
 static int expect(const struct table *t, int64_t rows, struct nr_error *err)
 {
-	return t->rows == rows ? NR_OK : nr_fail(err, NR_EFORMAT, "cannot read", t->path, "%lld lines, but %lld are needed",
+	return t->rows == rows ? NR_OK : nr_fail(err, NR_EFORMAT, "cannot read", t->path,
+		"it has %lld lines instead of %lld",
 		(long long)t->rows, (long long)rows);
 }
 
@@ -79,7 +82,8 @@ static int whole(const struct table *t, int64_t least, int64_t most, struct nr_e
 		if (v >= (double)least && v <= (double)most && v == floor(v)) continue;
 		char text[48] = "an empty cell";
 		if (!isnan(v)) snprintf(text, sizeof text, "%.9g", v);
-		return nr_fail(err, NR_EFORMAT, "cannot read", t->path, "line %lld: %s is no whole number from %lld to %lld",
+		return nr_fail(err, NR_EFORMAT, "cannot read", t->path,
+			"line %lld: %s is not a whole number from %lld to %lld",
 			(long long)(i / t->columns) + 1, text, (long long)least, (long long)most);
 	}
 	return NR_OK;
@@ -90,7 +94,7 @@ static int counts(const struct table *t, int64_t least, int64_t *sum, struct nr_
 {
 	*sum = 0;
 	if (t->columns != 1) return nr_fail(err, NR_EFORMAT, "cannot read", t->path, "lines must have one cell");
-	if (whole(t, least, 16 * NR_GRAPH_NODES, err)) return err->code;
+	if (whole(t, least, 16 * NR_MOLGRAPH_NODES, err)) return err->code;
 	for (int64_t i = 0; i < t->rows; i++) *sum += (int64_t)t->value[i];
 	return NR_OK;
 }
@@ -98,17 +102,18 @@ static int counts(const struct table *t, int64_t least, int64_t *sum, struct nr_
 static int one_graph(struct nr_molecules_source *s, struct raw *r, int64_t i, struct nr_error *err)
 {
 	struct nr_molecules_row *row = &s->row[i];
-	struct nr_graph *g = &row->graph;
+	struct nr_molgraph *g = &row->graph;
 	const int64_t nodes = (int64_t)r->nodes.value[i], bonds = (int64_t)r->edges.value[i];
-	*g = (struct nr_graph){ .nodes = (int32_t)nodes, .edges = (int32_t)(2 * bonds), .node_features = s->node_features,
+	*g = (struct nr_molgraph){ .nodes = (int32_t)nodes, .edges = (int32_t)(2 * bonds), .node_features = s->node_features,
 		.edge_features = s->edge_features };
-	if (nr_graph_alloc(g, s->arena, err)) return err->code;
+	if (nr_molgraph_alloc(g, s->arena, err)) return err->code;
 	for (int64_t k = 0; k < nodes * g->node_features; k++)
 		g->node[k] = (int32_t)r->node_feature.value[r->node_at * g->node_features + k];
 	for (int64_t b = 0; b < bonds; b++) {
 		const double *ends = r->edge.value + (r->edge_at + b) * 2;
 		if (ends[0] >= (double)nodes || ends[1] >= (double)nodes)
-			return nr_fail(err, NR_EFORMAT, "cannot read", r->edge.path, "line %lld: graph %lld has %lld nodes only",
+			return nr_fail(err, NR_EFORMAT, "cannot read", r->edge.path,
+				"line %lld: graph %lld has only %lld nodes",
 				(long long)(r->edge_at + b + 1), (long long)i, (long long)nodes);
 		g->from[2 * b] = g->to[2 * b + 1] = (int32_t)ends[0];
 		g->to[2 * b] = g->from[2 * b + 1] = (int32_t)ends[1];

@@ -58,12 +58,13 @@ static bool quoted(struct text *t, char *out, size_t size)
 
 static int read_shape(struct text *t, struct nr_st_tensor *a)
 {
-	if (!take(t, '(')) return BAD(t, "shape is no tuple");
+	if (!take(t, '(')) return BAD(t, "shape is not a tuple");
 	a->nd = 0;
 	while (!take(t, ')')) {
 		int64_t n = 0;
 		blanks(t);
-		if (t->at == t->end || !isdigit((unsigned char)*t->at)) return BAD(t, "shape is no tuple of numbers");
+		if (t->at == t->end || !isdigit((unsigned char)*t->at)) return BAD(t,
+			"shape is not a tuple of numbers");
 		for (; t->at < t->end && isdigit((unsigned char)*t->at); t->at++)
 			if (__builtin_mul_overflow(n, 10, &n) || __builtin_add_overflow(n, *t->at - '0',
 				&n)) return BAD(t, "a dimension overflows");
@@ -71,7 +72,7 @@ static int read_shape(struct text *t, struct nr_st_tensor *a)
 		if (a->nd == NR_ST_MAXD) return BAD(t, "more than %d dimensions", NR_ST_MAXD);
 		a->shape[a->nd++] = n;
 		if (!take(t, ',')) {
-			if (!take(t, ')')) return BAD(t, "shape is no tuple of numbers");
+			if (!take(t, ')')) return BAD(t, "shape is not a tuple of numbers");
 			break;
 		}
 	}
@@ -81,23 +82,24 @@ static int read_shape(struct text *t, struct nr_st_tensor *a)
 static int read_type(struct text *t, struct nr_st_tensor *a)
 {
 	char descr[16];
-	if (!quoted(t, descr, sizeof descr)) return BAD(t, "descr is no plain type (records and objects are not read)");
+	if (!quoted(t, descr, sizeof descr)) return BAD(t,
+		"descr is not a plain type (records and objects are not supported)");
 	for (int i = 0; i < TYPES; i++)
 		if (!strcmp(types[i].text, descr)) {
 			a->dtype = types[i].dtype;
 			return NR_OK;
 		}
-	return BAD(t, "type '%s' is not read, only little-endian numbers and bool", descr);
+	return BAD(t, "type '%s' is not supported, only little-endian numbers and bool", descr);
 }
 
 static int read_dict(struct text *t, struct nr_st_tensor *a, bool *fortran)
 {
 	unsigned seen = 0;
-	if (!take(t, '{')) return BAD(t, "the header is no dictionary");
+	if (!take(t, '{')) return BAD(t, "the header is not a dictionary");
 	while (!take(t, '}')) {
 		char key[20];
 		if (!quoted(t, key, sizeof key) || !take(t, ':')) return BAD(t,
-			"the header is no dictionary of descr, fortran_order, shape");
+			"the header is not a dictionary of descr, fortran_order, shape");
 		const unsigned bit = !strcmp(key, "descr") ? 1 : !strcmp(key, "fortran_order") ? 2 :
 			!strcmp(key, "shape") ? 4 : 0;
 		if (!bit || (seen & bit)) return BAD(t, "key '%s' is unknown or given twice", key);
@@ -108,7 +110,7 @@ static int read_dict(struct text *t, struct nr_st_tensor *a, bool *fortran)
 			*fortran = word(t, "True");
 			if (!*fortran && !word(t, "False")) return BAD(t, "fortran_order is neither True nor False");
 		}
-		if (!take(t, ',') && !(t->at < t->end && *t->at == '}')) return BAD(t, "the header is cut off");
+		if (!take(t, ',') && !(t->at < t->end && *t->at == '}')) return BAD(t, "the header is incomplete");
 	}
 	blanks(t);
 	if (t->at != t->end) return BAD(t, "something follows the header's dictionary");
@@ -122,13 +124,13 @@ int nr_npy_parse(struct nr_st_tensor *a, const void *bytes, size_t size, const c
 	struct text t = { .name = name, .err = err ? err : &own };
 	*a = (struct nr_st_tensor){ .name = name };
 	if (size < 10 || memcmp(b, "\x93NUMPY", 6)) return BAD(&t,
-		"it is no NPY file: it does not begin with \\x93NUMPY");
-	if (b[6] < 1 || b[6] > 3 || b[7]) return BAD(&t, "NPY version %d.%d is not known", b[6], b[7]);
+		"it is not an NPY file: it does not begin with \\x93NUMPY");
+	if (b[6] < 1 || b[6] > 3 || b[7]) return BAD(&t, "NPY version %d.%d is not supported", b[6], b[7]);
 	const size_t start = b[6] == 1 ? 10 : 12;
 	if (size < start) return BAD(&t, "it ends within the header");
 	const size_t length = b[6] == 1 ? (size_t)b[8] | (size_t)b[9] << 8 :
 		(size_t)b[8] | (size_t)b[9] << 8 | (size_t)b[10] << 16 | (size_t)b[11] << 24;
-	if (length > size - start) return BAD(&t, "the header says %zu bytes, the file has %zu more", length,
+	if (length > size - start) return BAD(&t, "the header says %zu bytes, but only %zu follow", length,
 		size - start);
 	t.at = (const char *)b + start;
 	t.end = t.at + length;
@@ -141,7 +143,7 @@ int nr_npy_parse(struct nr_st_tensor *a, const void *bytes, size_t size, const c
 		return nr_hint(t.err, "save numpy.ascontiguousarray(x)");
 	}
 	if (!nr_st_shape_bytes(a, &a->bytes)) return BAD(&t, "the product of its dimensions overflows");
-	if (a->bytes != size - start - length) return BAD(&t, "%zu bytes of data instead of %zu",
+	if (a->bytes != size - start - length) return BAD(&t, "it has %zu bytes of data instead of %zu",
 		size - start - length, a->bytes);
 	a->data = b + start + length;
 	return NR_OK;

@@ -4,7 +4,7 @@
 #ifndef NR_NPY_H
 #define NR_NPY_H
 
-#include "data/bytes.h"
+#include "base/bytes.h"
 #include "norma/safetensors.h"
 
 /* data points into bytes; name is kept. Pickled objects, text and big-endian numbers are refused. */

@@ -15,10 +15,10 @@
 struct npz { char *path, *images, *labels; int64_t column, scale, classes; };
 static const struct nr_option options[] = {
 	NR_OPT_STRING(struct npz, path, NULL, "the .npz file"),
-	NR_OPT_STRING(struct npz, images, "", "name of the training pictures; empty: by common names"),
-	NR_OPT_STRING(struct npz, labels, "", "name of the training labels; empty: by common names"),
-	NR_OPT_INT(struct npz, column, 0, 0, 1000, "which column of labels (N,columns)"),
-	NR_OPT_INT(struct npz, scale, 1, 1, 255, "multiplies pixels: 255 for pictures of 0 and 1"),
+	NR_OPT_STRING(struct npz, images, "", "name of the training pictures; empty: one of the usual names"),
+	NR_OPT_STRING(struct npz, labels, "", "name of the training labels; empty: one of the usual names"),
+	NR_OPT_INT(struct npz, column, 0, 0, 1000, "column of the labels (N,columns)"),
+	NR_OPT_INT(struct npz, scale, 1, 1, 255, "factor for pixels: 255 for values from 0 to 1"),
 	NR_OPT_INT(struct npz, classes, 0, 0, 10000000, "number of classes; 0: the largest label plus 1"), NR_OPT_END
 };
 
@@ -44,7 +44,8 @@ static int no_array(const char *path, const char *what, struct nr_error *err)
 {
 	struct nr_str all = { 0 };
 	if (!nr_npz_names(path, add_name, &all, err)) {
-		nr_fail(err, NR_EFORMAT, "cannot read", path, "no array of %s; it has: %s", what, nr_str_text(&all));
+		nr_fail(err, NR_EFORMAT, "cannot read", path,
+			"there is no array of %s; it has: %s", what, nr_str_text(&all));
 		nr_hint(err, "npz:path=...,images=NAME,labels=NAME");
 	}
 	nr_str_release(&all);
@@ -75,7 +76,7 @@ static int set_shape(struct nr_source *s, const struct nr_st_tensor *x, const ch
 	const bool last = x->nd == 4 && (d[3] == 1 || d[3] == 3), first = x->nd == 4 && !last && (d[1] == 1 || d[1] == 3);
 	if ((x->dtype != NR_ST_U8 && x->dtype != NR_ST_BOOL) || !(x->nd == 3 || last || first)) {
 		nr_fail(err, NR_EFORMAT, "cannot use", name,
-			"it is no array of bytes (N,h,w), (N,h,w,c) or (N,c,h,w) with 1 or 3 channels");
+			"it is not an array of bytes (N,h,w), (N,h,w,c) or (N,c,h,w) with 1 or 3 channels");
 		return nr_hint(err, "save (255 * x).astype('uint8')");
 	}
 	const int64_t c = last ? d[3] : first ? d[1] : 1, h = d[first ? 2 : 1], w = d[first ? 3 : 2];
@@ -85,7 +86,7 @@ static int set_shape(struct nr_source *s, const struct nr_st_tensor *x, const ch
 	const int64_t sk = first ? h * w : 1, sx = first ? 1 : c;
 	if (s->h && (h != s->h || w != s->w || c != s->channels || sk != o->raw.sk || sx != o->raw.sx))
 		return nr_fail(err, NR_EFORMAT, "cannot use", name,
-			"its pictures differ in shape from those of another split");
+			"its pictures have another shape than those of another split");
 	s->h = (int32_t)h;
 	s->w = (int32_t)w;
 	s->channels = (int32_t)c;
@@ -103,7 +104,7 @@ static int read_labels(struct nr_source *s, enum nr_split split, const struct nr
 	const int64_t n = s->count[split], columns = y->nd == 2 ? y->shape[1] : 1, all = nr_st_elements(y);
 	if (y->nd < 1 || y->nd > 2 || y->shape[0] != n || c->column >= columns)
 		return nr_fail(err, NR_EFORMAT, "cannot use", name,
-			"it is no array of %lld labels, or has no column %lld", (long long)n,
+			"it is not an array of %lld labels, or has no column %lld", (long long)n,
 			(long long)c->column);
 	int64_t *value = malloc((size_t)all * sizeof *value);
 	int32_t *label = nr_arena_alloc(s->arena, (size_t)n * sizeof *label);
@@ -116,7 +117,7 @@ static int read_labels(struct nr_source *s, enum nr_split split, const struct nr
 		const int64_t v = value[i * columns + c->column];
 		if (v < 0 || v >= last)
 			e = nr_fail(err, NR_EFORMAT, "cannot use", name,
-				"label %lld of picture %lld is not in 0..%lld", (long long)v, (long long)i,
+				"label %lld of picture %lld is not from 0 to %lld", (long long)v, (long long)i,
 				(long long)last - 1);
 		label[i] = (int32_t)v;
 		if (!e && v >= s->classes) s->classes = (int32_t)v + 1;
@@ -170,7 +171,7 @@ static void close_npz(struct nr_source *s)
 }
 
 const struct nr_dataset nr_dataset_npz = {
-	.name = "npz", .title = "own, arrays of NumPy", .cite = "", .licence = "yours",
+	.name = "npz", .title = "your own NumPy arrays", .cite = "", .licence = "yours",
 	.facts = "x and y, x_train and y_train, train_images and train_labels", .conf_size = sizeof(struct npz),
 	.options = options, .open = open_npz, .get = nr_raw_get, .label = nr_raw_label, .close = close_npz,
 };

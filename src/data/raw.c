@@ -51,7 +51,8 @@ int nr_raw_labels(struct nr_source *s, enum nr_split split, const uint8_t *bytes
 	for (int64_t i = 0; i < count; i++) {
 		label[before + i] = bytes[(size_t)i * stride] - base;
 		if (label[before + i] < 0 || label[before + i] >= s->classes)
-			return nr_fail(err, NR_EFORMAT, "cannot read", path, "label %d of picture %lld is not in %d..%d",
+			return nr_fail(err, NR_EFORMAT, "cannot read", path,
+				"label %d of picture %lld is not from %d to %d",
 				bytes[(size_t)i * stride], (long long)i, base, base + s->classes - 1);
 	}
 	r->split[split].label = label;

@@ -3,7 +3,7 @@
 #ifndef NR_RAW_H
 #define NR_RAW_H
 
-#include "data/bytes.h"
+#include "base/bytes.h"
 #include "norma/data.h"
 
 enum { NR_RAW_PARTS = 8, NR_RAW_FILES = 16 };

@@ -23,7 +23,7 @@ const struct nr_senteval_task *nr_senteval_find(const char *name, struct nr_erro
 		if (!strcmp(nr_senteval_tasks[i].name, name)) return &nr_senteval_tasks[i];
 		nr_near_try(&near, nr_senteval_tasks[i].name);
 	}
-	nr_fail(err, NR_ENAME, "unknown transfer task", name, "MR, CR, SUBJ, MPQA, SST2, TREC and MRPC are known");
+	nr_fail(err, NR_ENAME, "unknown transfer task", name, "tasks are MR, CR, SUBJ, MPQA, SST2, TREC and MRPC");
 	if (near.best) nr_hint(err, "did you mean '%s'?", near.best);
 	return NULL;
 }
@@ -49,7 +49,7 @@ int nr_senteval_open(struct nr_tsv *t, const char *root, const struct nr_senteva
 	const int code = path.failed ? nr_fail(err, NR_EMEMORY, "cannot read", task->name, "out of memory")
 				     : nr_tsv_read(t, nr_str_text(&path), &form, err);
 	if (code == NR_EIO)
-		nr_hint(err, "--data-root (or NORMA_DATA) names the folder that holds senteval/%s%s%s.tsv.gz", task->name, split ? "/" : "",
+		nr_hint(err, "set --data-root (or NORMA_DATA) to the folder with senteval/%s%s%s.tsv.gz", task->name, split ? "/" : "",
 			split ? split : "");
 	nr_str_release(&path);
 	return code;

@@ -20,8 +20,8 @@ static int read_split(struct nr_source *s, enum nr_split split, const char *x, c
 	if (!b) return err->code;
 	if (b->size % PIXELS) {
 		nr_fail(err, NR_EFORMAT, "cannot read", images,
-			"%zu bytes are no whole number of pictures of %d", b->size, PIXELS);
-		return nr_hint(err, "fetch it again: it is cut off, or something else");
+			"%zu bytes are not a multiple of the picture size %d", b->size, PIXELS);
+		return nr_hint(err, "download it again: it is incomplete or another file");
 	}
 	const int64_t n = (int64_t)(b->size / PIXELS);
 	if (nr_raw_add(s, split, (struct nr_raw_part){ b->data, PIXELS, n }, err)) return err->code;

@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "base/str.h"
-#include "data/unpack.h"
+#include "fetch/unpack.h"
 
 const struct nr_sts_task nr_sts_tasks[NR_STS_TASKS] = {
 	{ "STS12", { "MSRpar", "MSRvid", "SMTeuroparl", "surprise.OnWN", "surprise.SMTnews" }, false },
@@ -25,7 +25,7 @@ const struct nr_sts_task *nr_sts_find(const char *name, struct nr_error *err)
 		if (!strcmp(nr_sts_tasks[i].name, name)) return &nr_sts_tasks[i];
 		nr_near_try(&near, nr_sts_tasks[i].name);
 	}
-	nr_fail(err, NR_ENAME, "unknown STS task", name, "STS12 to STS16, STSB and SICK are known");
+	nr_fail(err, NR_ENAME, "unknown STS task", name, "tasks are STS12 to STS16, STSB and SICK");
 	if (near.best) nr_hint(err, "did you mean '%s'?", near.best);
 	return NULL;
 }
@@ -81,7 +81,7 @@ int nr_sts_open(struct nr_tsv *t, const char *root, bool raw, const struct nr_st
 		code = read_archive(t, nr_str_text(&archive), task->name, subset, &form, err);
 	else code = nr_tsv_read(t, nr_str_text(&path), &form, err);
 	if (code == NR_EIO)
-		nr_hint(err, "--data-root (or NORMA_DATA) names the folder that holds sts/%s/TASK/SUBSET.tsv%s", raw ? "raw" : "tokenized",
+		nr_hint(err, "set --data-root (or NORMA_DATA) to the folder with sts/%s/TASK/SUBSET.tsv%s", raw ? "raw" : "tokenized",
 			raw ? " or sts/raw.tar.gz" : "");
 	nr_str_release(&path);
 	nr_str_release(&archive);

@@ -28,5 +28,5 @@ static void close(struct nr_source *s)
 
 const struct nr_dataset nr_dataset_sts_senteval = {
 	.name = "sts-senteval", .title = "training sentences of STS-B, SICK and SentEval", .cite = "", .licence = "research; of each set",
-	.kind = NR_TEXTS, .facts = "folders sts and senteval below the data root", .open = open, .text = text, .close = close,
+	.kind = NR_TEXTS, .facts = "folders sts and senteval in the data root", .open = open, .text = text, .close = close,
 };

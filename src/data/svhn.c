@@ -27,7 +27,7 @@ static int read_labels(struct nr_source *s, enum nr_split split, int64_t n, cons
 		const double v = nr_mat_at(&y, i);
 		if (!(v >= 1 && v <= 10) || v != (double)(int)v)
 			e = nr_fail(err, NR_EFORMAT, "cannot read", path,
-				"label %g of picture %lld is not in 1..10", v, (long long)i);
+				"label %g of picture %lld is not from 1 to 10", v, (long long)i);
 		else label[i] = (uint8_t)((int)v % 10);
 	}
 	if (!e) e = nr_raw_labels(s, split, label, 1, n, 0, path, err);
@@ -42,7 +42,7 @@ static int read_split(struct nr_source *s, enum nr_split split, const char *path
 	struct nr_mat *x = &o->x[split];
 	if (nr_mat_read(x, path, "X", (int64_t)MOST * PIXELS, err)) return err->code;
 	if (!nr_mat_bytes(x) || x->rank < 3 || x->dim[0] != SIDE || x->dim[1] != SIDE || x->dim[2] != 3)
-		return nr_fail(err, NR_EFORMAT, "cannot read", path, "X is no array of 32 x 32 x 3 x N bytes");
+		return nr_fail(err, NR_EFORMAT, "cannot read", path, "X is not an array of 32 x 32 x 3 x N bytes");
 	if (nr_raw_add(s, split, (struct nr_raw_part){ nr_mat_bytes(x), PIXELS, x->dim[3] }, err)) return err->code;
 	return read_labels(s, split, x->dim[3], path, err);
 }

@@ -4,9 +4,9 @@
 #include <string.h>
 #include <strings.h>
 
+#include "base/bytes.h"
 #include "base/mem.h"
 #include "base/str.h"
-#include "data/bytes.h"
 #include "data/dataset.h"
 
 enum { MAX_COLUMNS = 3 };
@@ -17,9 +17,12 @@ static const char *const forms[] = { "auto", "lines", "csv", "tsv", NULL };
 
 struct text_conf { char *path; int32_t form; double val; };
 static const struct nr_option options[] = {
-	NR_OPT_STRING(struct text_conf, path, NULL, "file: one sentence a line, or .csv/.tsv with two or three columns"),
-	NR_OPT_ENUM(struct text_conf, form, "auto", forms, "lines, or columns after a head line; auto: by the file's name"),
-	NR_OPT_FLOAT(struct text_conf, val, 0, 0, 0.9, "share of the samples, the last ones, that becomes the split val"), NR_OPT_END
+	NR_OPT_STRING(struct text_conf, path, NULL,
+		"file: one sentence per line, or .csv/.tsv with two or three columns"),
+	NR_OPT_ENUM(struct text_conf, form, "auto", forms,
+		"lines, or columns after a header line; auto: by the file's name"),
+	NR_OPT_FLOAT(struct text_conf, val, 0, 0, 0.9,
+		"share of the samples, taken from the end, to use as the split val"), NR_OPT_END
 };
 
 struct texts {
@@ -55,7 +58,7 @@ static int add(struct reader *r, char *const *cell, int32_t document)
 {
 	if (grow(r)) return r->err->code;
 	for (int32_t k = 0; k < r->s->columns; k++) {
-		if (strlen(cell[k]) != nr_utf8_span(cell[k], strlen(cell[k]))) return bad(r, "this is not UTF-8");
+		if (strlen(cell[k]) != nr_utf8_span(cell[k], strlen(cell[k]))) return bad(r, "it is not UTF-8");
 		r->t->text[r->t->samples * r->s->columns + k] = cell[k];
 	}
 	r->t->document[r->t->samples++] = document;
@@ -136,7 +139,8 @@ static int read_columns(struct reader *r, char *text, char separator)
 		if (n < 0) return r->err->code;
 		if (n == 1 && !*cell[0]) continue;              /* a blank line */
 		if (n != r->s->columns)
-			return nr_fail(r->err, NR_EFORMAT, "cannot read", r->path, "line %lld has %d columns, the head line %d",
+			return nr_fail(r->err, NR_EFORMAT, "cannot read", r->path,
+				"line %lld has %d columns, but the header line has %d",
 				(long long)r->line, n, r->s->columns);
 		if (add(r, cell, 0)) return r->err->code;
 	}
@@ -163,7 +167,8 @@ static int read_file(struct reader *r)
 	const size_t size = b.size, at = zero ? (size_t)((const uint8_t *)zero - b.data) : 0;
 	nr_bytes_release(&b);
 	if (!text) return nr_fail(r->err, NR_EMEMORY, "cannot read", r->path, "out of memory");
-	if (zero) return nr_fail(r->err, NR_EFORMAT, "cannot read", r->path, "byte %zu is zero: this is no text", at);
+	if (zero) return nr_fail(r->err, NR_EFORMAT, "cannot read", r->path,
+		"byte %zu is zero: this is not text", at);
 	text[size] = 0;
 	if (!strncmp(text, "\xEF\xBB\xBF", 3)) text += 3;       /* a byte order mark */
 	enum form form = r->form;
@@ -199,7 +204,7 @@ static int32_t label(const struct nr_source *s, enum nr_split split, int64_t i)
 }
 
 const struct nr_dataset nr_dataset_text = {
-	.name = "text", .title = "texts of one's own: lines, or columns of pairs and triplets", .cite = "", .licence = "your own",
+	.name = "text", .title = "your own texts: lines, or columns of pairs and triplets", .cite = "", .licence = "your own",
 	.kind = NR_TEXTS, .facts = "text:path=FILE", .conf_size = sizeof(struct text_conf), .options = options, .open = open,
 	.text = text, .label = label,
 };

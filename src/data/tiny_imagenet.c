@@ -62,7 +62,8 @@ static int read_val(struct nr_source *s, char **wnid, struct nr_error *err)
 	for (int64_t i = 0; i < n; i++) {
 		const char *file = strsep(&line[i], "\t"), *id = line[i] ? strsep(&line[i], "\t") : NULL;
 		if (!id || !*file || strchr(file, '/'))
-			return nr_fail(err, NR_EFORMAT, "cannot read", path, "line %lld: no file, tab, wnid",
+			return nr_fail(err, NR_EFORMAT, "cannot read", path,
+				"line %lld is not a file name, a tab and a wnid",
 				(long long)number[i]);
 		char **found = bsearch(&id, wnid, (size_t)s->classes, sizeof *wnid, by_text);
 		if (!found) return nr_fail(err, NR_EFORMAT, "cannot read", path,
@@ -105,7 +106,7 @@ static int open_tiny(struct nr_source *s, const char *dir, const void *conf, str
 	for (int64_t i = 0; i < n; i++)
 		if (strlen(wnid[i]) != 9 || *wnid[i] != 'n' || strspn(wnid[i] + 1, "0123456789") != 8)
 			return nr_fail(err, NR_EFORMAT, "cannot read", path,
-				"line %lld is no wnid such as n01443537", (long long)number[i]);
+				"line %lld is not a wnid such as n01443537", (long long)number[i]);
 	s->classes = (int32_t)n;
 	s->channels = 3;
 	s->h = s->w = 64;

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/bytes.h"
 #include "base/str.h"
-#include "data/bytes.h"
 
 static const char what[] = "cannot read";
 
@@ -39,7 +39,8 @@ static int read_value(const char *word, const struct nr_tsv_form *f, double *out
 {
 	double v;
 	if (!nr_parse_double(word, &v) || !isfinite(v))
-		return nr_fail(err, NR_EFORMAT, what, name, "line %lld: '%.40s' is no number", (long long)line, word);
+		return nr_fail(err, NR_EFORMAT, what, name,
+			"line %lld: '%.40s' is not a number", (long long)line, word);
 	if (f->whole && v != floor(v))
 		return nr_fail(err, NR_EFORMAT, what, name, "line %lld: label %s is not a whole number", (long long)line, word);
 	if (!(v >= f->low && v <= f->high))
@@ -67,7 +68,8 @@ static int read_line(struct nr_tsv *t, char *text, size_t size, const struct nr_
 	char *column[1 + NR_TSV_TEXTS];
 	if (size && text[size - 1] == '\r') text[--size] = 0;
 	if (!size) return nr_fail(err, NR_EFORMAT, what, name, "line %lld is empty", (long long)line);
-	if (memchr(text, 0, size)) return nr_fail(err, NR_EFORMAT, what, name, "line %lld holds a zero byte", (long long)line);
+	if (memchr(text, 0, size)) return nr_fail(err, NR_EFORMAT, what, name,
+		"line %lld has a zero byte", (long long)line);
 	if (!nr_utf8_valid(text, size)) {
 		nr_fail(err, NR_EFORMAT, what, name, "line %lld is not UTF-8", (long long)line);
 		return nr_hint(err, "convert the file, e.g. iconv -f WINDOWS-1252 -t UTF-8");
@@ -86,7 +88,7 @@ static int read_line(struct nr_tsv *t, char *text, size_t size, const struct nr_
 int nr_tsv_parse(struct nr_tsv *t, const void *bytes, size_t size, const struct nr_tsv_form *f, const char *name, struct nr_error *err)
 {
 	*t = (struct nr_tsv){ 0 };
-	if (!size) return nr_fail(err, NR_EFORMAT, what, name, "it holds no rows");
+	if (!size) return nr_fail(err, NR_EFORMAT, what, name, "it has no rows");
 	char *text = make_room(t, count_lines(bytes, size), bytes, size, f->texts);
 	if (!text) return nr_fail(err, NR_EMEMORY, what, name, "out of memory");
 	int code = NR_OK;

@@ -58,7 +58,7 @@ void nr_svg_text(struct nr_str *s, const char *class_, const char *anchor, doubl
 
 void nr_svg_nothing(struct nr_str *s, struct nr_size size)
 {
-	nr_svg_text(s, "unit", "middle", size.w / 2, size.h / 2, "no finite value was recorded");
+	nr_svg_text(s, "unit", "middle", size.w / 2, size.h / 2, "no finite value recorded");
 }
 
 /* ---- ranges ------------------------------------------------------------------------------------------------------------ */

@@ -76,7 +76,7 @@ static nr_t *build_patches(struct golden_case *c, struct nr_net *n, nr_t *x, nr_
 	const int64_t patch = golden_meta_int(c, "patch", 1), dim = golden_meta_int(c, "dim", 1);
 	x = nr_norm(n, "patch.in", nr_patches(n, x, patch, NR_PATCH_ROW_COL_CHANNEL));
 	x = nr_norm(n, "patch.out", nr_linear(n, "proj", x, dim));
-	nr_t *pos = x ? nr_param(n, "pos", NR_TRUNC_02, 2, x->d[1], dim) : NULL;
+	nr_t *pos = x ? nr_param(n, "pos", NR_TRUNC_02, NR_SHAPE(x->d[1], dim)) : NULL;
 	return nr_norm(n, "patch.pos", nr_add_table(n, x, pos));
 }
 

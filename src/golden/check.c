@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "norma/real.h"
+#include "base/real.h"
 
 __attribute__((format(printf, 3, 0))) static void report(
 	struct golden_case *c, const char *tensor, const char *fmt, va_list ap)

@@ -16,6 +16,7 @@
 #include <stdio.h>
 
 #include "base/mem.h"
+#include "base/real.h"
 #include "norma/safetensors.h"
 
 enum { GOLDEN_RAN, GOLDEN_SKIP };

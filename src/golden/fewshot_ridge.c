@@ -4,7 +4,7 @@
 
 #include "analysis/fewshot.h"
 #include "golden/check.h"
-#include "train/metrics.h"
+#include "infer/metrics.h"
 
 struct data {
 	int64_t N, M;

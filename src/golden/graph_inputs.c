@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "data/graph.h"
+#include "chem/molgraph.h"
 
 struct batch {
 	int32_t graphs, nodes, hops, node_features, edge_features;
@@ -11,16 +11,16 @@ struct batch {
 };
 
 /* Graph number g of the batch, with node numbers of its own. */
-static struct nr_graph pick(struct golden_case *c, int32_t g)
+static struct nr_molgraph pick(struct golden_case *c, int32_t g)
 {
 	const struct golden_ints node = golden_ints(c, 2, "in.graph.node_feat"), node_of = golden_ints(c, 1, "in.graph.node_graph");
 	const struct golden_ints index = golden_ints(c, 2, "in.graph.edge_index"), edge = golden_ints(c, 2, "in.graph.edge_feat");
 	const struct golden_ints edge_of = golden_ints(c, 1, "in.graph.edge_graph");
-	struct nr_graph out = { .node_features = (int32_t)node.d[1], .edge_features = (int32_t)edge.d[1] };
+	struct nr_molgraph out = { .node_features = (int32_t)node.d[1], .edge_features = (int32_t)edge.d[1] };
 	struct nr_error err = { 0 };
 	for (int64_t i = 0; i < node_of.n; i++) out.nodes += node_of.x[i] == g;
 	for (int64_t i = 0; i < edge_of.n; i++) out.edges += edge_of.x[i] == g;
-	if (nr_graph_alloc(&out, c->arena, &err)) golden_stop(c, NULL, "out of memory");
+	if (nr_molgraph_alloc(&out, c->arena, &err)) golden_stop(c, NULL, "out of memory");
 	int64_t n = 0, e = 0;
 	for (int64_t i = 0; i < node_of.n; i++)
 		if (node_of.x[i] == g) memcpy(out.node + n++ * node.d[1], node.x + i * node.d[1], (size_t)node.d[1] * sizeof *node.x);
@@ -34,7 +34,7 @@ static struct nr_graph pick(struct golden_case *c, int32_t g)
 	return out;
 }
 
-static void place(struct batch *b, int64_t g, const struct nr_graph_input *in)
+static void place(struct batch *b, int64_t g, const struct nr_molgraph_input *in)
 {
 	const int64_t n = b->nodes, f = b->edge_features;
 	memcpy(b->input_nodes + g * n * b->node_features, in->node, (size_t)in->nodes * (size_t)b->node_features * sizeof *in->node);
@@ -55,7 +55,7 @@ void golden_check_graph_inputs(struct golden_case *c)
 	struct batch b = { .graphs = (int32_t)nodes.d[0], .nodes = (int32_t)nodes.d[1], .node_features = (int32_t)nodes.d[2],
 		.hops = (int32_t)path.d[3], .edge_features = (int32_t)path.d[4] };
 	const int64_t pairs = (int64_t)b.graphs * b.nodes * b.nodes;
-	const struct nr_graph_offsets offsets = { (int32_t)golden_number(c, "node_feature_offset"),
+	const struct nr_molgraph_offsets offsets = { (int32_t)golden_number(c, "node_feature_offset"),
 		(int32_t)golden_number(c, "edge_feature_offset"), (int32_t)golden_number(c, "collate_max_dist") };
 	b.input_nodes = golden_alloc(c, nodes.n, sizeof *b.input_nodes);
 	b.degree = golden_alloc(c, (int64_t)b.graphs * b.nodes, sizeof *b.degree);
@@ -63,10 +63,10 @@ void golden_check_graph_inputs(struct golden_case *c)
 	b.edge = golden_alloc(c, pairs * b.edge_features, sizeof *b.edge);
 	b.path = golden_alloc(c, path.n, sizeof *b.path);
 	for (int32_t g = 0; g < b.graphs; g++) {
-		const struct nr_graph graph = pick(c, g);
-		struct nr_graph_input in;
+		const struct nr_molgraph graph = pick(c, g);
+		struct nr_molgraph_input in;
 		struct nr_error err = { 0 };
-		if (nr_graph_preprocess(&in, &graph, &offsets, c->arena, &err)) golden_stop(c, NULL, "out of memory");
+		if (nr_molgraph_preprocess(&in, &graph, &offsets, c->arena, &err)) golden_stop(c, NULL, "out of memory");
 		golden_expect(c, in.nodes <= b.nodes && in.longest <= b.hops, "room for each graph");
 		place(&b, g, &in);
 	}

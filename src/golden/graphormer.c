@@ -52,7 +52,7 @@ static nr_t *loss_of(struct golden_case *c, struct run *r)
 	const bool binary = strstr(text, "binary"), classes = !binary && strstr(text, "entropy");
 	const bool square = strstr(text, "square") || strstr(text, "^2");
 	if (!binary && !classes && !square && !strchr(text, '|')) golden_stop(c, NULL, "no code for the loss '%s'", text);
-	r->labels = classes ? nr_input(n, "labels", NR_I32, 1, B) : nr_input(n, "labels", NR_REAL, 2, B, K);
+	r->labels = classes ? nr_input(n, "labels", NR_I32, NR_SHAPE(B)) : nr_input(n, "labels", NR_REAL, NR_SHAPE(B, K));
 	if (classes) return nr_cross_entropy(n, r->logits, r->labels, 0, -100);
 	return nr_known_loss(n, r->logits, r->labels, binary ? NR_KNOWN_BCE : square ? NR_KNOWN_MSE : NR_KNOWN_MAE);
 }

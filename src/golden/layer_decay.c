@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "golden/check.h"
-#include "norma/train.h"
+#include "norma/optim.h"
 
 /* Only matrices decay: not biases, norms, tokens, position tables. Names stand for dimensions here. */
 static bool decays(const char *name)

@@ -5,6 +5,7 @@
 
 #include "golden/model.h"
 #include "models/mae.h"
+#include "models/names.h"
 #include "models/position.h"
 
 static const char *model_text(struct golden_case *c)

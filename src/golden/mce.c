@@ -1,6 +1,6 @@
 /* metrics/mce: corruption error against AlexNet's, plain and relative to the clean error. */
 #include "golden/check.h"
-#include "train/metrics.h"
+#include "infer/metrics.h"
 
 int golden_metric_mce(struct golden_case *c)
 {

@@ -7,8 +7,9 @@
 
 #include "base/str.h"
 #include "golden/text.h"
+#include "infer/weights.h"
+#include "norma/infer.h"
 #include "norma/nn.h"
-#include "norma/trainer.h"
 
 struct lines { int64_t count, longest; int32_t **ids, *length; };
 
@@ -80,8 +81,8 @@ static void embed(struct golden_case *c, const struct nr_weights *w, const struc
 	struct nr_text t = { 0 };
 	if (!n) golden_stop(c, NULL, "out of memory");
 	int code = nr_norms_use(n, w->norms, &w->model.of->norms, &err);
-	const struct nr_inputs in = { .ids = nr_input(n, "ids", NR_I32, 2, (int64_t)BATCH, T),
-		.valid = nr_input(n, "valid", NR_I32, 1, (int64_t)BATCH) };
+	const struct nr_inputs in = { .ids = nr_input(n, "ids", NR_I32, NR_SHAPE(BATCH, T)),
+		.valid = nr_input(n, "valid", NR_I32, NR_SHAPE(BATCH)) };
 	if (!code) nr_text_encode(n, &w->model, &in, &t);
 	const struct outputs o = { .mean = nr_tap(n, "mean", nr_text_pool(n, &t, NR_TEXT_AVG)),
 		.first = nr_tap(n, "first", nr_first_token(n, t.tokens)),
@@ -114,7 +115,7 @@ int golden_text_minilm(struct golden_case *c)
 	char line[1024];
 	const int64_t count = golden_ints(c, 1, "in.num_tokens").n;
 	const struct lines l = read_lines(c, count);
-	if (nr_weights_open(&w, path, NULL, NULL, NULL, false, &err))
+	if (nr_weights_open(&w, path, NULL, &err))
 		golden_stop(c, NULL, "%s", nr_error_text(&err, line, sizeof line));
 	const int64_t C = nr_model_int(&w->model, "dim");
 	real *all = golden_reals(c, 4 * count * C);

@@ -1,6 +1,6 @@
 /* metrics/miou: confusion matrix and what is read off it. */
 #include "golden/check.h"
-#include "train/metrics.h"
+#include "infer/metrics.h"
 
 int golden_metric_miou(struct golden_case *c)
 {

@@ -4,7 +4,8 @@
 #include <string.h>
 
 #include "models/hf_config.h"
-#include "norma/train.h"
+#include "models/names.h"
+#include "norma/optim.h"
 
 static const json_t *look_up(struct golden_case *c, const char *name, const char *other)
 {

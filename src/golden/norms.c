@@ -65,6 +65,6 @@ static nr_t *build_pairs(struct golden_case *c, struct nr_net *n, nr_t *x, nr_t 
 	else if (variant && !strcmp(variant, "umae")) o = (struct nr_pair_options){ NR_PAIRS_SQUARE, 1, 1 };
 	else if (variant && !strcmp(variant, "eq8")) o = (struct nr_pair_options){ NR_PAIRS_LINEAR, 0, 1 };
 	else golden_stop(c, NULL, "no variant '%s' of uniformity", variant ? variant : "");
-	return nr_reshape(n, nr_pair_loss(n, x, o), 1, (int64_t)1);
+	return nr_reshape(n, nr_pair_loss(n, x, o), NR_SHAPE(1));
 }
 int golden_norm_uniformity(struct golden_case *c) { return golden_replay(c, &(struct replay){ build_pairs, NULL }); }

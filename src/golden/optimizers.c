@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "golden/check.h"
-#include "norma/train.h"
+#include "norma/optim.h"
 
 enum { TENSORS = 2 };
 static const char *const suffix[TENSORS] = { "w", "b" };

@@ -9,7 +9,9 @@ struct run { struct nr_store *store; struct nr_net *net; struct nr_plan *plan; n
 
 static nr_t *input(struct nr_net *n, const char *name, const struct golden_tensor *t)
 {
-	return nr_input(n, name, NR_REAL, t->nd, t->d[0], t->d[1], t->d[2], t->d[3], t->d[4], t->d[5]);
+	struct nr_shape s = { .nd = t->nd };
+	memcpy(s.d, t->d, sizeof s.d);
+	return nr_input(n, name, NR_REAL, s);
 }
 
 static void record(struct golden_case *c, const struct replay *r, struct run *b)
@@ -23,7 +25,7 @@ static void record(struct golden_case *c, const struct replay *r, struct run *b)
 	b->x = input(b->net, "x", &x);
 	b->dy = input(b->net, "dy", &dy);
 	if (b->x) b->x->flags |= NR_GRAD;
-	if (golden_has(c, "s0.mask")) b->valid = nr_input(b->net, "valid", NR_I32, 1, x.d[0]);
+	if (golden_has(c, "s0.mask")) b->valid = nr_input(b->net, "valid", NR_I32, NR_SHAPE(x.d[0]));
 	b->y = nr_tap(b->net, "y", r->build(c, b->net, b->x, b->valid));
 	if (nr_plan_make(&b->plan, b->net, nr_weighted_sum(b->net, b->y, b->dy), NR_PLAN_TRAIN, &err))
 		golden_stop(c, NULL, "%s", nr_error_text(&err, line, sizeof line));

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "golden/check.h"
-#include "norma/train.h"
+#include "norma/optim.h"
 
 /* Compares value(first), value(first+1), ... with the tensor of that name, as long as it is. */
 static void compare(struct golden_case *c, const char *name, const struct nr_schedule *s)

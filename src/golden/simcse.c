@@ -20,8 +20,8 @@ static nr_t *words_loss(struct golden_case *c, struct golden_text *t, nr_t **ids
 	struct nr_net *n = t->m.net;
 	struct nr_inputs in = t->in;
 	struct nr_text masked;
-	*ids = in.ids = nr_input(n, "mlm_ids", NR_I32, 2, t->rows, t->length);
-	*labels = nr_input(n, "mlm_labels", NR_I32, 2, t->rows, t->length);
+	*ids = in.ids = nr_input(n, "mlm_ids", NR_I32, NR_SHAPE(t->rows, t->length));
+	*labels = nr_input(n, "mlm_labels", NR_I32, NR_SHAPE(t->rows, t->length));
 	nr_net_keep_hidden(n, 0);
 	nr_text_encode(n, &t->m.model, &in, &masked);
 	const bool own = golden_has(c, "param.lm_head.decoder.weight");
@@ -41,7 +41,7 @@ int golden_text_simcse(struct golden_case *c)
 	nr_t *pooled = nr_tap(n, "pooled", nr_text_pool(n, &t.text, (enum nr_text_pooling)kind));
 	nr_t *sim, *ids = NULL, *labels = NULL, *mlm = NULL;
 	nr_t *z = kind == NR_TEXT_CLS ? nr_tap(n, "z", nr_simcse_layer(n, pooled)) : pooled;
-	nr_t *contrast = nr_simcse_loss(n, nr_reshape(n, z, 3, t.rows / S, S, C), golden_number(c, "temperature"),
+	nr_t *contrast = nr_simcse_loss(n, nr_reshape(n, z, NR_SHAPE(t.rows / S, S, C)), golden_number(c, "temperature"),
 		golden_number_or(c, "hard_negative_weight", 0), &sim), *loss = contrast;
 	nr_tap(n, "sim", sim);
 	if (words) {
@@ -78,7 +78,7 @@ static struct golden_tensor open_alone(struct golden_case *c, struct alone *a, c
 	demand(c, nr_store_make(&a->store, 0, &err), &err);
 	a->net = nr_net_make(a->store);
 	if (!a->net) golden_stop(c, NULL, "out of memory");
-	a->x = nd == 3 ? nr_param(a->net, name, NR_ZEROS, 3, x.d[0], x.d[1], x.d[2]) : nr_param(a->net, name, NR_ZEROS, 2, x.d[0], x.d[1]);
+	a->x = nr_param(a->net, name, NR_ZEROS, nd == 3 ? NR_SHAPE(x.d[0], x.d[1], x.d[2]) : NR_SHAPE(x.d[0], x.d[1]));
 	return x;
 }
 
@@ -117,7 +117,7 @@ int golden_model_uniformity(struct golden_case *c)
 	struct alone a = { 0 };
 	const struct golden_tensor h = open_alone(c, &a, "h", 2), p = golden_tensor(c, 2, "in.h_pos");
 	golden_expect(c, p.d[0] == h.d[0] && p.d[1] == h.d[1], "in.h_pos");
-	nr_t *loss = nr_reshape(a.net, nr_pair_loss(a.net, a.x, (struct nr_pair_options){ .kind = NR_PAIRS_GAUSS }), 1, (int64_t)1);
+	nr_t *loss = nr_reshape(a.net, nr_pair_loss(a.net, a.x, (struct nr_pair_options){ .kind = NR_PAIRS_GAUSS }), NR_SHAPE(1));
 	run_alone(c, &a, &h, loss, "h");
 	struct nr_pairs pairs;
 	struct nr_error err = { 0 };

@@ -2,9 +2,9 @@
  * be equal; of ZINC's bond orders only the sum counts where a ring leaves the choice. */
 #include <string.h>
 
+#include "base/bytes.h"
 #include "base/json.h"
-#include "data/bytes.h"
-#include "data/graph.h"
+#include "chem/molgraph.h"
 #include "golden/check.h"
 
 static bool same_list(json_t *want, const int32_t *got, size_t n, size_t step)
@@ -23,7 +23,7 @@ static bool same_rows(json_t *want, const int32_t *got, size_t rows, size_t n)
 	return true;
 }
 
-static const char *wrong_ogb(json_t *want, const struct nr_graph *g)
+static const char *wrong_ogb(json_t *want, const struct nr_molgraph *g)
 {
 	json_t *index = json_object_get(want, "edge_index");
 	const size_t nodes = (size_t)g->nodes, edges = (size_t)g->edges;
@@ -34,7 +34,7 @@ static const char *wrong_ogb(json_t *want, const struct nr_graph *g)
 	return same_rows(json_object_get(want, "edge_feat"), g->edge, edges, (size_t)g->edge_features) ? NULL : "edge_feat";
 }
 
-static const char *wrong_zinc(json_t *want, const struct nr_graph *g)
+static const char *wrong_zinc(json_t *want, const struct nr_molgraph *g)
 {
 	json_t *bonds = json_object_get(want, "bonds");
 	const size_t n = (size_t)g->edges / 2;
@@ -54,7 +54,7 @@ static void check_line(struct golden_case *c, const char *line, size_t size, int
 {
 	struct nr_error err = { 0 };
 	struct nr_molecule m;
-	struct nr_graph g;
+	struct nr_molgraph g;
 	char text[1536];
 	const struct nr_mark mark = nr_arena_mark(c->arena);
 	json_t *want = nr_json_parse(line, size, c->path, &err);
@@ -62,7 +62,7 @@ static void check_line(struct golden_case *c, const char *line, size_t size, int
 	const bool ogb = json_object_get(want, "node_feat") != NULL;
 	if (want && !smiles) nr_fail(&err, NR_EFORMAT, "cannot read", c->path, "no \"smiles\"");
 	if (!err.code && !nr_molecule_read(&m, c->arena, smiles, strlen(smiles), &err) &&
-		!(ogb ? nr_graph_ogb(&g, &m, c->arena, &err) : nr_graph_zinc(&g, &m, c->arena, &err)))
+		!(ogb ? nr_molgraph_ogb(&g, &m, c->arena, &err) : nr_molgraph_zinc(&g, &m, c->arena, &err)))
 		wrong = ogb ? wrong_ogb(want, &g) : wrong_zinc(want, &g);
 	if (err.code) golden_fail(c, NULL, "row %lld: %s", (long long)row, nr_error_text(&err, text, sizeof text));
 	else if (wrong) golden_fail(c, wrong, "row %lld, '%s': not equal", (long long)row, smiles);

@@ -25,7 +25,7 @@ void golden_text_open(struct golden_case *c, struct golden_text *t, const char *
 	t->rows = ids.n / t->length;
 	golden_model_open(c, &t->m, model_text(c, t->length), naming, norms, golden_number(c, "layer_norm_eps"));
 	t->in = nr_model_inputs(t->m.net, &t->m.model, t->rows);
-	if (golden_has(c, "in.token_type_ids")) t->in.types = nr_input(t->m.net, "types", NR_I32, 2, t->rows, t->length);
+	if (golden_has(c, "in.token_type_ids")) t->in.types = nr_input(t->m.net, "types", NR_I32, NR_SHAPE(t->rows, t->length));
 	nr_text_encode(t->m.net, &t->m.model, &t->in, &t->text);
 	nr_tap(t->m.net, "last", t->text.tokens);
 }
@@ -100,12 +100,12 @@ static int encoder(struct golden_case *c, struct golden_text *t)
 	const bool with_pooler = golden_has(c, "in.r_pooler");
 	nr_t **map = golden_alloc(c, t->text.depth, sizeof *map);
 	for (int64_t i = 0; i < t->text.depth; i++) map[i] = attention_of(c, t, i);
-	nr_t *r_hidden = nr_input(n, "r_hidden", NR_REAL, 3, t->rows, t->length, C), *r_pooler = NULL, *pooled = NULL;
-	nr_t *loss = nr_reshape(n, nr_weighted_sum(n, t->text.tokens, r_hidden), 1, (int64_t)1);
+	nr_t *r_hidden = nr_input(n, "r_hidden", NR_REAL, NR_SHAPE(t->rows, t->length, C)), *r_pooler = NULL, *pooled = NULL;
+	nr_t *loss = nr_reshape(n, nr_weighted_sum(n, t->text.tokens, r_hidden), NR_SHAPE(1));
 	if (with_pooler) {
-		r_pooler = nr_input(n, "r_pooler", NR_REAL, 2, t->rows, C);
+		r_pooler = nr_input(n, "r_pooler", NR_REAL, NR_SHAPE(t->rows, C));
 		pooled = nr_tap(n, "pooled", nr_text_pooler(n, t->text.tokens));
-		loss = nr_add(n, loss, nr_reshape(n, nr_weighted_sum(n, pooled, r_pooler), 1, (int64_t)1));
+		loss = nr_add(n, loss, nr_reshape(n, nr_weighted_sum(n, pooled, r_pooler), NR_SHAPE(1)));
 	}
 	golden_text_load(c, t, loss);
 	golden_model_put(c, &t->m, r_hidden, "in.r_hidden");
@@ -122,11 +122,11 @@ static int masked_words(struct golden_case *c, struct golden_text *t, bool next)
 {
 	struct nr_net *n = t->m.net;
 	const bool own = golden_has(c, "param.cls.predictions.decoder.weight") || golden_has(c, "param.lm_head.decoder.weight");
-	nr_t *labels = nr_input(n, "labels", NR_I32, 2, t->rows, t->length), *label = NULL, *related = NULL;
+	nr_t *labels = nr_input(n, "labels", NR_I32, NR_SHAPE(t->rows, t->length)), *label = NULL, *related = NULL;
 	nr_t *logits = nr_tap(n, "logits", nr_mlm_logits(n, &t->m.model, t->text.tokens, !own));
 	nr_t *loss = nr_cross_entropy(n, logits, labels, 0, NR_TEXT_IGNORED);
 	if (next) {
-		label = nr_input(n, "next", NR_I32, 1, t->rows);
+		label = nr_input(n, "next", NR_I32, NR_SHAPE(t->rows));
 		related = nr_tap(n, "related", nr_nsp_logits(n, nr_text_pooler(n, t->text.tokens)));
 		loss = nr_add(n, loss, nr_cross_entropy(n, related, label, 0, NR_TEXT_IGNORED));
 	}

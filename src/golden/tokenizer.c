@@ -2,10 +2,10 @@
  * it is there. */
 #include <string.h>
 
+#include "base/bytes.h"
 #include "base/str.h"
-#include "data/bytes.h"
-#include "data/tokenize_hex.h"
 #include "golden/tokenizer.h"
+#include "token/hex.h"
 
 enum { CUT = 24, TOLD = 5 };            /* length of the shortened pairs; differences that are told of each file */
 

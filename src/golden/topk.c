@@ -1,6 +1,6 @@
 /* metrics/topk: rank of the label, ties to the lower class; topK for every K that the file names. */
 #include "golden/check.h"
-#include "train/metrics.h"
+#include "infer/metrics.h"
 
 int golden_metric_topk(struct golden_case *c)
 {

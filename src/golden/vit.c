@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "golden/model.h"
+#include "models/names.h"
 #include "norma/nn.h"
 
 struct run { struct golden_model m; nr_t *logits; };
@@ -33,7 +34,8 @@ static void run(struct golden_case *c, struct run *r)
 	golden_model_open(c, &r->m, model_text(c), naming ? naming : "timm", nr_arena_printf(c->arena, "patch=%s", patch),
 		golden_config(c, "ln_eps", "layer_norm_eps", 1e-6));
 	struct nr_net *n = r->m.net;
-	nr_t *image = nr_input(n, "image", NR_REAL, 4, x.d[0], x.d[1], x.d[2], x.d[3]), *labels = nr_input(n, "label", NR_I32, 1, x.d[0]);
+	nr_t *image = nr_input(n, "image", NR_REAL, NR_SHAPE(x.d[0], x.d[1], x.d[2], x.d[3]));
+	nr_t *labels = nr_input(n, "label", NR_I32, NR_SHAPE(x.d[0]));
 	r->logits = nr_tap(n, "logits", nr_model_logits(n, &r->m.model, &(struct nr_inputs){ .image = image }));
 	golden_model_load(c, &r->m, nr_cross_entropy(n, r->logits, labels, 0, -1), NULL);
 	golden_model_put(c, &r->m, image, "in.image");

@@ -2,6 +2,7 @@
 #include <math.h>
 #include <omp.h>
 
+#include "base/real.h"
 #include "base/str.h"
 #include "graph/plan.h"
 
@@ -14,23 +15,47 @@ static void poison(const struct nr_plan *p)
 	memset(p->memory + p->stats.arena_bytes, 0xff, (size_t)p->stats.scratch_bytes);
 }
 
+struct team { int most, now; };     /* threads of the kernels; what OpenMP is set to */
+
+static void set_team(struct team *t, int threads)
+{
+	if (t->now != threads) omp_set_num_threads(t->now = threads);
+}
+
+static void call(const struct nr_instr *in, struct team *t)
+{
+	set_team(t, in->alone ? 1 : t->most);
+	in->fn(&in->call);
+}
+
+static void run_forward(const struct nr_plan *p, const struct nr_exec *ex, struct team *t)
+{
+	for (int32_t i = 0; i < p->n_forward; i++) {
+		if (p->instr[i].watched && !ex->after) continue;
+		call(&p->instr[i], t);
+		if (!ex->after) continue;
+		set_team(t, t->most);
+		ex->after(ex->context, i);
+	}
+}
+
+static void run_backward(const struct nr_plan *p, const struct nr_exec *ex, struct team *t)
+{
+	for (int32_t i = 0; i < p->n_first_write; i++) *p->first_write[i] = ex->accumulate != 0;
+	for (int32_t i = 0; i < p->n_clear; i++)
+		if (p->clear[i].always || !ex->accumulate) memset(p->clear[i].p, 0, p->clear[i].bytes);
+	for (int32_t i = p->n_forward; i < p->n_instr; i++) call(&p->instr[i], t);
+}
+
 void nr_plan_run(struct nr_plan *p, const struct nr_exec *ex, unsigned run)
 {
 	p->exec = *ex;
 	if (omp_get_max_threads() > p->threads) omp_set_num_threads(p->threads); /* scratch is planned for so many */
+	struct team team = { omp_get_max_threads(), omp_get_max_threads() };
 	if (p->flags & NR_PLAN_POISON && run & NR_RUN_FORWARD) poison(p);
-	if (run & NR_RUN_FORWARD)
-		for (int32_t i = 0; i < p->n_forward; i++) {
-			if (p->instr[i].watched && !ex->after) continue;
-			p->instr[i].fn(&p->instr[i].call);
-			if (ex->after) ex->after(ex->context, i);
-		}
-	if (run & NR_RUN_BACKWARD) {
-		for (int32_t i = 0; i < p->n_first_write; i++) *p->first_write[i] = ex->accumulate != 0;
-		for (int32_t i = 0; i < p->n_clear; i++)
-			if (p->clear[i].always || !ex->accumulate) memset(p->clear[i].p, 0, p->clear[i].bytes);
-		for (int32_t i = p->n_forward; i < p->n_instr; i++) p->instr[i].fn(&p->instr[i].call);
-	}
+	if (run & NR_RUN_FORWARD) run_forward(p, ex, &team);
+	if (run & NR_RUN_BACKWARD) run_backward(p, ex, &team);
+	set_team(&team, team.most);
 	if (run & NR_RUN_COMMIT)
 		for (int32_t i = 0; i < p->n_commit; i++) p->commit[i].fn(&p->commit[i].call);
 }

@@ -105,7 +105,8 @@ nr_t *nr_tensor_make(struct nr_net *n, enum nr_dtype dtype, int nd, const int64_
 	for (int i = 0; i < nd; i++) {
 		t->d[i] = d[i];
 		if (d[i] < 1 || __builtin_mul_overflow(count, d[i], &count) || count > INT64_MAX / 64)
-			return nr_net_fail(n, NR_ESHAPE, NULL, "size %lld of dimension %d cannot be", (long long)d[i], i);
+			return nr_net_fail(n, NR_ESHAPE, NULL,
+				"size %lld of dimension %d is not positive, or the tensor is too large", (long long)d[i], i);
 	}
 	t->id = n->n_tensor;
 	n->tensor[n->n_tensor++] = t;
@@ -170,64 +171,50 @@ static const char *scoped(struct nr_net *n, const char *name)
 
 /* ---- leaves ---------------------------------------------------------------------------------------------------- */
 
-static void read_sizes(int64_t *d, int nd, va_list ap)
+nr_t *nr_input(struct nr_net *n, const char *name, enum nr_dtype dtype, struct nr_shape s)
 {
-	for (int i = 0; i < nd && i < NR_MAXD; i++) d[i] = va_arg(ap, int64_t);
-}
-
-nr_t *nr_input(struct nr_net *n, const char *name, enum nr_dtype dtype, int nd, ...)
-{
-	int64_t d[NR_MAXD] = { 0 };
-	va_list ap;
-	va_start(ap, nd);
-	read_sizes(d, nd, ap);
-	va_end(ap);
-	nr_t *t = n->error.code ? NULL : nr_tensor_make(n, dtype, nd, d, NULL);
+	nr_t *t = n->error.code ? NULL : nr_tensor_make(n, dtype, s.nd, s.d, NULL);
 	if (!t) return NULL;
 	t->name = scoped(n, name);
 	t->flags = NR_INPUT;
 	return t;
 }
 
+static int need_leaf(struct nr_net *n, int64_t number)
+{
+	while (number >= n->cap_leaf)
+		if (grow(n, (void **)&n->leaf, n->cap_leaf, &n->cap_leaf)) return NR_EMEMORY;
+	return 0;
+}
+
 static nr_t *leaf(struct nr_net *n, const char *name, int init, int buffer, int nd, const int64_t *d)
 {
 	if (n->error.code) return NULL;
 	const char *full = scoped(n, name);
-	for (int32_t i = 0; full && i < n->n_tensor; i++) /* tied weights: one tensor per name in a net */
-		if (n->tensor[i]->entry && !strcmp(n->tensor[i]->name, full)) {
-			const nr_t *t = n->tensor[i];
-			if (t->nd != nd || memcmp(t->d, d, (size_t)nd * sizeof *d))
-				return nr_net_fail(n, NR_ESHAPE, full, "it is used with two shapes");
-			return n->tensor[i];
-		}
-	struct nr_entry *e = full ? nr_store_need(n->store, full, init, buffer, nd, d, &n->error) : NULL;
-	nr_t *t = e ? nr_tensor_make(n, NR_REAL, nd, d, NULL) : NULL;
-	if (!t) return NULL;
+	struct nr_entry *e = full ? nr_store_find(n->store, full) : NULL;
+	nr_t *t = e && e->number < n->cap_leaf ? n->leaf[e->number] : NULL;
+	if (t && (t->nd != nd || memcmp(t->d, d, (size_t)nd * sizeof *d)))
+		return nr_net_fail(n, NR_ESHAPE, full, "it is used with two shapes");
+	if (t) return t; /* tied weights: one tensor per name in a net */
+	e = full ? nr_store_need(n->store, full, init, buffer, nd, d, &n->error) : NULL;
+	t = e ? nr_tensor_make(n, NR_REAL, nd, d, NULL) : NULL;
+	if (!t || need_leaf(n, e->number)) return NULL;
+	n->leaf[e->number] = t;
 	t->name = full;
 	t->entry = e;
 	t->flags = buffer ? NR_BUFFER : NR_PARAM;
 	return t;
 }
 
-nr_t *nr_param(struct nr_net *n, const char *name, int init, int nd, ...)
+nr_t *nr_param(struct nr_net *n, const char *name, int init, struct nr_shape s)
 {
-	int64_t d[NR_MAXD] = { 0 };
-	va_list ap;
-	va_start(ap, nd);
-	read_sizes(d, nd, ap);
-	va_end(ap);
-	return leaf(n, name, init, 0, nd, d);
+	if (n->weights && (init & NR_INIT_KIND) == NR_XAVIER) init = (init & ~NR_INIT_KIND) | n->weights;
+	return leaf(n, name, init, 0, s.nd, s.d);
 }
 
-nr_t *nr_buffer(struct nr_net *n, const char *name, int init, int nd, ...)
-{
-	int64_t d[NR_MAXD] = { 0 };
-	va_list ap;
-	va_start(ap, nd);
-	read_sizes(d, nd, ap);
-	va_end(ap);
-	return leaf(n, name, init, 1, nd, d);
-}
+nr_t *nr_buffer(struct nr_net *n, const char *name, int init, struct nr_shape s) { return leaf(n, name, init, 1, s.nd, s.d); }
+
+void nr_weights_start_as(struct nr_net *n, int init) { n->weights = init; }
 
 void nr_net_keep_hidden(struct nr_net *n, int on) { n->keep_hidden = on; }
 
@@ -313,7 +300,8 @@ nr_t *nr_apply_list(struct nr_net *n, const struct nr_op *op, const void *attr, 
 		}
 		k->attr = memcpy(copy, attr, size);
 	}
-	if (op->shape(k) && !n->error.code) nr_expect(k, 0, "the shapes do not fit");
+	n->n_random += (op->flags & NR_RANDOM) != 0;
+	if (op->shape(k) && !n->error.code) nr_expect(k, 0, "the shapes do not match");
 	if (n->error.code) return NULL;
 	return k->out[0];
 }

@@ -13,6 +13,9 @@ struct nr_net {
 	nr_t **tensor;                      /* all of them, by id */
 	struct nr_node **node;              /* in record order, which is topological */
 	int32_t n_tensor, n_node, cap_tensor, cap_node;
+	nr_t **leaf;                        /* parameters and buffers by their number in the store; NULL: not used here */
+	int32_t cap_leaf;
+	uint32_t n_random;                  /* random ops so far */
 	char scope[NR_MAXSCOPE];            /* "blocks.3.attn" */
 	int32_t mark[NR_MAXDEPTH], depth;   /* where each pushed name began */
 	int64_t of[NR_MAXDEPTH];            /* how many of its kind there are; 0: not said */
@@ -20,6 +23,7 @@ struct nr_net {
 	const char *file;
 	int line;
 	int keep_hidden;
+	int weights;                        /* what NR_XAVIER stands for; 0: itself */
 	struct nr_error error;
 };
 

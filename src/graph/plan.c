@@ -2,6 +2,7 @@
 #include "graph/plan.h"
 
 #include <omp.h>
+#include <stdlib.h>
 
 #include "graph/store.h"
 
@@ -139,6 +140,17 @@ static void find_lost(struct nr_plan *plan, const struct planner *p)
 	}
 }
 
+/* Instructions that no second thread is woken for. */
+static void find_alone(struct nr_plan *plan)
+{
+	const char *env = getenv("NORMA_SHARE");
+	if (plan->flags & NR_PLAN_SHARE || (env && !strcmp(env, "1"))) return;
+	for (int32_t i = 0; i < plan->n_instr; i++) {
+		const struct nr_work w = nr_instr_work(plan, i);
+		plan->instr[i].alone = nr_work_is_small(&w);
+	}
+}
+
 static void count(struct nr_plan *plan, const struct planner *p)
 {
 	struct nr_plan_stats *s = &plan->stats;
@@ -222,6 +234,7 @@ static int make(struct nr_plan *plan, struct planner *p)
 	uint8_t *written = nr_plan_list(p, p->n_tensor, 1);
 	if (p->err->code) return p->err->code;
 	resolve(plan, p, written);
+	find_alone(plan);
 	find_lost(plan, p);
 	count(plan, p);
 	return 0;

@@ -11,6 +11,7 @@ struct nr_instr {
 	void (*fn)(const struct nr_call *);
 	struct nr_call call;
 	int watched;                        /* left out of runs that nobody looks on (nr_exec.after) */
+	int alone;                          /* too little work to be shared: the calling thread does it */
 };
 
 enum { NR_NOWHERE = -1 };
@@ -116,6 +117,7 @@ void nr_node_cost(const struct nr_node *, double *forward, double *backward);
 enum nr_instr_pass { NR_PASS_FORWARD, NR_PASS_BACKWARD, NR_PASS_AGAIN, NR_PASS_SEED };        /* again: rebuilt in backward */
 struct nr_work { enum nr_instr_pass pass; double flops, bytes; };     /* bytes: what is read and written, each value once */
 struct nr_work nr_instr_work(const struct nr_plan *, int32_t i);
+int nr_work_is_small(const struct nr_work *);        /* sharing it among threads would cost more than it brings */
 
 static inline int32_t nr_buffer_root(const struct planner *p, int32_t b)
 {

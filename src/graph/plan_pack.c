@@ -110,17 +110,36 @@ static int larger_first(const void *a, const void *b)
 	return x->first != y->first ? (x->first > y->first) - (x->first < y->first) : (x->root > y->root) - (x->root < y->root);
 }
 
-static int lower_first(const void *a, const void *b)
+/* What is placed already, by offset. */
+struct taken { int64_t offset, end; int32_t first, last; };
+
+/* The lowest offset at which so many bytes are free throughout a life. */
+static int64_t lowest(const struct taken *t, int32_t n, const struct buffer *x)
 {
-	const struct buffer *x = *(struct buffer *const *)a, *y = *(struct buffer *const *)b;
-	return (x->offset > y->offset) - (x->offset < y->offset);
+	int64_t at = 0;
+	for (int32_t j = 0; j < n && t[j].offset < at + x->bytes; j++)
+		if (t[j].first <= x->last && x->first <= t[j].last && t[j].end > at) at = t[j].end;
+	return at;
+}
+
+static void insert(struct taken *t, int32_t n, const struct buffer *x)
+{
+	int32_t lo = 0, hi = n;
+	while (lo < hi) {
+		const int32_t mid = lo + (hi - lo) / 2;
+		if (t[mid].offset < x->offset) lo = mid + 1;
+		else hi = mid;
+	}
+	memmove(t + lo + 1, t + lo, (size_t)(n - lo) * sizeof *t);
+	t[lo] = (struct taken){ x->offset, x->offset + x->bytes, x->first, x->last };
 }
 
 /* Largest first, each at the lowest offset that is free during its life. */
 int64_t nr_plan_pack(struct planner *p)
 {
-	struct buffer **order = nr_plan_list(p, p->n_buf, sizeof *order), **near = nr_plan_list(p, p->n_buf, sizeof *near);
-	if (!order || !near) return NR_EMEMORY;
+	struct buffer **order = nr_plan_list(p, p->n_buf, sizeof *order);
+	struct taken *taken = nr_plan_list(p, p->n_buf, sizeof *taken);
+	if (!order || !taken) return NR_EMEMORY;
 	int32_t n = 0;
 	for (int32_t b = 0; b < p->n_buf; b++)
 		if (p->buf[b].root == b && p->buf[b].first <= p->buf[b].last) order[n++] = &p->buf[b];
@@ -128,18 +147,9 @@ int64_t nr_plan_pack(struct planner *p)
 	int64_t top = 0;
 	for (int32_t i = 0; i < n; i++) {
 		struct buffer *x = order[i];
-		int32_t m = 0;
-		for (int32_t j = 0; j < i; j++)
-			if (order[j]->first <= x->last && x->first <= order[j]->last) near[m++] = order[j];
-		qsort(near, (size_t)m, sizeof *near, lower_first);
-		int64_t at = 0;
-		if (p->flags & NR_PLAN_NO_REUSE) at = top;
-		for (int32_t j = 0; j < m && !(p->flags & NR_PLAN_NO_REUSE); j++) {
-			if (near[j]->offset >= at + x->bytes) break;
-			if (near[j]->offset + near[j]->bytes > at) at = near[j]->offset + near[j]->bytes;
-		}
-		x->offset = at;
-		if (at + x->bytes > top) top = at + x->bytes;
+		x->offset = p->flags & NR_PLAN_NO_REUSE ? top : lowest(taken, i, x);
+		insert(taken, i, x);
+		if (x->offset + x->bytes > top) top = x->offset + x->bytes;
 	}
 	for (int32_t b = 0; b < p->n_buf; b++) p->buf[b].offset = p->buf[nr_buffer_root(p, b)].offset;
 	return top;

@@ -1,4 +1,5 @@
 /* A plan as text: what runs, what it costs, and who holds the memory at the peak. */
+#include "base/real.h"
 #include "graph/plan.h"
 
 #include <stdlib.h>

@@ -34,11 +34,41 @@ void nr_store_free(struct nr_store *s)
 int64_t nr_store_count(const struct nr_store *s) { return s->n_entry; }
 struct nr_entry *nr_store_at(const struct nr_store *s, int64_t i) { return s->entry[i]; }
 
+/* FNV-1a. */
+static uint32_t hash_of(const char *name)
+{
+	uint32_t h = 2166136261u;
+	for (; *name; name++) h = (h ^ (unsigned char)*name) * 16777619u;
+	return h;
+}
+
+/* The slot of the name, or the empty one where it would go. */
+static int64_t *slot_of(const struct nr_store *s, const char *name)
+{
+	const uint32_t mask = (uint32_t)(2 * s->cap_entry - 1);
+	uint32_t i = hash_of(name) & mask;
+	while (s->slot[i] && strcmp(s->entry[s->slot[i] - 1]->name, name) != 0) i = (i + 1) & mask;
+	return &s->slot[i];
+}
+
 struct nr_entry *nr_store_find(const struct nr_store *s, const char *name)
 {
-	for (int64_t i = 0; i < s->n_entry; i++)
-		if (!strcmp(s->entry[i]->name, name)) return s->entry[i];
-	return NULL;
+	const int64_t at = s->slot ? *slot_of(s, name) : 0;
+	return at ? s->entry[at - 1] : NULL;
+}
+
+static int grow(struct nr_store *s)
+{
+	const int64_t cap = s->cap_entry ? s->cap_entry * 2 : 128;
+	struct nr_entry **more = nr_arena_alloc(s->arena, (size_t)cap * sizeof *more);
+	int64_t *slot = nr_arena_alloc(s->arena, 2 * (size_t)cap * sizeof *slot);
+	if (!more || !slot) return NR_EMEMORY;
+	if (s->n_entry) memcpy(more, s->entry, (size_t)s->n_entry * sizeof *more);
+	s->entry = more;
+	s->slot = slot;
+	s->cap_entry = cap;
+	for (int64_t i = 0; i < s->n_entry; i++) *slot_of(s, s->entry[i]->name) = i + 1;
+	return 0;
 }
 
 static int same_shape(const struct nr_entry *e, int nd, const int64_t *d)
@@ -60,13 +90,7 @@ struct nr_entry *nr_store_need(struct nr_store *s, const char *name, int init, i
 		nr_fail(err, NR_EUSAGE, "cannot add the parameter", name, "the store is sealed: a plan was made from it");
 		return NULL;
 	}
-	if (s->n_entry == s->cap_entry) {
-		const int64_t cap = s->cap_entry ? s->cap_entry * 2 : 128;
-		struct nr_entry **more = nr_arena_alloc(s->arena, (size_t)cap * sizeof *more);
-		if (more && s->n_entry) memcpy(more, s->entry, (size_t)s->n_entry * sizeof *more);
-		s->entry = more ? more : s->entry;
-		s->cap_entry = more ? cap : s->cap_entry;
-	}
+	if (s->n_entry == s->cap_entry) grow(s);
 	e = s->n_entry < s->cap_entry ? nr_arena_alloc(s->arena, sizeof *e) : NULL;
 	if (!e || !(e->name = nr_arena_strdup(s->arena, name))) {
 		nr_fail(err, NR_EMEMORY, "cannot add the parameter", name, "out of memory");
@@ -79,7 +103,10 @@ struct nr_entry *nr_store_need(struct nr_store *s, const char *name, int init, i
 	e->value = e->gain = 1;
 	e->buffer = buffer;
 	e->store = s;
-	return s->entry[s->n_entry++] = e;
+	e->number = s->n_entry;
+	s->entry[s->n_entry++] = e;
+	*slot_of(s, name) = s->n_entry;
+	return e;
 }
 
 int nr_entry_fill(struct nr_entry *e, void (*fill)(const struct nr_entry *, const void *, real *), const void *conf, size_t size,
@@ -105,14 +132,6 @@ static int64_t lay_out(struct nr_store *s, int buffers, int64_t at)
 		at += (e->count + 15) / 16 * 16;
 	}
 	return at;
-}
-
-/* FNV-1a. */
-static uint32_t hash_of(const char *name)
-{
-	uint32_t h = 2166136261u;
-	for (; *name; name++) h = (h ^ (unsigned char)*name) * 16777619u;
-	return h;
 }
 
 /* Initial values are a pure function of (seed, name, index): models that differ in a norm start from the same weights. */

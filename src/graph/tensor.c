@@ -1,4 +1,5 @@
 #include "norma/tensor.h"
+#include "base/real.h"
 
 #include <stdio.h>
 

@@ -2,7 +2,6 @@
  * copied; their kernels do the rest. */
 #include "graph/net.h"
 
-#include <stdarg.h>
 
 #include "graph/blocks.h"
 #include "math/row.h"
@@ -116,7 +115,6 @@ nr_t *nr_span(struct nr_net *n, nr_t *x, int64_t from, int64_t to)
 		if (to <= special) tok.valid = NULL;
 		else if (tok.valid) tok.valid = nr_lengths(n, tok.valid, -from, to - from);
 		if (to < x->d[1] || from > special) tok.pos = NULL;
-		if (to < x->d[1] || from > 0) tok.bias = NULL;
 		nr_with_tokens(n, y, tok);
 	}
 	return y;
@@ -160,11 +158,9 @@ nr_t *nr_join(struct nr_net *n, nr_t *a, nr_t *b) { return nr_apply(n, &nr_op_jo
 
 /* ---- reshape, pack --------------------------------------------------------------------------------------------- */
 
-struct reshape { int32_t nd; int64_t d[NR_MAXD]; };
-
 static int reshape_shape(struct nr_node *k)
 {
-	const struct reshape *r = k->attr;
+	const struct nr_shape *r = k->attr;
 	const nr_t *y = nr_out(k, 0, k->in[0]->dtype, r->nd, r->d, NULL);
 	return !y ? NR_ESHAPE : nr_expect(k, nr_len(y) == nr_len(k->in[0]), "%lld values do not fit %lld",
 					  (long long)nr_len(k->in[0]), (long long)nr_len(y));
@@ -188,7 +184,7 @@ static void pack_backward(const struct nr_call *k)
 static nr_t *reshape_try(struct nr_net *n, nr_t **x, const char *options)
 {
 	(void)options;
-	return nr_reshape(n, x[0], 2, x[0]->d[0], (int64_t)-1);
+	return nr_reshape(n, x[0], NR_SHAPE(x[0]->d[0], -1));
 }
 static const struct nr_case reshape_cases[] = { { "2x4x3", "" }, { NULL, NULL } };
 const struct nr_op nr_op_reshape = {
@@ -196,22 +192,17 @@ const struct nr_op nr_op_reshape = {
 	.flags = NR_VIEW, .try_case = reshape_try, .cases = reshape_cases,
 };
 
-nr_t *nr_reshape(struct nr_net *n, nr_t *x, int nd, ...)
+nr_t *nr_reshape(struct nr_net *n, nr_t *x, struct nr_shape s)
 {
-	struct reshape r = { .nd = nd };
-	if (!x || nd > NR_MAXD) return x ? nr_net_fail(n, NR_ELIMIT, "reshape", "%d dimensions", nd) : NULL;
-	va_list ap;
-	va_start(ap, nd);
 	int64_t known = 1;
 	int open = -1;
-	for (int i = 0; i < nd; i++) {
-		r.d[i] = va_arg(ap, int64_t);
-		if (r.d[i] == -1) open = i;
-		else known *= r.d[i];
+	if (!x || s.nd < 0 || s.nd > NR_MAXD) return x ? nr_net_fail(n, NR_ELIMIT, "reshape", "%d dimensions", (int)s.nd) : NULL;
+	for (int i = 0; i < s.nd; i++) {
+		if (s.d[i] == -1) open = i;
+		else known *= s.d[i];
 	}
-	va_end(ap);
-	if (open >= 0) r.d[open] = known > 0 ? nr_len(x) / known : 0;
-	return nr_apply(n, &nr_op_reshape, &r, sizeof r, x);
+	if (open >= 0) s.d[open] = known > 0 ? nr_len(x) / known : 0;
+	return nr_apply(n, &nr_op_reshape, &s, sizeof s, x);
 }
 
 static int pack_shape(struct nr_node *k)

@@ -14,7 +14,7 @@
 #include <stddef.h>
 #include "base/rng.h"
 #include "math/isa.h"
-#include "norma/real.h"
+#include "base/real.h"
 
 /* Element (b,t,h,i) of an operand is p[b * batch + t * row + h * head + i]: packed (B,T,3,H,d), separate
  * (B,T,H,d), LeViT's per-head (B,T,H,[q|k|v]) and (B,H,T,d) are all of this form. */

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "norma/real.h"
+#include "base/real.h"
 
 /* Rounded to nearest, ties to even; NaN stays a (quiet) NaN, overflow becomes inf. */
 static inline uint16_t nr_bf16_of(float x)

@@ -3,7 +3,7 @@
 #ifndef NR_CHUNK_H
 #define NR_CHUNK_H
 
-#include "norma/real.h"
+#include "base/real.h"
 
 #define NR_CHUNK 64
 

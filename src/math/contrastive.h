@@ -7,7 +7,7 @@
 
 #include <stddef.h>
 
-#include "norma/real.h"
+#include "base/real.h"
 
 enum nr_contrastive_kind { NR_CONTRASTIVE_SOFTMAX, NR_CONTRASTIVE_SIGMOID };
 struct nr_contrastive {

@@ -2,7 +2,7 @@
 #ifndef NR_CROSS_H
 #define NR_CROSS_H
 
-#include "norma/real.h"
+#include "base/real.h"
 
 /* mean (C) of the columns of x (N,C), and out (N,C) = x - mean. False when a value is not finite. */
 int nr_centre_columns(int64_t N, int64_t C, const real *x, double *mean, double *out);

@@ -3,7 +3,7 @@
 #ifndef NR_DETECT_H
 #define NR_DETECT_H
 
-#include "norma/real.h"
+#include "base/real.h"
 
 /* out (n,m): IoU of a (n,4) with b (m,4). */
 void nr_box_iou(int64_t n, const real *a, int64_t m, const real *b, real *out);

@@ -2,7 +2,7 @@
 #ifndef NR_DISTANCE_H
 #define NR_DISTANCE_H
 
-#include "norma/real.h"
+#include "base/real.h"
 
 /* out (n): from x (C) to each row of rows (n,C). Serial. */
 void nr_distance_rows(int64_t n, int64_t C, const real *x, const real *rows, real *out);

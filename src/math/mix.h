@@ -3,7 +3,7 @@
 #ifndef NR_MIX_H
 #define NR_MIX_H
 
-#include "norma/real.h"
+#include "base/real.h"
 
 enum nr_mix_partner {
 	NR_MIX_FLIP, /* timm: sample B-1-i */

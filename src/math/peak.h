@@ -6,7 +6,7 @@
 #include <stdint.h>
 
 #include "math/isa.h"
-#include "norma/real.h"
+#include "base/real.h"
 
 #define NR_PEAK_CHAINS 12 /* at least the latency of a multiply-add times its ports, and few enough for 16 registers */
 

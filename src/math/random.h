@@ -8,7 +8,7 @@
 
 #include "base/rng.h"
 #include "math/isa.h"
-#include "norma/real.h"
+#include "base/real.h"
 
 NR_FAMILY_DECLARE(random);
 

@@ -9,7 +9,7 @@
 
 #include <stddef.h>
 
-#include "norma/real.h"
+#include "base/real.h"
 
 enum nr_resample {
 	NR_RESAMPLE_TIMM,             /* bicubic a = -.5, antialias */

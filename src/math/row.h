@@ -100,7 +100,6 @@ static inline void nr_row_mul(int64_t n, const real *x, const real *y, real *z, 
 }
 static inline void nr_row_scale(int64_t n, real a, const real *x, real *y) { nr_row_active->scale(n, a, x, y); }
 static inline void nr_row_put(int64_t n, const real *x, real *y, int add) { nr_row_active->put(n, x, y, add); }
-static inline void nr_put(real *y, real v, int add) { *y = add ? *y + v : v; }
 
 /* Whole arrays, threaded over chunks of NR_ARRAY_CHUNK values. Outputs may be inputs. */
 #define NR_ARRAY_CHUNK 16384

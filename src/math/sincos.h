@@ -2,7 +2,7 @@
 #ifndef NR_SINCOS_H
 #define NR_SINCOS_H
 
-#include "norma/real.h"
+#include "base/real.h"
 
 /* MAE (Moco v3): out (special + h w, dim), special leading zero rows; sin(col) cos(col) sin(row) cos(row), a
  * quarter each; frequencies 10000^(-i/(dim/4)). dim % 4 == 0. */

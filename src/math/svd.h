@@ -6,7 +6,7 @@
 
 #include <stddef.h>
 
-#include "norma/real.h"
+#include "base/real.h"
 
 size_t nr_svd_scratch(int64_t rows, int64_t cols); /* bytes */
 /* s: min(rows,cols) values, falling. centred: the column means are taken off first. */

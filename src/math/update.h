@@ -1,6 +1,6 @@
 /* Parameter updates in one pass over memory, and the sums of squares that clipping and trust ratios need.
  *
- * The optimizers of src/train/optim.c are two kernels with different coefficients; both begin with
+ * The optimizers of src/optim are two kernels with different coefficients; both begin with
  * g' = scale g + l2 p:
  *   adam:  m = beta1 m + rest1 g';  v = beta2 v + rest2 g'^2;  p = keep p - step m / (root sqrt(v) + eps)
  *   sgd:   m = keep_m m + add_m g';  p = p - (rate_g g' + rate_m m)
@@ -12,7 +12,7 @@
 #include <stdint.h>
 
 #include "math/isa.h"
-#include "norma/real.h"
+#include "base/real.h"
 
 #define NR_UPDATE_CHUNK 8192 /* values; sums are made per chunk and folded in order */
 

@@ -59,15 +59,16 @@ static const struct nr_naming namings[] = {
 static nr_t *rows_of(struct nr_net *n, const char *name, int64_t count, int64_t dim, int64_t T)
 {
 	nr_push(n, "%s", name);
-	nr_t *table = nr_pop(n, nr_param(n, "weight", NR_NORMAL_02, 2, count, dim));
-	return nr_span(n, nr_reshape(n, table, 3, (int64_t)1, count, dim), 0, T);
+	nr_t *table = nr_pop(n, nr_param(n, "weight", NR_NORMAL_02, NR_SHAPE(count, dim)));
+	return nr_span(n, nr_reshape(n, table, NR_SHAPE(1, count, dim)), 0, T);
 }
 
 static nr_t *add_positions(struct nr_net *n, nr_t *x, nr_t *ids, const struct nr_bert *c)
 {
 	const int64_t T = ids->d[1], first = c->skip_pads ? c->pad + 1 : 0;
 	if (first + T > c->positions)
-		return nr_net_fail(n, NR_ELIMIT, "position", "texts of %lld tokens, but there are places for %lld", (long long)T,
+		return nr_net_fail(n, NR_ELIMIT, "position",
+			"texts have %lld tokens, but there are only %lld positions", (long long)T,
 			(long long)(c->positions - first));
 	if (!c->skip_pads) return nr_add_table(n, x, rows_of(n, "position", c->positions, c->dim, T));
 	nr_t *places = nr_hidden(n, nr_text_positions(n, ids, (int32_t)c->pad), "positions");
@@ -77,7 +78,7 @@ static nr_t *add_positions(struct nr_net *n, nr_t *x, nr_t *ids, const struct nr
 static nr_t *add_types(struct nr_net *n, nr_t *x, nr_t *types, const struct nr_bert *c)
 {
 	if (types) return nr_add(n, x, nr_embedding(n, "type", types, c->types, c->dim, -1));
-	return nr_shift_channels(n, x, nr_reshape(n, rows_of(n, "type", c->types, c->dim, 1), 1, c->dim));
+	return nr_shift_channels(n, x, nr_reshape(n, rows_of(n, "type", c->types, c->dim, 1), NR_SHAPE(c->dim)));
 }
 
 nr_t *nr_bert_embed(struct nr_net *n, const struct nr_inputs *in, const void *conf)
@@ -91,7 +92,7 @@ nr_t *nr_bert_embed(struct nr_net *n, const struct nr_inputs *in, const void *co
 	return nr_hidden(n, nr_dropout(n, nr_norm(n, "embed", x), c->dropout), "embed");
 }
 
-nr_t *nr_bert_encode_layers(struct nr_net *n, nr_t *x, const void *conf, nr_t **layer)
+nr_t *nr_bert_encode_layers(struct nr_net *n, const struct nr_inputs *in, nr_t *x, const void *conf, nr_t **layer)
 {
 	const struct nr_bert *c = conf;
 	for (int64_t i = 0; i < c->depth; i++) {
@@ -106,7 +107,10 @@ nr_t *nr_bert_encode_layers(struct nr_net *n, nr_t *x, const void *conf, nr_t **
 	return x;
 }
 
-nr_t *nr_bert_encode(struct nr_net *n, nr_t *x, const void *conf) { return nr_bert_encode_layers(n, x, conf, NULL); }
+nr_t *nr_bert_encode(struct nr_net *n, const struct nr_inputs *in, nr_t *x, const void *conf)
+{
+	return nr_bert_encode_layers(n, in, x, conf, NULL);
+}
 
 nr_t *nr_bert_pool(struct nr_net *n, nr_t *x, const void *conf)
 {
@@ -204,7 +208,7 @@ static json_t *config(const struct nr_saved *w) { return nr_bert_config(w, "Bert
 
 static const struct nr_model_file file = {
 	.signs = nr_bert_signs, .measure = nr_bert_measure, .fits = nr_bert_fits, .config = config,
-	.doubt = "heads cannot be seen: a width of 64 is assumed",
+	.doubt = "the number of heads is unknown: a width of 64 is assumed",
 };
 
 const struct nr_model nr_model_bert = {

@@ -24,20 +24,20 @@ extern const char *const nr_bert_pools[];   /* pooler, cls, avg; ends with NULL 
 	NR_OPT_INT(struct nr_bert, heads, 12, 1, 1024, "attention heads"),                                                      \
 	NR_OPT_INT(struct nr_bert, hidden, 3072, 1, 1000000, "width of the MLP"),                                               \
 	NR_OPT_INT(struct nr_bert, positions, positions_, 1, 1000000, "rows of the position table"),                            \
-	NR_OPT_INT(struct nr_bert, types, types_, 1, 1000, "kinds of segments"),                                                \
-	NR_OPT_INT(struct nr_bert, pad, pad_, 0, 100000000, "number of the padding token; its row is not trained by lookups"),    \
-	NR_OPT_BOOL(struct nr_bert, skip_pads, skip_pads_, "places count from pad + 1 on and leave pads out (RoBERTa)"),        \
-	NR_OPT_INT(struct nr_bert, length, 128, 1, 1000000, "tokens of a text at most, the special ones included"),             \
+	NR_OPT_INT(struct nr_bert, types, types_, 1, 1000, "number of segment types"),                                          \
+	NR_OPT_INT(struct nr_bert, pad, pad_, 0, 100000000, "id of the padding token; lookups do not train its row"),             \
+	NR_OPT_BOOL(struct nr_bert, skip_pads, skip_pads_, "positions start at pad + 1 and skip padding (RoBERTa)"),            \
+	NR_OPT_INT(struct nr_bert, length, 128, 1, 1000000, "maximum number of tokens per text, special ones included"),        \
 	NR_OPT_STRING(struct nr_bert, act, "gelu", "activation of the MLP: gelu, gelu_tanh (gelu_new), relu, silu"),            \
 	NR_OPT_FLOAT(struct nr_bert, dropout, 0, 0, 0.99, "dropout of embeddings and branches"),                                \
 	NR_OPT_FLOAT(struct nr_bert, attention_dropout, 0, 0, 0.99, "dropout of attention"),                                    \
 	NR_OPT_ENUM(struct nr_bert, pool, "pooler", nr_bert_pools,                                                              \
-		"what a head reads: tanh layer on the first token, that token, or the mean of all tokens"),                     \
+		"what a head reads: a tanh layer on the first token, that token, or the mean of all tokens"),                   \
 	NR_OPT_INT(struct nr_bert, classes, 2, 1, 1000000, "outputs of a classification head")
 
 nr_t *nr_bert_embed(struct nr_net *, const struct nr_inputs *, const void *conf);
-nr_t *nr_bert_encode(struct nr_net *, nr_t *tokens, const void *conf);
-nr_t *nr_bert_encode_layers(struct nr_net *, nr_t *tokens, const void *conf, nr_t **layer);
+nr_t *nr_bert_encode(struct nr_net *, const struct nr_inputs *, nr_t *tokens, const void *conf);
+nr_t *nr_bert_encode_layers(struct nr_net *, const struct nr_inputs *, nr_t *tokens, const void *conf, nr_t **layer);
 nr_t *nr_bert_pool(struct nr_net *, nr_t *tokens, const void *conf);
 
 /* In a file: see guess.h. prefix: of the classes of transformers ("Bert"); heads: `head` is their classifier. */

@@ -13,26 +13,26 @@ static nr_t *norm_qk(struct nr_net *n, nr_t *qkv, int64_t heads)
 	const char *norm = qkv ? nr_norm_at(n, "attn.qk") : NULL;
 	if (!norm) return qkv;
 	const int64_t B = qkv->d[0], T = qkv->d[1], C = qkv->d[2];
-	nr_t *r = nr_reshape(n, qkv, 3, B * T, 3 * heads, C / (3 * heads));
+	nr_t *r = nr_reshape(n, qkv, NR_SHAPE(B * T, 3 * heads, C / (3 * heads)));
 	nr_t *q = nr_norm_make(n, "attn.qk.q", norm, nr_span(n, r, 0, heads));
 	nr_t *k = nr_norm_make(n, "attn.qk.k", norm, nr_span(n, r, heads, 2 * heads));
-	nr_t *y = nr_reshape(n, nr_join(n, nr_join(n, q, k), nr_span(n, r, 2 * heads, NR_END)), 3, B, T, C);
+	nr_t *y = nr_reshape(n, nr_join(n, nr_join(n, q, k), nr_span(n, r, 2 * heads, NR_END)), NR_SHAPE(B, T, C));
 	return y && qkv->tok ? nr_with_tokens(n, y, *qkv->tok) : y;
 }
 
 static nr_t *position_bias(struct nr_net *n, const nr_t *x, int64_t heads)
 {
 	if (!x || !x->tok) return NULL;
-	nr_t *a = nr_param(n, "attn.position", NR_ZEROS | NR_NO_DECAY, 2, heads, (int64_t)3);
+	nr_t *a = nr_param(n, "attn.position", NR_ZEROS | NR_NO_DECAY, NR_SHAPE(heads, 3));
 	return nr_position_bias(n, a, x->tok->h, x->tok->w, x->tok->special);
 }
 
-static nr_t *attention(struct nr_net *n, nr_t *x, nr_t *bias, const struct nr_block *b)
+static nr_t *attention(struct nr_net *n, nr_t *x, const struct nr_block *b)
 {
 	const int64_t C = x ? nr_cols(x) : 0;
 	nr_t *qkv = b->no_qkv_bias ? nr_linear_no_bias(n, "attn.qkv", x, 3 * C) : nr_linear(n, "attn.qkv", x, 3 * C);
 	const struct nr_attention_options o = { .heads = b->heads, .dropout = (float)b->attention_dropout,
-		.valid = x && x->tok ? x->tok->valid : NULL, .bias = b->position_bias ? position_bias(n, x, b->heads) : bias };
+		.valid = x && x->tok ? x->tok->valid : NULL, .bias = b->position_bias ? position_bias(n, x, b->heads) : b->bias };
 	qkv = norm_qk(n, qkv, b->heads);
 	x = nr_attention_with(n, qkv, o);
 	x = nr_norm(n, "attn.inner", nr_norm(n, "attn.heads", x));
@@ -66,7 +66,7 @@ nr_t *nr_block(struct nr_net *n, nr_t *x, const struct nr_block *b)
 	struct nr_tokens tok = x->tok ? *x->tok : (struct nr_tokens){ 0 };
 	tok.heads = (int32_t)b->heads;                  /* norms that go by heads (DTN, group) take them from the tokens */
 	nr_with_tokens(n, x, tok);
-	x = nr_residual(n, "attn", x, attention(n, nr_norm(n, "attn.in", x), tok.bias, b), b->drop_path);
+	x = nr_residual(n, "attn", x, attention(n, nr_norm(n, "attn.in", x), b), b->drop_path);
 	x = nr_residual(n, "mlp", x, mlp(n, nr_norm(n, "mlp.in", x), b), b->drop_path);
 	if (x) scale_weights(n, C);
 	return x;

@@ -13,6 +13,7 @@ struct nr_block {
 	bool no_qkv_bias;
 	bool no_hidden_dropout;             /* `dropout` does not act between the MLP's activation and its second layer (BERT), */
 	double hidden_dropout;              /* but this does (Graphormer) */
+	nr_t *bias;                         /* (B,H,T,T) added to the scores; or NULL */
 	bool position_bias;                 /* scores get DTN's a_h . (d^2, dx, dy) of the grid (DTN, Eq. 6 and Table 10a) */
 };
 nr_t *nr_block(struct nr_net *, nr_t *x, const struct nr_block *);

@@ -21,19 +21,20 @@ static const char *const edge_kinds[] = { "multi_hop", "simple", NULL };
 
 #define G struct nr_graphormer
 static const struct nr_option options[] = {
-	NR_OPT_INT(G, nodes, 64, 1, 100000, "nodes of a graph at most"),
+	NR_OPT_INT(G, nodes, 64, 1, 100000, "maximum number of nodes per graph"),
 	NR_OPT_INT(G, node_features, 9, 1, 1000, "features of a node"),
 	NR_OPT_INT(G, edge_features, 3, 1, 1000, "features of an edge"),
-	NR_OPT_INT(G, paths, 5, 0, 1000, "edges of a path that the inputs have; 0: single edges, for edges=simple"),
-	NR_OPT_INT(G, atoms, 4608, 1, 100000000, "values of all features of nodes together"),
-	NR_OPT_INT(G, bonds, 1536, 1, 100000000, "values of all features of edges together"),
-	NR_OPT_INT(G, in_degrees, 512, 1, 1000000, "rows of the table of incoming edges"),
-	NR_OPT_INT(G, out_degrees, 512, 1, 1000000, "rows of the table of outgoing edges"),
-	NR_OPT_INT(G, distances, 512, 1, 1000000, "rows of the table of distances"),
-	NR_OPT_INT(G, hop_matrices, 128, 1, 100000, "matrices for places on a path; the first `hops` are used"),
-	NR_OPT_INT(G, hops, 5, 0, 100000, "edges of a path that count; 0: all"),
-	NR_OPT_INT(G, cut, 1024, 0, 1000000, "edges between two nodes from which on they do not attend to each other; 0: they always do"),
-	NR_OPT_ENUM(G, edges, "multi_hop", edge_kinds, "edges that a pair is biased by: those on the shortest path, or the one between"),
+	NR_OPT_INT(G, paths, 5, 0, 1000, "edges per path in the inputs; 0: single edges, for edges=simple"),
+	NR_OPT_INT(G, atoms, 4608, 1, 100000000, "number of values of all node features together"),
+	NR_OPT_INT(G, bonds, 1536, 1, 100000000, "number of values of all edge features together"),
+	NR_OPT_INT(G, in_degrees, 512, 1, 1000000, "rows of the in-degree table"),
+	NR_OPT_INT(G, out_degrees, 512, 1, 1000000, "rows of the out-degree table"),
+	NR_OPT_INT(G, distances, 512, 1, 1000000, "rows of the distance table"),
+	NR_OPT_INT(G, hop_matrices, 128, 1, 100000, "matrices for positions on a path; the first `hops` are used"),
+	NR_OPT_INT(G, hops, 5, 0, 100000, "edges of a path to use; 0: all"),
+	NR_OPT_INT(G, cut, 1024, 0, 1000000, "distance from which two nodes do not attend to each other; 0: none"),
+	NR_OPT_ENUM(G, edges, "multi_hop", edge_kinds,
+		"edges that bias a pair: those on the shortest path, or only the edge between"),
 	NR_OPT_INT(G, dim, 768, 1, 65536, "width of a token"),
 	NR_OPT_INT(G, depth, 12, 1, 1024, "number of blocks"),
 	NR_OPT_INT(G, heads, 32, 1, 1024, "attention heads"),
@@ -41,7 +42,7 @@ static const struct nr_option options[] = {
 	NR_OPT_STRING(G, act, "gelu", "activation of the MLP and the read-out: gelu, gelu_tanh, relu, silu"),
 	NR_OPT_FLOAT(G, dropout, 0, 0, 0.99, "dropout of embeddings and branches"),
 	NR_OPT_FLOAT(G, attention_dropout, 0, 0, 0.99, "dropout of attention"),
-	NR_OPT_FLOAT(G, activation_dropout, 0, 0, 0.99, "dropout behind the MLP's activation"),
+	NR_OPT_FLOAT(G, activation_dropout, 0, 0, 0.99, "dropout after the MLP's activation"),
 	NR_OPT_INT(G, classes, 1, 1, 1000000, "outputs of the head"),
 	NR_OPT_END
 };
@@ -90,18 +91,7 @@ static const struct nr_naming namings[] = {
 static nr_t *table(struct nr_net *n, const char *name, int64_t rows, int64_t cols, int init)
 {
 	nr_push(n, "%s", name);
-	return nr_pop(n, nr_param(n, "weight", init, 2, rows, cols));
-}
-
-/* The published weights start as N(0, .02) throughout. */
-static nr_t *start_small(const struct nr_net *n, nr_t *x)
-{
-	const struct nr_store *s = nr_net_store(n);
-	for (int64_t i = 0; i < nr_store_count(s); i++) {
-		struct nr_entry *e = nr_store_at(s, i);
-		if ((e->init & NR_INIT_KIND) == NR_XAVIER) e->init = (e->init & ~NR_INIT_KIND) | NR_NORMAL_02;
-	}
-	return x;
+	return nr_pop(n, nr_param(n, "weight", init, NR_SHAPE(rows, cols)));
 }
 
 nr_t *nr_graphormer_bias(struct nr_net *n, const struct nr_inputs *in, const struct nr_graphormer *c, bool whole)
@@ -120,6 +110,7 @@ nr_t *nr_graphormer_bias(struct nr_net *n, const struct nr_inputs *in, const str
 static nr_t *embed(struct nr_net *n, const struct nr_inputs *in, const void *conf)
 {
 	const struct nr_graphormer *c = conf;
+	nr_weights_start_as(n, NR_NORMAL_02);           /* the published ones do throughout */
 	nr_t *x = nr_embedding_sum(n, "atom", in->nodes, c->atoms + 1, c->dim);
 	x = nr_add(n, x, nr_embedding_sum(n, "in_degree", in->in_degree, c->in_degrees, c->dim));
 	x = nr_add(n, x, nr_embedding_sum(n, "out_degree", in->out_degree, c->out_degrees, c->dim));
@@ -127,40 +118,41 @@ static nr_t *embed(struct nr_net *n, const struct nr_inputs *in, const void *con
 	if (!x) return NULL;
 	nr_with_tokens(n, x, (struct nr_tokens){ .heads = (int32_t)c->heads, .unordered = 1, .valid = in->valid });
 	x = nr_prepend(n, table(n, "vnode", 1, c->dim, NR_NORMAL_02), x);
-	if (!x) return NULL;
-	struct nr_tokens tok = *x->tok;
-	tok.bias = nr_graphormer_bias(n, in, c, false);
-	nr_with_tokens(n, x, tok);
 	return nr_hidden(n, nr_dropout(n, nr_norm(n, "embed", x), c->dropout), "embed");
 }
 
-static nr_t *encode_layers(struct nr_net *n, nr_t *x, const void *conf, nr_t **layer)
+static nr_t *encode_layers(struct nr_net *n, const struct nr_inputs *in, nr_t *x, const void *conf, nr_t **layer)
 {
 	const struct nr_graphormer *c = conf;
+	nr_t *bias = nr_graphormer_bias(n, in, c, false);
 	for (int64_t i = 0; i < c->depth; i++) {
 		const struct nr_block b = { .heads = c->heads, .hidden = c->hidden, .act = c->act, .dropout = c->dropout,
-			.attention_dropout = c->attention_dropout, .no_hidden_dropout = true, .hidden_dropout = c->activation_dropout };
+			.attention_dropout = c->attention_dropout, .no_hidden_dropout = true, .hidden_dropout = c->activation_dropout,
+			.bias = bias };
 		nr_push_nth(n, "blocks", i, c->depth);
 		x = nr_hidden(n, nr_pop(n, nr_block(n, x, &b)), "block%lld", (long long)i);
 		if (layer) layer[i] = x;
 	}
-	return start_small(n, x);
+	return x;
 }
-static nr_t *encode(struct nr_net *n, nr_t *x, const void *conf) { return encode_layers(n, x, conf, NULL); }
+static nr_t *encode(struct nr_net *n, const struct nr_inputs *in, nr_t *x, const void *conf)
+{
+	return encode_layers(n, in, x, conf, NULL);
+}
 
 static nr_t *pool(struct nr_net *n, nr_t *x, const void *conf)
 {
 	const struct nr_graphormer *c = conf;
 	nr_push(n, "readout");
 	x = nr_activate(n, c->act, nr_linear(n, "dense", nr_first_token(n, x), c->dim));
-	return start_small(n, nr_pop(n, nr_norm_make(n, "norm", "layer", x)));
+	return nr_pop(n, nr_norm_make(n, "norm", "layer", x));
 }
 
 static nr_t *head(struct nr_net *n, nr_t *x, const void *conf)
 {
 	const struct nr_graphormer *c = conf;
 	x = nr_linear_no_bias(n, "head", x, c->classes);
-	return start_small(n, nr_shift_channels(n, x, nr_param(n, "head.bias", NR_ZEROS | NR_NO_DECAY, 1, (int64_t)1)));
+	return nr_shift_channels(n, x, nr_param(n, "head.bias", NR_ZEROS | NR_NO_DECAY, NR_SHAPE(1)));
 }
 
 /* ---- in a file ---------------------------------------------------------------------------------------------------------------- */
@@ -244,7 +236,7 @@ static json_t *config(const struct nr_saved *w)
 }
 
 static const struct nr_model_file file = {
-	.signs = signs, .measure = measure, .config = config, .doubt = "the hops that count cannot be seen: 5 are assumed",
+	.signs = signs, .measure = measure, .config = config, .doubt = "the number of hops is unknown: 5 is assumed",
 };
 
 const struct nr_model nr_model_graphormer = {

@@ -5,6 +5,7 @@
 
 #include "base/mem.h"
 #include "base/str.h"
+#include "models/names.h"
 #include "norma/safetensors.h"
 
 /* ---- what is in the file --------------------------------------------------------------------------------------------------- */

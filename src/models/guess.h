@@ -9,6 +9,15 @@
 #include "base/mem.h"
 #include "norma/model.h"
 
+struct nr_st_file;
+/* What the tensors of a file look like; texts live in the arena. */
+struct nr_guess {
+	const char *model, *norms, *naming; /* "vit_tiny_patch16_224:classes=10", "patch=dual", "timm" */
+	bool sure;                          /* a config.json said what tensors cannot show; */
+	const char *doubt;                  /* else what was assumed instead: "heads cannot be seen: ..." */
+};
+int nr_model_guess(struct nr_guess *, const struct nr_st_file *, struct nr_arena *);   /* 1: it looks like one; 0: it does not */
+
 struct nr_look {                            /* a file, taken to be this model under these names */
 	const struct nr_st_file *file;
 	const struct nr_model *model;

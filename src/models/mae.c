@@ -11,6 +11,7 @@
 #include "models/mae.h"
 
 #include "models/block.h"
+#include "models/names.h"
 #include "models/position.h"
 #include "norma/nn.h"
 #include "norma/safetensors.h"
@@ -21,18 +22,20 @@ const struct nr_option nr_mae_options[] = {
 	NR_OPT_INT(struct nr_mae, decoder_dim, 512, 1, 65536, "width of a token in the decoder"),
 	NR_OPT_INT(struct nr_mae, decoder_depth, 8, 0, 1024, "blocks of the decoder"),
 	NR_OPT_INT(struct nr_mae, decoder_heads, 16, 1, 1024, "attention heads of the decoder"),
-	NR_OPT_FLOAT(struct nr_mae, decoder_mlp, 4, 0.01, 64, "width of the decoder's MLP over that of its tokens"),
+	NR_OPT_FLOAT(struct nr_mae, decoder_mlp, 4, 0.01, 64, "width of the decoder's MLP relative to its tokens"),
 	NR_OPT_STRING(struct nr_mae, decoder_act, "gelu", "activation of the decoder's MLP"),
 	NR_OPT_ENUM(struct nr_mae, pos, "sincos", nr_position_names, "position tables of encoder and decoder"),
-	NR_OPT_FLOAT(struct nr_mae, mask_ratio, 0.75, 0, 1, "share of the patches that is masked"),
-	NR_OPT_BOOL(struct nr_mae, norm_pix, "1", "the pixels of each patch are standardised before they are compared"),
+	NR_OPT_FLOAT(struct nr_mae, mask_ratio, 0.75, 0, 1, "share of the patches to mask"),
+	NR_OPT_BOOL(struct nr_mae, norm_pix, "1", "standardise the pixels of each patch before comparing them"),
 	NR_OPT_ENUM(struct nr_mae, uniform, "none", targets, "U-MAE's term on [CLS], on the visible tokens, or on both"),
 	NR_OPT_FLOAT(struct nr_mae, lambda, 0.01, 0, 1000, "weight of the uniformity term"),
-	NR_OPT_ENUM(struct nr_mae, power, "square", powers, "squared cosine as U-MAE's code, or the product of SepNorm's Eq. 8"),
-	NR_OPT_BOOL(struct nr_mae, self, "1", "the mean over pairs includes an item with itself"),
-	NR_OPT_BOOL(struct nr_mae, unit, "1", "embeddings are divided by their lengths"),
-	NR_OPT_BOOL(struct nr_mae, in_image, "0", "tokens are paired within their image instead of within the batch"),
-	NR_OPT_BOOL(struct nr_mae, extra_norm, "0", "the final norm is applied once more before the term, as U-MAE's code does"),
+	NR_OPT_ENUM(struct nr_mae, power, "square", powers,
+		"squared cosine as in U-MAE's code, or the product of SepNorm's Eq. 8"),
+	NR_OPT_BOOL(struct nr_mae, self, "1", "include pairs of an item with itself in the mean"),
+	NR_OPT_BOOL(struct nr_mae, unit, "1", "divide embeddings by their lengths"),
+	NR_OPT_BOOL(struct nr_mae, in_image, "0", "pair tokens within their image instead of within the batch"),
+	NR_OPT_BOOL(struct nr_mae, extra_norm, "0",
+		"apply the final norm once more before the term, as in U-MAE's code"),
 	NR_OPT_END
 };
 
@@ -53,7 +56,7 @@ static int measure(struct nr_net *n, const struct nr_model_spec *m, const struct
 	*s = (struct sizes){ .batch = batch, .image = nr_model_int(m, "image"), .channels = nr_model_int(m, "channels"),
 		.patch = nr_model_int(m, "patch"), .dim = nr_model_int(m, "dim"), .classes = nr_model_int(m, "class_token") > 0 };
 	if (s->image < 1 || s->channels < 1 || s->patch < 1 || s->dim < 1) {
-		nr_net_fail(n, NR_EUSAGE, m->text, "a masked autoencoder wants an encoder of patches, such as a ViT");
+		nr_net_fail(n, NR_EUSAGE, m->text, "a masked autoencoder needs an encoder of patches, such as a ViT");
 		return NR_EUSAGE;
 	}
 	s->side = s->image / s->patch;
@@ -61,18 +64,20 @@ static int measure(struct nr_net *n, const struct nr_model_spec *m, const struct
 	s->kept = nr_mae_kept(s->patches, o->mask_ratio);
 	if (s->patches > NR_MAE_MAX_PATCHES) nr_net_fail(n, NR_ELIMIT, m->text, "more than %d patches", NR_MAE_MAX_PATCHES);
 	else if (s->kept < 1)
-		nr_net_fail(n, NR_EVALUE, m->text, "mask_ratio %g leaves none of %lld patches", o->mask_ratio, (long long)s->patches);
+		nr_net_fail(n, NR_EVALUE, m->text,
+			"mask_ratio %g leaves none of the %lld patches", o->mask_ratio, (long long)s->patches);
 	else if ((o->uniform == NR_UNIFORM_CLS || o->uniform == NR_UNIFORM_BOTH) && !s->classes)
-		nr_net_fail(n, NR_EUSAGE, m->text, "uniformity on [CLS] wants an encoder with a class token");
+		nr_net_fail(n, NR_EUSAGE, m->text, "uniformity on [CLS] needs an encoder with a class token");
 	return nr_net_error(n)->code;
 }
 
 static nr_t *encoder(struct nr_net *n, const struct nr_model_spec *m, const struct sizes *s, struct nr_mae_graph *g)
 {
 	/* Made here first: MAE draws the token from a plain normal and lets it decay, timm's ViT does neither. */
-	if (s->classes) nr_param(n, "cls_token", NR_NORMAL_02, 3, (int64_t)1, (int64_t)1, s->dim);
-	nr_t *x = nr_take_tokens(n, m->of->embed(n, &(struct nr_inputs){ .image = g->image }, m->conf), g->kept);
-	return nr_hidden(n, m->of->encode(n, x, m->conf), "latent");
+	if (s->classes) nr_param(n, "cls_token", NR_NORMAL_02, NR_SHAPE(1, 1, s->dim));
+	const struct nr_inputs in = { .image = g->image };
+	nr_t *x = nr_take_tokens(n, m->of->embed(n, &in, m->conf), g->kept);
+	return nr_hidden(n, m->of->encode(n, &in, x, m->conf), "latent");
 }
 
 static nr_t *decoder(struct nr_net *n, const struct nr_model_spec *m, const struct nr_mae *o, const struct sizes *s,
@@ -83,7 +88,7 @@ static nr_t *decoder(struct nr_net *n, const struct nr_model_spec *m, const stru
 		.act = o->decoder_act, .no_qkv_bias = nr_model_int(m, "qkv_bias") == 0 };
 	nr_push(n, "decoder");
 	nr_t *x = nr_linear(n, "embed", g->latent, o->decoder_dim);
-	nr_t *mask_token = nr_param(n, "mask_token", NR_NORMAL_02, 3, (int64_t)1, (int64_t)1, o->decoder_dim);
+	nr_t *mask_token = nr_param(n, "mask_token", NR_NORMAL_02, NR_SHAPE(1, 1, o->decoder_dim));
 	x = nr_restore_tokens(n, x, mask_token, g->restore);
 	/* Registers stay behind in the encoder: no place of the decoder asks for them. */
 	x = nr_with_tokens(n, x, (struct nr_tokens){ .special = (int32_t)s->classes, .h = (int32_t)s->side, .w = (int32_t)s->side });
@@ -101,7 +106,7 @@ static nr_t *pair_term(struct nr_net *n, const struct nr_mae *o, nr_t *x)
 {
 	const struct nr_pair_options p = { .kind = o->power == NR_UNIFORM_SQUARE ? NR_PAIRS_SQUARE : NR_PAIRS_LINEAR,
 		.normalize = o->unit, .self = o->self };
-	return nr_reshape(n, nr_pair_loss(n, x, p), 1, (int64_t)1);
+	return nr_reshape(n, nr_pair_loss(n, x, p), NR_SHAPE(1));
 }
 
 static nr_t *uniformity(struct nr_net *n, const struct nr_mae *o, nr_t *latent)
@@ -109,10 +114,10 @@ static nr_t *uniformity(struct nr_net *n, const struct nr_mae *o, nr_t *latent)
 	nr_t *z = o->extra_norm ? nr_norm(n, "final", latent) : latent, *cls = NULL, *tokens = NULL;
 	if (!z) return NULL;
 	const int64_t B = z->d[0], S = latent->tok->special, C = z->d[2];
-	if (o->uniform != NR_UNIFORM_TOKENS) cls = pair_term(n, o, nr_reshape(n, nr_span(n, z, 0, 1), 2, B, C));
+	if (o->uniform != NR_UNIFORM_TOKENS) cls = pair_term(n, o, nr_reshape(n, nr_span(n, z, 0, 1), NR_SHAPE(B, C)));
 	if (o->uniform != NR_UNIFORM_CLS) {
 		nr_t *x = nr_span(n, z, S, NR_END);
-		tokens = pair_term(n, o, o->in_image ? x : nr_reshape(n, x, 2, (int64_t)-1, C));
+		tokens = pair_term(n, o, o->in_image ? x : nr_reshape(n, x, NR_SHAPE(-1, C)));
 	}
 	return cls && tokens ? nr_add(n, cls, tokens) : cls ? cls : tokens;
 }
@@ -122,10 +127,10 @@ nr_t *nr_mae_record(struct nr_net *n, const struct nr_model_spec *m, const struc
 	struct sizes s;
 	*g = (struct nr_mae_graph){ 0 };
 	if (measure(n, m, o, batch, &s)) return NULL;
-	g->image = nr_input(n, "image", NR_REAL, 4, batch, s.channels, s.image, s.image);
-	g->kept = nr_input(n, "kept", NR_I32, 2, batch, s.kept);
-	g->restore = nr_input(n, "restore", NR_I32, 2, batch, s.classes + s.patches);
-	g->weight = nr_input(n, "weight", NR_REAL, 2, batch, s.patches);
+	g->image = nr_input(n, "image", NR_REAL, NR_SHAPE(batch, s.channels, s.image, s.image));
+	g->kept = nr_input(n, "kept", NR_I32, NR_SHAPE(batch, s.kept));
+	g->restore = nr_input(n, "restore", NR_I32, NR_SHAPE(batch, s.classes + s.patches));
+	g->weight = nr_input(n, "weight", NR_REAL, NR_SHAPE(batch, s.patches));
 
 	g->latent = encoder(n, m, &s, g);
 	if (g->latent && (!g->latent->tok || g->latent->d[1] != g->latent->tok->special + s.kept))

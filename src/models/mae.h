@@ -11,6 +11,7 @@
 #ifndef NR_MAE_H
 #define NR_MAE_H
 
+#include "base/real.h"
 #include "base/rng.h"
 #include "norma/model.h"
 #include "norma/task.h"

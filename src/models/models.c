@@ -1,6 +1,8 @@
 /* The registry of models, and their text form. */
 #include "base/mem.h"
+#include "base/registry.h"
 #include "base/str.h"
+#include "models/names.h"
 #include "norma/model.h"
 #include "norma/nn.h"
 
@@ -9,27 +11,27 @@
 #undef MODEL
 
 #define MODEL(name) &nr_model_##name,
-static const struct nr_model *const models[] = {
+static const struct nr_model *const built_in[] = {
 #include "models/models.def"
 	NULL
 };
 #undef MODEL
 
-const struct nr_model *const *nr_models(void) { return models; }
+const struct nr_model *const *nr_models(void) { return NR_REGISTRY(NR_OF_MODELS, nr_model, built_in); }
 
 /* The family of that name, or the one that has such a preset. */
 static const struct nr_model *find(const char *name, const struct nr_preset **preset, struct nr_error *err)
 {
 	struct nr_near near = { .word = name };
 	*preset = NULL;
-	for (int i = 0; models[i]; i++) {
-		if (!strcmp(models[i]->name, name)) return models[i];
-		nr_near_try(&near, models[i]->name);
-		for (const struct nr_preset *p = models[i]->presets; p->name; p++) {
+	for (const struct nr_model *const *m = nr_models(); *m; m++) {
+		if (!strcmp((*m)->name, name)) return *m;
+		nr_near_try(&near, (*m)->name);
+		for (const struct nr_preset *p = (*m)->presets; p->name; p++) {
 			nr_near_try(&near, p->name);
 			if (strcmp(p->name, name)) continue;
 			*preset = p;
-			return models[i];
+			return *m;
 		}
 	}
 	nr_fail(err, NR_ENAME, "no model", name, "no such name");
@@ -71,10 +73,12 @@ int nr_model_set(struct nr_model_spec *m, const char *name, const char *value, s
 static struct nr_inputs graph_inputs(struct nr_net *n, const struct nr_model_spec *m, int64_t B)
 {
 	const int64_t N = nr_model_int(m, "nodes"), F = nr_model_int(m, "edge_features"), L = nr_model_int(m, "paths");
-	return (struct nr_inputs){ .nodes = nr_input(n, "nodes", NR_I32, 3, B, N, nr_model_int(m, "node_features")),
-		.in_degree = nr_input(n, "in_degree", NR_I32, 2, B, N), .out_degree = nr_input(n, "out_degree", NR_I32, 2, B, N),
-		.distance = nr_input(n, "distance", NR_I32, 3, B, N, N), .valid = nr_input(n, "valid", NR_I32, 1, B),
-		.edges = L ? nr_input(n, "edges", NR_I32, 5, B, N, N, L, F) : nr_input(n, "edges", NR_I32, 4, B, N, N, F) };
+	return (struct nr_inputs){ .nodes = nr_input(n, "nodes", NR_I32, NR_SHAPE(B, N, nr_model_int(m, "node_features"))),
+		.in_degree = nr_input(n, "in_degree", NR_I32, NR_SHAPE(B, N)),
+		.out_degree = nr_input(n, "out_degree", NR_I32, NR_SHAPE(B, N)),
+		.distance = nr_input(n, "distance", NR_I32, NR_SHAPE(B, N, N)), .valid = nr_input(n, "valid", NR_I32, NR_SHAPE(B)),
+		.edges = L ? nr_input(n, "edges", NR_I32, NR_SHAPE(B, N, N, L, F))
+			  : nr_input(n, "edges", NR_I32, NR_SHAPE(B, N, N, F)) };
 }
 
 const char *nr_model_text_without(const char *text, const char *option, struct nr_arena *arena)
@@ -95,22 +99,25 @@ struct nr_inputs nr_model_inputs(struct nr_net *n, const struct nr_model_spec *m
 {
 	const int64_t size = nr_model_int(m, "image"), length = nr_model_int(m, "length");
 	if (m->of->reads == NR_READS_IMAGE)
-		return (struct nr_inputs){ .image = nr_input(n, "image", NR_REAL, 4, batch, nr_model_int(m, "channels"), size, size) };
+		return (struct nr_inputs){
+			.image = nr_input(n, "image", NR_REAL, NR_SHAPE(batch, nr_model_int(m, "channels"), size, size)) };
 	if (m->of->reads == NR_READS_GRAPH) return graph_inputs(n, m, batch);
-	return (struct nr_inputs){ .ids = nr_input(n, "ids", NR_I32, 2, batch, length), .valid = nr_input(n, "valid", NR_I32, 1, batch) };
+	return (struct nr_inputs){ .ids = nr_input(n, "ids", NR_I32, NR_SHAPE(batch, length)),
+		.valid = nr_input(n, "valid", NR_I32, NR_SHAPE(batch)) };
 }
 
 int nr_model_expect(const struct nr_model_spec *m, enum nr_reads reads, struct nr_error *err)
 {
 	static const char *const what[] = { "pictures", "text", "graphs" };
 	if (m->of->reads == reads) return NR_OK;
-	return nr_fail(err, NR_EUSAGE, "cannot use the model", m->text, "it reads %s; this wants a model of %s", what[m->of->reads],
+	return nr_fail(err, NR_EUSAGE, "cannot use the model", m->text,
+		"it reads %s, but a model of %s is needed", what[m->of->reads],
 		what[reads]);
 }
 
 nr_t *nr_model_tokens(struct nr_net *n, const struct nr_model_spec *m, const struct nr_inputs *in)
 {
-	return m->of->encode(n, m->of->embed(n, in, m->conf), m->conf);
+	return m->of->encode(n, in, m->of->embed(n, in, m->conf), m->conf);
 }
 
 nr_t *nr_model_head(struct nr_net *n, const struct nr_model_spec *m, nr_t *pooled)

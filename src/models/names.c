@@ -3,6 +3,7 @@
 #include "base/safetensors.h"
 #include "base/str.h"
 #include "math/resample.h"
+#include "models/names.h"
 #include "norma/model.h"
 
 static const struct nr_naming ours = { .name = "norma", .rules = (const struct nr_rename[]){ { NULL, NULL } } };
@@ -16,7 +17,7 @@ const struct nr_naming *nr_naming_find(const struct nr_model *m, const char *nam
 		nr_near_try(&near, n->name);
 	}
 	nr_near_try(&near, ours.name);
-	nr_fail(err, NR_ENAME, "no naming", name, "%s knows no such names", m->name);
+	nr_fail(err, NR_ENAME, "no naming", name, "%s has no such names", m->name);
 	if (near.best) {
 		nr_hint(err, "did you mean '%s'?", near.best);
 		return NULL;
@@ -132,7 +133,8 @@ static int choose(struct reading *r, const struct nr_model *m, struct nr_error *
 		if (found > best) best = found, r->naming = n;
 	}
 	if (best) return NR_OK;
-	nr_fail(err, NR_EFORMAT, "cannot load", r->path, "none of its %lld tensors belongs to this model", (long long)nr_st_count(r->file));
+	nr_fail(err, NR_EFORMAT, "cannot load", r->path,
+		"none of its %lld tensors belong to this model", (long long)nr_st_count(r->file));
 	return nr_hint(err, "`norma inspect` shows what it has");
 }
 
@@ -160,10 +162,12 @@ static int wrong_shape(const struct reading *r, const struct nr_st_tensor *t, co
 	d[0] /= parts;
 	sizes_text(t->nd, t->shape, have, sizeof have);
 	sizes_text(e->nd, d, want, sizeof want);
-	nr_fail(err, NR_ESHAPE, "cannot load", r->path, "tensor '%s' is %s, the model wants %s", t->name, *have ? have : "a scalar", want);
+	nr_fail(err, NR_ESHAPE, "cannot load", r->path,
+		"tensor '%s' is %s, but the model needs %s", t->name, *have ? have : "a scalar", want);
 	if (strstr(e->name, "pos_embed") && !r->how->resample)
-		return nr_hint(err, "a table of another grid can be resized: --resample timm, mae, dino or bigvision");
-	if (!strncmp(e->name, "head.", 5)) return nr_hint(err, "the model's text says how many classes: vit_tiny_patch16_224:classes=10");
+		return nr_hint(err, "resize a table of another grid with --resample timm, mae, dino or bigvision");
+	if (!strncmp(e->name, "head.", 5)) return nr_hint(err,
+		"give the number of classes with the model: vit_tiny_patch16_224:classes=10");
 	return err->code;
 }
 
@@ -173,8 +177,9 @@ static int missing(const struct reading *r, const char *name, struct nr_error *e
 	struct nr_near near = { .word = name };
 	for (int64_t i = 0; i < nr_st_count(r->file); i++) nr_near_try(&near, nr_st_get(r->file, i)->name);
 	nr_fail(err, NR_EFORMAT, "cannot load", r->path, "it has no tensor '%s'", name);
-	if (near.best) return nr_hint(err, "the nearest is '%s'; its names were taken to be those of %s", near.best, r->naming->name);
-	return nr_hint(err, "its names were taken to be those of %s", r->naming->name);
+	if (near.best) return nr_hint(err,
+		"the nearest is '%s'; the file was read with the names of %s", near.best, r->naming->name);
+	return nr_hint(err, "the file was read with the names of %s", r->naming->name);
 }
 
 /* A position table of another grid. */
@@ -275,8 +280,8 @@ static int left_over(const struct reading *r, struct nr_error *err)
 		r->how->ignored++;
 		tell(r, NR_IGNORED, name);
 		if (r->how->partial || (of_decoder(name) && !r->how->decoder) || (own && of_training(name))) continue;
-		nr_fail(err, NR_EFORMAT, "cannot load", r->path, "the model has no place for tensor '%s'", name);
-		return nr_hint(err, "its names were taken to be those of %s; --partial ignores what is left over", r->naming->name);
+		nr_fail(err, NR_EFORMAT, "cannot load", r->path, "the model has no tensor '%s'", name);
+		return nr_hint(err, "the file was read with the names of %s; use --partial to ignore unused tensors", r->naming->name);
 	}
 	return NR_OK;
 }
@@ -335,9 +340,10 @@ static int clash(const struct writing *w, const char *name, const char *entry, c
 {
 	for (int64_t i = 0; i < w->count; i++) {
 		if (strcmp(w->tensor[i].name, name)) continue;
-		nr_fail(err, NR_EVALUE, "cannot write", path, "'%s' and '%s' would both be called '%s' in the names of %s", w->entry[i],
+		nr_fail(err, NR_EVALUE, "cannot write", path,
+			"'%s' and '%s' would both be called '%s' with the names of %s", w->entry[i],
 			entry, name, w->naming->name);
-		return nr_hint(err, "the names of norma tell them apart: --to norma");
+		return nr_hint(err, "use norma's own names: --to norma");
 	}
 	return NR_OK;
 }

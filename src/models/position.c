@@ -16,9 +16,10 @@ static void fill_sincos(const struct nr_entry *e, const void *conf, real *values
 
 nr_t *nr_position_table(struct nr_net *n, const struct nr_position_table *t)
 {
-	nr_t *pos = nr_param(n, "pos_embed", NR_TRUNC_02 | NR_NO_DECAY, 3, (int64_t)1, t->special + t->side * t->side, t->dim);
+	nr_t *pos = nr_param(n, "pos_embed", NR_TRUNC_02 | NR_NO_DECAY, NR_SHAPE(1, t->special + t->side * t->side, t->dim));
 	if (!pos || t->kind == NR_POSITION_LEARNED) return pos;
-	if (t->dim % 4) return nr_net_fail(n, NR_ESHAPE, "pos_embed", "sin-cos positions want a width that 4 divides");
+	if (t->dim % 4) return nr_net_fail(n, NR_ESHAPE, "pos_embed",
+		"sin-cos positions need a width divisible by 4");
 	pos->entry->frozen = 1;
 	nr_entry_fill(pos->entry, fill_sincos, t, sizeof *t, NULL);
 	return pos;

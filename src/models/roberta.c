@@ -25,7 +25,7 @@ static json_t *config(const struct nr_saved *w) { return nr_bert_config(w, "Robe
 
 static const struct nr_model_file file = {
 	.signs = nr_bert_signs, .measure = nr_bert_measure, .fits = nr_bert_fits, .config = config,
-	.doubt = "heads cannot be seen: a width of 64 is assumed",
+	.doubt = "the number of heads is unknown: a width of 64 is assumed",
 };
 
 const struct nr_model nr_model_roberta = {

@@ -32,7 +32,8 @@ static int read_pooling(const char *path, struct nr_str *kinds, struct nr_error 
 			add(kinds, !strcmp(kind, "mean_tokens") ? "mean" : !strcmp(kind, "cls_token") ? "cls" : kind);
 		}
 	json_decref(config);
-	return kinds->len ? NR_OK : nr_fail(err, NR_EFORMAT, "cannot read", path, "it names no kind of pooling");
+	return kinds->len ? NR_OK : nr_fail(err, NR_EFORMAT, "cannot read", path,
+		"it does not name a kind of pooling");
 }
 
 static int read_modules(const json_t *modules, const char *path, const char *folder, struct nr_arena *arena, struct nr_str *kinds,

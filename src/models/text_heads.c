@@ -6,6 +6,7 @@
 
 #include "base/mem.h"
 #include "models/bert.h"
+#include "models/names.h"
 #include "norma/nn.h"
 #include "norma/safetensors.h"
 
@@ -15,7 +16,7 @@ void nr_text_encode(struct nr_net *n, const struct nr_model_spec *m, const struc
 {
 	*t = (struct nr_text){ .depth = nr_model_int(m, "depth") };
 	if (m->of->reads != NR_READS_TEXT || !m->of->encode_layers) {
-		nr_net_fail(n, NR_EUSAGE, m->text, "a model of text is wanted, such as bert");
+		nr_net_fail(n, NR_EUSAGE, m->text, "a text model such as bert is needed");
 		return;
 	}
 	t->layer = nr_arena_alloc(nr_net_arena(n), (size_t)t->depth * sizeof *t->layer);
@@ -24,12 +25,12 @@ void nr_text_encode(struct nr_net *n, const struct nr_model_spec *m, const struc
 		return;
 	}
 	t->embedded = m->of->embed(n, in, m->conf);
-	t->tokens = m->of->encode_layers(n, t->embedded, m->conf, t->layer);
+	t->tokens = m->of->encode_layers(n, in, t->embedded, m->conf, t->layer);
 }
 
 nr_t *nr_first_token(struct nr_net *n, nr_t *x)
 {
-	return x ? nr_reshape(n, nr_span(n, x, 0, 1), 2, x->d[0], x->d[2]) : NULL;
+	return x ? nr_reshape(n, nr_span(n, x, 0, 1), NR_SHAPE(x->d[0], x->d[2])) : NULL;
 }
 
 nr_t *nr_text_pool(struct nr_net *n, const struct nr_text *t, enum nr_text_pooling kind)
@@ -67,9 +68,9 @@ nr_t *nr_mlm_logits(struct nr_net *n, const struct nr_model_spec *m, nr_t *x, bo
 	nr_push(n, "mlm");
 	x = nr_activate(n, act, nr_linear(n, "dense", x, c->dim));
 	x = nr_norm_make(n, "norm", "layer", x);
-	nr_t *own = tied ? NULL : nr_param(n, "decoder.weight", NR_NORMAL_02, 2, c->vocab, c->dim);
-	nr_t *bias = nr_pop(n, nr_param(n, "bias", NR_ZEROS | NR_NO_DECAY, 1, c->vocab));
-	return nr_linear_tied(n, x, tied ? nr_param(n, "word.weight", NR_NORMAL_02, 2, c->vocab, c->dim) : own, bias);
+	nr_t *own = tied ? NULL : nr_param(n, "decoder.weight", NR_NORMAL_02, NR_SHAPE(c->vocab, c->dim));
+	nr_t *bias = nr_pop(n, nr_param(n, "bias", NR_ZEROS | NR_NO_DECAY, NR_SHAPE(c->vocab)));
+	return nr_linear_tied(n, x, tied ? nr_param(n, "word.weight", NR_NORMAL_02, NR_SHAPE(c->vocab, c->dim)) : own, bias);
 }
 
 /* ---- files ----------------------------------------------------------------------------------------------------------- */

@@ -2,7 +2,7 @@
  *
  *   struct nr_text t; nr_text_encode(net, &spec, &inputs, &t);
  *   nr_t *z = nr_simcse_layer(net, nr_text_pool(net, &t, NR_TEXT_CLS));              (B S,C), S sentences of a sample in a row
- *   nr_t *loss = nr_simcse_loss(net, nr_reshape(net, z, 3, B, S, C), 0.05, 0, NULL);
+ *   nr_t *loss = nr_simcse_loss(net, nr_reshape(net, z, NR_SHAPE(B, S, C)), 0.05, 0, NULL);
  *   nr_t *words = nr_cross_entropy(net, nr_mlm_logits(net, &spec, t.tokens, true), labels, 0, NR_TEXT_IGNORED);
  */
 #ifndef NR_TEXT_HEADS_H

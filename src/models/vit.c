@@ -25,26 +25,29 @@ struct vit {
 
 static const char *const pools[] = { "class", "avg", NULL };
 static const struct nr_option options[] = {
-	NR_OPT_INT(struct vit, image, 224, 1, 4096, "side of the square picture"),
+	NR_OPT_INT(struct vit, image, 224, 1, 4096, "size of the square picture"),
 	NR_OPT_INT(struct vit, channels, 3, 1, 64, "channels of the picture"),
-	NR_OPT_INT(struct vit, patch, 16, 1, 512, "side of a patch"),
+	NR_OPT_INT(struct vit, patch, 16, 1, 512, "size of a patch"),
 	NR_OPT_INT(struct vit, dim, 192, 1, 65536, "width of a token"),
 	NR_OPT_INT(struct vit, depth, 12, 1, 1024, "number of blocks"),
 	NR_OPT_INT(struct vit, heads, 3, 1, 1024, "attention heads"),
-	NR_OPT_FLOAT(struct vit, mlp, 4, 0.01, 64, "width of the MLP over that of a token"),
+	NR_OPT_FLOAT(struct vit, mlp, 4, 0.01, 64, "width of the MLP relative to a token"),
 	NR_OPT_INT(struct vit, classes, 1000, 1, 1000000, "outputs of the head"),
 	NR_OPT_ENUM(struct vit, pool, "class", pools, "what the head reads: the class token or the mean of the patch tokens"),
 	NR_OPT_BOOL(struct vit, class_token, "1", "have a class token"),
-	NR_OPT_BOOL(struct vit, fc_norm, "1", "with pool=avg: the final norm comes after the mean, as in timm"),
+	NR_OPT_BOOL(struct vit, fc_norm, "1", "with pool=avg: put the final norm after the mean, as in timm"),
 	NR_OPT_INT(struct vit, registers, 0, 0, 256, "further special tokens that nothing reads"),
-	NR_OPT_INT(struct vit, class_at, 0, 0, 1024, "block before which the class token joins (DTN: 10 of 12); it then has no position"),
+	NR_OPT_INT(struct vit, class_at, 0, 0, 1024,
+		"block before which the class token is added (DTN: 10 of 12); it then has no position"),
 	NR_OPT_ENUM(struct vit, pos, "learned", nr_position_names,
-		"position table; sincos as MAE's, sincos_bv as big_vision's, both fixed"),
+		"position table; sincos as in MAE, sincos_bv as in big_vision, both fixed"),
 	NR_OPT_BOOL(struct vit, qkv_bias, "1", "bias of queries, keys and values"),
 	NR_OPT_BOOL(struct vit, pre_logits, "0", "a tanh layer before the head (AugReg)"),
-	NR_OPT_BOOL(struct vit, position_bias, "0", "DTN's position term R a_h as a bias of attention (DTN, Table 10a)"),
+	NR_OPT_BOOL(struct vit, position_bias, "0",
+		"use DTN's position term R a_h as a bias of attention (DTN, Table 10a)"),
 	NR_OPT_STRING(struct vit, act, "gelu", "activation of the MLP: gelu, gelu_tanh (big_vision), relu, silu"),
-	NR_OPT_FLOAT(struct vit, drop_path, 0, 0, 0.99, "share of samples that skip the last block; earlier ones less"),
+	NR_OPT_FLOAT(struct vit, drop_path, 0, 0, 0.99,
+		"share of samples that skip the last block; fewer skip earlier ones"),
 	NR_OPT_FLOAT(struct vit, dropout, 0, 0, 0.99, "dropout of the branches"),
 	NR_OPT_FLOAT(struct vit, attention_dropout, 0, 0, 0.99, "dropout of attention"),
 	NR_OPT_END
@@ -136,16 +139,16 @@ static nr_t *embed(struct nr_net *n, const struct nr_inputs *in, const void *con
 
 static nr_t *add_class(struct nr_net *n, nr_t *x, const struct vit *c)
 {
-	nr_t *cls = nr_param(n, "cls_token", NR_TRUNC_02 | NR_NO_DECAY, 3, (int64_t)1, (int64_t)1, c->dim);
+	nr_t *cls = nr_param(n, "cls_token", NR_TRUNC_02 | NR_NO_DECAY, NR_SHAPE(1, 1, c->dim));
 	if (class_row(c) && c->pos != NR_POSITION_NONE) cls = nr_add(n, cls, nr_span(n, position_table(n, c), 0, 1));
 	return nr_prepend(n, cls, x);
 }
 
-static nr_t *encode(struct nr_net *n, nr_t *x, const void *conf)
+static nr_t *encode(struct nr_net *n, const struct nr_inputs *in, nr_t *x, const void *conf)
 {
 	const struct vit *c = conf;
 	if (c->registers)
-		x = nr_prepend(n, nr_param(n, "register_token", NR_TRUNC_02 | NR_NO_DECAY, 3, (int64_t)1, c->registers, c->dim), x);
+		x = nr_prepend(n, nr_param(n, "register_token", NR_TRUNC_02 | NR_NO_DECAY, NR_SHAPE(1, c->registers, c->dim)), x);
 	for (int64_t i = 0; i < c->depth; i++) {
 		if (c->class_token && i == c->class_at) x = add_class(n, x, c);
 		const struct nr_block b = { .heads = c->heads, .hidden = nr_mlp_width(c->mlp, c->dim), .act = c->act,
@@ -163,7 +166,7 @@ static nr_t *pool(struct nr_net *n, nr_t *x, const void *conf)
 	const struct vit *c = conf;
 	if (!x) return NULL;
 	if (c->pool == POOL_CLASS && !c->class_token) return nr_net_fail(n, NR_EUSAGE, "pool=class", "there is no class token");
-	if (c->pool == POOL_CLASS) x = nr_reshape(n, nr_span(n, x, 0, 1), 2, x->d[0], c->dim);
+	if (c->pool == POOL_CLASS) x = nr_reshape(n, nr_span(n, x, 0, 1), NR_SHAPE(x->d[0], c->dim));
 	else x = nr_mean_tokens(n, x, x->tok ? x->tok->valid : NULL);
 	if (c->pool == POOL_AVG && c->fc_norm) {
 		const char *norm = nr_norm_at(n, "final");
@@ -271,7 +274,8 @@ static json_t *timm_config(const struct nr_saved *w)
 static json_t *config(const struct nr_saved *w) { return strcmp(w->naming->name, "timm") ? hf_config(w) : timm_config(w); }
 
 static const struct nr_model_file file = {
-	.signs = signs, .measure = measure, .config = config, .doubt = "heads cannot be seen: a width of 64 is assumed",
+	.signs = signs, .measure = measure, .config = config, .doubt = "the number of heads is unknown: a width of "
+		"64 is assumed",
 };
 
 const struct nr_model nr_model_vit = {

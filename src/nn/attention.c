@@ -44,7 +44,7 @@ static int check_extras(struct nr_node *k, const struct nr_attention *a, int ope
 	const struct attention *c = k->attr;
 	char s[64];
 	if (nr_expect(k, c->dropout >= 0 && c->dropout < 1, "dropout %g is not in [0,1)", (double)c->dropout) ||
-	    nr_expect(k, c->window >= 0, "a window of %lld tokens cannot be", (long long)c->window))
+	    nr_expect(k, c->window >= 0, "window must be at least 0, not %lld", (long long)c->window))
 		return NR_ESHAPE;
 	if (c->has_bias) {
 		const nr_t *b = k->in[operands];
@@ -113,7 +113,8 @@ static int packed_check(struct nr_node *k)
 	const nr_t *x = k->in[0];
 	char s[64];
 	if (nr_expect(k, x->nd == 3 && x->d[2] % 3 == 0, "%s is not (B,T,3C)", nr_shape_text(x, s, sizeof s)) ||
-	    nr_expect(k, c->heads > 0 && x->d[2] % (3 * c->heads) == 0, "%lld channels cannot be shared by %lld heads",
+	    nr_expect(k, c->heads > 0 && x->d[2] % (3 * c->heads) == 0,
+	    	"%lld channels cannot be divided into %lld heads",
 		      (long long)x->d[2] / 3, (long long)c->heads))
 		return NR_ESHAPE;
 	const struct nr_attention a = sizes(k, 1);
@@ -191,7 +192,7 @@ static int cross_shape(struct nr_node *k)
 	const int same = q->nd == 3 && p->nd == 3 && v->nd == 3 && q->d[0] == p->d[0] && p->d[0] == v->d[0];
 	const int fits = p->d[1] == v->d[1] && q->d[2] == p->d[2];
 	const int whole = c->heads > 0 && q->d[2] % c->heads == 0 && v->d[2] % c->heads == 0;
-	if (nr_expect(k, same && fits && whole, "queries %s, keys %s and values %s do not fit for %lld heads",
+	if (nr_expect(k, same && fits && whole, "queries %s, keys %s and values %s do not match for %lld heads",
 		      nr_shape_text(q, sq, sizeof sq),
 		      nr_shape_text(p, sk, sizeof sk), nr_shape_text(v, sv, sizeof sv), (long long)c->heads))
 		return NR_ESHAPE;

@@ -25,7 +25,7 @@ static int check_window(struct nr_node *k)
 	if (nr_expect(k, x->nd == 4 && x->dtype == NR_REAL, "pictures are (B,H,W,C) here, not %s",
 		nr_shape_text(x, s, sizeof s)) ||
 	    nr_expect(k, a->k > 0 && a->stride > 0 && a->pad >= 0,
-		"window %lld, stride %lld, padding %lld cannot be", (long long)a->k,
+		"window %lld and stride %lld must be positive, padding %lld at least 0", (long long)a->k,
 		      (long long)a->stride, (long long)a->pad))
 		return NR_ESHAPE;
 	const struct nr_window w = window_of(k);
@@ -226,8 +226,8 @@ nr_t *nr_conv(struct nr_net *n, const char *name, nr_t *x, int64_t out, int64_t 
 			"%lld groups for %lld inputs and %lld outputs: 1, or depthwise as many as both",
 				   (long long)groups, (long long)in, (long long)out);
 	nr_push(n, "%s", name);
-	nr_t *w = nr_param(n, "weight", NR_XAVIER, 4, out, in / groups, k, k);
-	nr_t *b = bias ? nr_param(n, "bias", NR_ZEROS | NR_NO_DECAY, 1, out) : NULL;
+	nr_t *w = nr_param(n, "weight", NR_XAVIER, NR_SHAPE(out, in / groups, k, k));
+	nr_t *b = bias ? nr_param(n, "bias", NR_ZEROS | NR_NO_DECAY, NR_SHAPE(out)) : NULL;
 	const struct window a = { k, stride, pad };
 	return nr_pop(n, filter(n, groups == 1 ? &nr_op_conv : &nr_op_depthwise, x, w, b, a));
 }

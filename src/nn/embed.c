@@ -49,7 +49,7 @@ nr_t *nr_embedding(struct nr_net *n, const char *name, nr_t *ids, int64_t count,
 {
 	if (!ids) return NULL;
 	nr_push(n, "%s", name);
-	nr_t *table = nr_param(n, "weight", NR_NORMAL_02, 2, count, dim);
+	nr_t *table = nr_param(n, "weight", NR_NORMAL_02, NR_SHAPE(count, dim));
 	const struct embedding a = { pad_id < 0 ? -1 : pad_id };
 	return nr_pop(n, nr_apply(n, &nr_op_embedding, &a, sizeof a, table, ids));
 }
@@ -95,7 +95,7 @@ nr_t *nr_embedding_sum(struct nr_net *n, const char *name, nr_t *ids, int64_t co
 {
 	if (!ids) return NULL;
 	nr_push(n, "%s", name);
-	nr_t *table = nr_param(n, "weight", NR_NORMAL_02 | NR_ZERO_ROW, 2, count, dim);
+	nr_t *table = nr_param(n, "weight", NR_NORMAL_02 | NR_ZERO_ROW, NR_SHAPE(count, dim));
 	return nr_pop(n, nr_apply(n, &nr_op_embedding_sum, NULL, 0, table, ids));
 }
 

@@ -55,7 +55,8 @@ static int check_edges(struct nr_node *k, int64_t B, int64_t N, int64_t H)
 	    nr_expect(k, (e->nd == 5) == (w != NULL), "edges on paths go with a table of hops, single ones without"))
 		return NR_ESHAPE;
 	const struct sizes z = sizes_of(k);
-	return nr_expect(k, !w || nr_len(w) >= z.places * H * H, "the hop table has %lld values, %lld hops of %lld heads need %lld",
+	return nr_expect(k, !w || nr_len(w) >= z.places * H * H,
+		"the hop table has %lld values, but %lld hops of %lld heads need %lld",
 		w ? (long long)nr_len(w) : 0, (long long)z.places, (long long)H, (long long)(z.places * H * H));
 }
 

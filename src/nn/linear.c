@@ -21,7 +21,7 @@ static int check(struct nr_node *k)
 {
 	const nr_t *x = k->in[0], *w = k->in[1];
 	char sx[64], sw[64];
-	if (nr_expect(k, w->nd >= 2 && nr_len(w) == w->d[0] * nr_cols(x), "%s does not fit the weight %s",
+	if (nr_expect(k, w->nd >= 2 && nr_len(w) == w->d[0] * nr_cols(x), "%s does not match the weight %s",
 		      nr_shape_text(x, sx, sizeof sx), nr_shape_text(w, sw, sizeof sw)))
 		return NR_ESHAPE;
 	const int bias = k->n_in > 2 && k->in[2]->nd == 1;
@@ -183,8 +183,8 @@ static nr_t *linear(struct nr_net *n, const char *name, nr_t *x, int64_t out, in
 {
 	if (!x) return NULL;
 	nr_push(n, "%s", name);
-	nr_t *w = nr_param(n, "weight", NR_XAVIER, 2, out, nr_cols(x));
-	nr_t *b = bias ? nr_param(n, "bias", NR_ZEROS | NR_NO_DECAY, 1, out) : NULL;
+	nr_t *w = nr_param(n, "weight", NR_XAVIER, NR_SHAPE(out, nr_cols(x)));
+	nr_t *b = bias ? nr_param(n, "bias", NR_ZEROS | NR_NO_DECAY, NR_SHAPE(out)) : NULL;
 	return nr_pop(n, bias ? nr_apply(n, &nr_op_linear, NULL, 0, x, w, b) : nr_apply(n, &nr_op_linear, NULL, 0, x, w));
 }
 nr_t *nr_linear(struct nr_net *n, const char *name, nr_t *x, int64_t out) { return linear(n, name, x, out, 1); }

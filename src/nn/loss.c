@@ -20,7 +20,7 @@ static int shape(struct nr_node *k)
 	char sx[64], st[64];
 	nr_shape_text(x, sx, sizeof sx), nr_shape_text(t, st, sizeof st);
 	if (nr_expect(k, !labels || one_each, "the labels %s are not one int32 for each row of %s", st, sx) ||
-	    nr_expect(k, labels || same, "the targets %s do not fit the logits %s", st, sx))
+	    nr_expect(k, labels || same, "the targets %s do not match the logits %s", st, sx))
 		return NR_ESHAPE;
 	if (nr_expect(k, a->smoothing >= 0 && a->smoothing <= 1, "label smoothing %g is not in [0,1]",
 		(double)a->smoothing))

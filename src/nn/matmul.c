@@ -119,7 +119,7 @@ static int turn_shape(struct nr_node *k)
 {
 	const nr_t *x = k->in[0];
 	int64_t d[NR_MAXD];
-	if (nr_expect(k, x->nd >= 2, "a matrix is wanted, not %d dimensions", x->nd)) return NR_ESHAPE;
+	if (nr_expect(k, x->nd >= 2, "it needs a matrix, not %d dimensions", x->nd)) return NR_ESHAPE;
 	memcpy(d, x->d, sizeof d);
 	d[x->nd - 2] = x->d[x->nd - 1], d[x->nd - 1] = x->d[x->nd - 2];
 	nr_out(k, 0, NR_REAL, x->nd, d, NULL);

@@ -1,4 +1,5 @@
 /* The registry of ops. */
+#include "base/registry.h"
 #include "norma/nn.h"
 
 #define OP(name) extern const struct nr_op nr_op_##name;
@@ -6,10 +7,10 @@
 #undef OP
 
 #define OP(name) &nr_op_##name,
-static const struct nr_op *const ops[] = {
+static const struct nr_op *const built_in[] = {
 #include "nn/ops.def"
 	NULL
 };
 #undef OP
 
-const struct nr_op *const *nr_ops(void) { return ops; }
+const struct nr_op *const *nr_ops(void) { return NR_REGISTRY(NR_OF_OPS, nr_op, built_in); }

@@ -59,7 +59,7 @@ static int shape(struct nr_node *k)
 	struct stash s;
 	if (nr_expect(k, x->nd == 2 || x->nd == 3, "embeddings are (N,C) or (B,T,C)")) return NR_ESHAPE;
 	const struct sizes n = sizes_of(x);
-	if (nr_expect(k, n.N > 1 || o->self, "pairs want two embeddings at least")) return NR_ESHAPE;
+	if (nr_expect(k, n.N > 1 || o->self, "pairs need at least two embeddings")) return NR_ESHAPE;
 	nr_out(k, 0, NR_REAL, 0, NULL, NULL);
 	k->stash = stash_layout(x, NULL, &s);
 	const struct nr_gemm a = gram_product(&n, NULL, NULL), b = spread_product(&n, NULL, NULL, NULL);

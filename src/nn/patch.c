@@ -59,7 +59,7 @@ nr_t *nr_patch_linear(struct nr_net *n, const char *name, nr_t *x, int64_t patch
 {
 	if (!x) return NULL;
 	nr_push(n, "%s", name);
-	nr_t *w = nr_param(n, "weight", NR_XAVIER, 4, dim, nr_cols(x) / (patch * patch), patch, patch);
-	nr_t *b = nr_param(n, "bias", NR_ZEROS | NR_NO_DECAY, 1, dim);
+	nr_t *w = nr_param(n, "weight", NR_XAVIER, NR_SHAPE(dim, nr_cols(x) / (patch * patch), patch, patch));
+	nr_t *b = nr_param(n, "bias", NR_ZEROS | NR_NO_DECAY, NR_SHAPE(dim));
 	return nr_pop(n, nr_apply(n, &nr_op_linear, NULL, 0, x, w, b));
 }

@@ -68,7 +68,7 @@ static int shape(struct nr_node *k)
 	char s[64];
 	if (nr_expect(k, z->nd == 3 && (z->d[1] == 2 || z->d[1] == 3), "embeddings are (B,2,C) or (B,3,C), not %s",
 		      nr_shape_text(z, s, sizeof s)) ||
-	    nr_expect(k, a->temperature > 0, "a temperature of %g cannot be", a->temperature))
+	    nr_expect(k, a->temperature > 0, "temperature must be positive, not %g", a->temperature))
 		return NR_ESHAPE;
 	const struct sizes n = sizes_of(z);
 	nr_out(k, 0, NR_REAL, 1, (int64_t[]){ 1 }, NULL);

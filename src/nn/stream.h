@@ -7,11 +7,6 @@
 #include "graph/streams.h"
 
 /* Number of the next random op; goes into its attributes. */
-static inline uint32_t nr_stream_next(const struct nr_net *n)
-{
-	uint32_t count = 0;
-	for (int32_t i = 0; i < n->n_node; i++) count += (n->node[i]->op->flags & NR_RANDOM) != 0;
-	return count;
-}
+static inline uint32_t nr_stream_next(const struct nr_net *n) { return n->n_random; }
 
 #endif

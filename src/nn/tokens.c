@@ -116,7 +116,6 @@ nr_t *nr_prepend(struct nr_net *n, nr_t *token, nr_t *x)
 	if (!y) return NULL;
 	struct nr_tokens tok = x->tok ? *x->tok : (struct nr_tokens){ 0 };
 	tok.special += (int32_t)lead->d[1];
-	tok.bias = NULL;                                /* it knew the others only */
 	if (tok.valid) tok.valid = nr_lengths(n, tok.valid, lead->d[1], y->d[1]);
 	return nr_with_tokens(n, y, tok);
 }
@@ -182,7 +181,7 @@ static int restore_shape(struct nr_node *k)
 {
 	const nr_t *x = k->in[0], *mask = k->in[1], *restore = k->in[2];
 	if (!is_tokens(k, x) || check_index(k, x, restore) ||
-	    nr_expect(k, nr_len(mask) == x->d[2], "the mask token has %lld channels, the others %lld",
+	    nr_expect(k, nr_len(mask) == x->d[2], "the mask token has %lld channels, but the others have %lld",
 		(long long)nr_len(mask), (long long)x->d[2]))
 		return NR_ESHAPE;
 	nr_out(k, 0, NR_REAL, 3, (int64_t[]){ x->d[0], restore->d[1], x->d[2] }, NULL);

@@ -47,9 +47,9 @@ const struct nr_norm nr_norm_batch = {
 	.name = "batch", .alias = "bn", .title = "batch normalization", .cite = "arXiv:1502.03167",
 	.equation = "y = weight (x - mean_BT x) / sqrt(var_BT x + eps) + bias; "
 		    "in evaluation the running mean and variance",
-	.about = "Each channel is compared with itself over every real token of every sample, so a token keeps its length "
-		 "relative to the others and the batch decides what is usual. Padding never counts. Evaluation uses running "
-		 "statistics, which move once per training step; gradients then treat them as constants. Under data "
-		 "parallelism and accumulation a batch is what one process sees at once.",
+	.about = "Each channel is normalised over every real token of every sample, so a token keeps its length "
+		 "relative to the others and the batch sets the scale. Padding never counts. Evaluation uses running "
+		 "statistics, which are updated once per training step; gradients then treat them as constants. With data "
+		 "parallelism or accumulation, the batch is what one process sees at once.",
 	.needs = NR_NEED_BATCH, .conf_size = sizeof(struct batch), .options = options, .build = build, .op = { &op },
 };

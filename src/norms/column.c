@@ -362,13 +362,13 @@ nr_t *nr_column_apply(struct nr_net *n, const struct nr_op *op, nr_t *x, struct 
 	const int64_t C = nr_cols(x);
 	if (affine) {
 		at.weight = (int8_t)count;
-		in[count++] = nr_param(n, "weight", NR_ONES | NR_NO_DECAY, 1, C);
-		in[count++] = nr_param(n, "bias", NR_ZEROS | NR_NO_DECAY, 1, C);
+		in[count++] = nr_param(n, "weight", NR_ONES | NR_NO_DECAY, NR_SHAPE(C));
+		in[count++] = nr_param(n, "bias", NR_ZEROS | NR_NO_DECAY, NR_SHAPE(C));
 	}
 	if (at.batch) {
 		at.running = (int8_t)count;
-		in[count++] = nr_buffer(n, "running_mean", NR_ZEROS, 1, C);
-		in[count++] = nr_buffer(n, "running_var", NR_ONES, 1, C);
+		in[count++] = nr_buffer(n, "running_mean", NR_ZEROS, NR_SHAPE(C));
+		in[count++] = nr_buffer(n, "running_var", NR_ONES, NR_SHAPE(C));
 	}
 	if (x->tok && x->tok->valid) {
 		at.valid = (int8_t)count;

@@ -34,28 +34,28 @@ static const char *const inits[] = { "eq7", "trunc", "zero", NULL };
 static const struct nr_option options[] = {
 	NR_OPT_FLOAT(struct dtn, eps, 1e-5, 0, 1, "added to the variance"),
 	NR_OPT_INT(struct dtn, heads, 0, 0, 65536,
-		"groups of channels with a P and weights of their own; 0: the heads of the attention"),
+		"groups of channels, each with its own P and weights; 0: the attention heads"),
 	NR_OPT_INT(struct dtn, grid_h, 0, 0, 65536,
-		"rows of the grid of tokens; 0: the model's, or one line"),
+		"rows of the token grid; 0: the model's, or a single row"),
 	NR_OPT_INT(struct dtn, grid_w, 0, 0, 65536,
-		"columns of the grid of tokens; 0: the model's, or one line"),
+		"columns of the token grid; 0: the model's, or a single row"),
 	NR_OPT_INT(struct dtn, pool, 1, 1, 1024,
 		"statistics across tokens see averages of pool x pool tokens"),
 	NR_OPT_ENUM(struct dtn, variant, "paper", variants,
-		"the equations, or what the released code computes"),
+		"the paper's equations, or what the released code computes"),
 	NR_OPT_ENUM(struct dtn, attention, "pos", attentions,
-		"how tokens are weighted: relative position, all alike, a band of neighbours, a matrix learned freely"),
+		"how tokens are weighted: by relative position, equally, in a band of neighbours, by a free matrix"),
 	NR_OPT_INT(struct dtn, band, 3, 1, 1000000,
-		"tokens in a band, by their order (local instance normalization)"),
+		"tokens in a band, in their order (local instance normalization)"),
 	NR_OPT_STRING(struct dtn, lam, "learn",
 		"weight of the token's own statistics: learn, or a number from 0 to 1"),
-	NR_OPT_BOOL(struct dtn, only_var, "0", "the mean is the token's own; only variances are blended"),
+	NR_OPT_BOOL(struct dtn, only_var, "0", "use the token's own mean and blend only variances"),
 	NR_OPT_BOOL(struct dtn, tie, "0", "one weight (mean_logit) for mean and variance, as in Eq. 5"),
 	NR_OPT_INT(struct dtn, special_tokens, -1, -1, 65536,
-		"leading tokens off the grid, normalised by themselves; -1: the model's"),
+		"leading tokens that are not on the grid and use their own statistics; -1: the model's"),
 	NR_OPT_BOOL(struct dtn, affine, "1", "learn a weight and a bias per channel"),
 	NR_OPT_ENUM(struct dtn, init, "eq7", inits,
-		"P at the start, also of attention=free: neighbourhoods (Eq. 7), N(0,.02) cut at two deviations, all tokens alike"),
+		"initial P, also for attention=free: neighbourhoods (Eq. 7), N(0,.02) cut at two deviations, uniform"),
 	NR_OPT_END
 };
 
@@ -122,20 +122,21 @@ static int geometry(struct nr_net *n, const nr_t *x, const struct dtn *c, struct
 			(long long)C, (long long)k->heads), -1;
 	const int64_t N = T - k->special, given = c->grid_h || c->grid_w;
 	if (N < 0)
-		return nr_net_fail(n, NR_ESHAPE, "dtn", "%lld special tokens of %lld", (long long)k->special, (long long)T), -1;
+		return nr_net_fail(n, NR_ESHAPE, "dtn",
+			"special_tokens=%lld, but there are %lld tokens", (long long)k->special, (long long)T), -1;
 	k->h = given ? c->grid_h : tok->h ? tok->h : x->nd == 4 && !k->special ? x->d[1] : 1;
 	k->w = given ? c->grid_w : tok->h ? tok->w : N / k->h;
 	if (!k->h) k->h = N / k->w;
 	if (!k->w) k->w = N / k->h;
 	if (!tok->pos && k->h * k->w != N)
-		return nr_net_fail(n, NR_ESHAPE, "dtn", "%lld tokens are no grid of %lld x %lld",
+		return nr_net_fail(n, NR_ESHAPE, "dtn", "%lld tokens are not a grid of %lld x %lld",
 			(long long)N, (long long)k->h, (long long)k->w), -1;
 	if (k->h % k->pool || k->w % k->pool)
 		return nr_net_fail(n, NR_ESHAPE, "dtn", "a grid of %lld x %lld cannot be pooled by %lld",
 			(long long)k->h, (long long)k->w, (long long)k->pool), -1;
 	if (k->pool > 1 && (tok->valid || tok->pos))
 		return nr_net_fail(n, NR_EVALUE, "dtn", "pool needs whole grids: these tokens are %s",
-			tok->pos ? "a part of theirs" : "padded"), -1;
+			tok->pos ? "a part of a grid" : "padded"), -1;
 	if (tok->pos && (c->attention == NR_MIX_BAND || c->attention == NR_MIX_FREE))
 		return nr_net_fail(n, NR_EVALUE, "dtn", "attention=%s needs all tokens of the grid",
 			attentions[c->attention]), -1;
@@ -159,8 +160,8 @@ static nr_t *matrix(struct nr_net *n, const struct dtn *c, const struct nr_dtn *
 	const int64_t N = k->h / k->pool * (k->w / k->pool);
 	const struct fill f = { .w = k->w / k->pool, .official = k->official };
 	struct nr_error err = { 0 };
-	nr_t *p = c->attention == NR_MIX_POS ? nr_param(n, "pos", init, 2, k->heads, (int64_t)3)
-					     : nr_param(n, "logits", init, 3, k->heads, N, N);
+	nr_t *p = c->attention == NR_MIX_POS ? nr_param(n, "pos", init, NR_SHAPE(k->heads, 3))
+					     : nr_param(n, "logits", init, NR_SHAPE(k->heads, N, N));
 	void (*fill)(const struct nr_entry *, const void *, real *) = c->attention == NR_MIX_POS ? fill_pos : fill_free;
 	if (p && c->init == EQ7 && nr_entry_fill(p->entry, fill, &f, sizeof f, &err))
 		return nr_net_fail(n, NR_EMEMORY, "dtn", "out of memory");
@@ -216,13 +217,13 @@ static nr_t *build(struct nr_net *n, nr_t *x, const void *conf)
 	int count = 1;
 #define TAKE(field, tensor) (k.field = count, in[count++] = (tensor))
 	if (c->affine) {
-		TAKE(weight, nr_param(n, "weight", NR_ONES | NR_NO_DECAY, 1, nr_cols(x)));
-		TAKE(bias, nr_param(n, "bias", NR_ZEROS | NR_NO_DECAY, 1, nr_cols(x)));
+		TAKE(weight, nr_param(n, "weight", NR_ONES | NR_NO_DECAY, NR_SHAPE(nr_cols(x))));
+		TAKE(bias, nr_param(n, "bias", NR_ZEROS | NR_NO_DECAY, NR_SHAPE(nr_cols(x))));
 	}
 	if (k.learn && !c->only_var)
-		TAKE(mean_logit, nr_param(n, "mean_logit", NR_ZEROS | NR_NO_DECAY, 1, k.heads));
+		TAKE(mean_logit, nr_param(n, "mean_logit", NR_ZEROS | NR_NO_DECAY, NR_SHAPE(k.heads)));
 	if (k.learn && (c->only_var || !c->tie))
-		TAKE(var_logit, nr_param(n, "var_logit", NR_ZEROS | NR_NO_DECAY, 1, k.heads));
+		TAKE(var_logit, nr_param(n, "var_logit", NR_ZEROS | NR_NO_DECAY, NR_SHAPE(k.heads)));
 	if (c->attention == NR_MIX_POS || c->attention == NR_MIX_FREE) TAKE(matrix, matrix(n, c, &k));
 	if (x->tok && x->tok->valid) TAKE(valid, x->tok->valid);
 	if (x->tok && x->tok->pos) TAKE(place, x->tok->pos);
@@ -244,10 +245,10 @@ const struct nr_norm nr_norm_dtn = {
 	.equation = "y = weight (x - mu) / sqrt(var + eps) + bias; mu = lm mean_C x + (1 - lm) P x; "
 		    "var = lv var_C x + (1 - lv) (P x^2 - (P x)^2); P = softmax_j(a . (dx^2 + dy^2, dx, dy)), per head",
 	.about = "Every head blends two kinds of statistics: those of the token itself, as in layer normalization, and those of each "
-		 "channel over the tokens around it, weighted by where they lie on the grid. Both the blend and the neighbourhood are "
+		 "channel over the surrounding tokens, weighted by their place on the grid. Both the blend and the neighbourhood are "
 		 "learned, five numbers per head, so it can become layer, instance or local instance normalization. Special tokens have "
 		 "no place on the grid and use their own statistics. The released code scales each head of a token first, takes the "
-		 "token's variance with 1/(C-1) and looks in the mirrored direction: variant=official.",
+		 "token's variance with 1/(C-1) and mirrors the direction of the neighbourhood: variant=official.",
 	.laws = laws, .needs = NR_NEED_GRID | NR_NEED_HEADS, .conf_size = sizeof(struct dtn), .options = options,
 	.build = build,
 	.op = { &op },

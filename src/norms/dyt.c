@@ -90,18 +90,18 @@ static const struct nr_op op = {
 static nr_t *build(struct nr_net *n, nr_t *x, const void *conf)
 {
 	const struct dyt *c = conf;
-	nr_t *alpha = nr_param(n, "alpha", NR_ONES | NR_NO_DECAY, 1, (int64_t)1);
+	nr_t *alpha = nr_param(n, "alpha", NR_ONES | NR_NO_DECAY, NR_SHAPE(1));
 	if (alpha) alpha->entry->value = c->alpha;
 	if (!c->affine) return nr_apply(n, &op, NULL, 0, x, alpha);
-	nr_t *weight = nr_param(n, "weight", NR_ONES | NR_NO_DECAY, 1, nr_cols(x));
-	nr_t *bias = nr_param(n, "bias", NR_ZEROS | NR_NO_DECAY, 1, nr_cols(x));
+	nr_t *weight = nr_param(n, "weight", NR_ONES | NR_NO_DECAY, NR_SHAPE(nr_cols(x)));
+	nr_t *bias = nr_param(n, "bias", NR_ZEROS | NR_NO_DECAY, NR_SHAPE(nr_cols(x)));
 	return nr_apply(n, &op, NULL, 0, x, alpha, weight, bias);
 }
 
 const struct nr_norm nr_norm_dyt = {
 	.name = "dyt", .title = "dynamic tanh", .cite = "arXiv:2503.10622", .equation = "y = weight tanh(alpha x) + bias",
-	.about = "Not a norm: each value is squashed by itself, with one learned slope for the whole layer, and no statistic of "
-		 "token, sample or batch is taken. It mimics the S-shaped curve that trained layer norms draw and is the "
-		 "baseline for whether statistics are needed at all. The paper starts alpha at 0.5 outside language models.",
+	.about = "Not a norm: each value is squashed independently, with one learned slope for the whole layer; it uses no statistics "
+		 "of tokens, samples or batches. It mimics the S-shaped curve of trained layer norms and is the baseline "
+		 "for whether statistics are needed at all. The paper starts alpha at 0.5 outside language models.",
 	.conf_size = sizeof(struct dyt), .options = options, .build = build, .op = { &op },
 };

@@ -122,15 +122,16 @@ static nr_t *build(struct nr_net *n, nr_t *x, const void *conf)
 	const int64_t C = nr_cols(x);
 	if (!c.groups && x->tok) c.groups = x->tok->heads;
 	if (!c.groups)
-		return nr_net_fail(n, NR_EVALUE, "group", "these tokens have no heads to count groups by: give groups=N");
+		return nr_net_fail(n, NR_EVALUE, "group",
+			"the tokens do not say how many heads they have: give groups=N");
 	if (C % c.groups)
-		return nr_net_fail(n, NR_ESHAPE, "group", "%lld channels do not split into %lld groups of one size",
+		return nr_net_fail(n, NR_ESHAPE, "group", "%lld channels cannot be divided into %lld equal groups",
 			(long long)C, (long long)c.groups);
 	const struct nr_column_attr at = { .eps = c.eps, .groups = c.groups };
 	if (c.scope == SAMPLE) return nr_column_apply(n, &op, x, at, c.affine);
 	if (!c.affine) return nr_apply(n, &op_token, &c, sizeof c, x);
-	nr_t *weight = nr_param(n, "weight", NR_ONES | NR_NO_DECAY, 1, C);
-	nr_t *bias = nr_param(n, "bias", NR_ZEROS | NR_NO_DECAY, 1, C);
+	nr_t *weight = nr_param(n, "weight", NR_ONES | NR_NO_DECAY, NR_SHAPE(C));
+	nr_t *bias = nr_param(n, "bias", NR_ZEROS | NR_NO_DECAY, NR_SHAPE(C));
 	return nr_apply(n, &op_token, &c, sizeof c, x, weight, bias);
 }
 
@@ -143,9 +144,9 @@ const struct nr_norm nr_norm_group = {
 	.equation = "y = weight (x - mean_TG x) / sqrt(var_TG x + eps) + bias, G the channels of one group; "
 		    "scope=token: mean_G, var_G",
 	.about = "Neighbouring channels share one mean and variance over the real tokens of their sample: with as many groups "
-		 "as channels it is instance, with one group every sample has a single mean. With scope=token each token stands "
-		 "alone, and one group is layer. By default there are as many groups as attention heads, as in the code "
-		 "released with DTN.",
+		 "as channels it is instance, with one group every sample has a single mean. With scope=token each token is "
+		 "normalised alone, and one group is layer. By default there are as many groups as attention heads, as in "
+		 "the code released with DTN.",
 	.laws = laws, .needs = NR_NEED_HEADS, .conf_size = sizeof(struct group), .options = options, .build = build,
 	.op = { &op, &op_token },
 };

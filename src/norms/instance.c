@@ -16,7 +16,7 @@ static const char *const scopes[] = { "sample", "token", NULL };
 static const struct nr_option options[] = {
 	NR_OPT_FLOAT(struct instance, eps, 1e-5, 0, 1, "added to the variance"),
 	NR_OPT_BOOL(struct instance, affine, "1", "learn a weight and a bias per channel"),
-	NR_OPT_BOOL(struct instance, unbiased, "0", "variance by n - 1 instead of n"),
+	NR_OPT_BOOL(struct instance, unbiased, "0", "divide the variance by n - 1 instead of n"),
 	NR_OPT_ENUM(struct instance, scope, "sample", scopes,
 		"over the tokens of a sample, or the channels of a token (= layer)"),
 	NR_OPT_END
@@ -46,7 +46,7 @@ static nr_t *build(struct nr_net *n, nr_t *x, const void *conf)
 	const struct instance *c = conf;
 	if (c->scope == TOKEN && c->unbiased)
 		return nr_net_fail(n, NR_EVALUE, "instance",
-			"unbiased=1 belongs to scope=sample: layer has no unbiased variance");
+			"unbiased=1 needs scope=sample: layer has no unbiased variance");
 	if (c->scope == TOKEN)
 		return nr_norm_make(n, "", nr_arena_printf(nr_net_arena(n), "layer:eps=%.9g,affine=%d", (double)c->eps,
 			c->affine), x);
@@ -59,9 +59,9 @@ static const char *const laws[] = { "instance:scope=token = layer", NULL };
 const struct nr_norm nr_norm_instance = {
 	.name = "instance", .alias = "in", .title = "instance normalization", .cite = "arXiv:1607.08022",
 	.equation = "y = weight (x - mean_T x) / sqrt(var_T x + eps) + bias",
-	.about = "Each channel of a sample is compared with itself over the sample's own real tokens, so the contrast and "
-		 "brightness of a picture vanish while differences between its places stay. No other sample matters, and "
-		 "training and evaluation agree. One token alone becomes the bias. The code released with DTN divides the "
-		 "variance by T - 1 (unbiased=1); scope=token is another text's reading, which equals layer.",
+	.about = "Each channel is normalised over the real tokens of its own sample, so the contrast and brightness of a "
+		 "picture vanish while differences between its places remain. Other samples do not matter, and training "
+		 "and evaluation agree. A single token becomes the bias. The code released with DTN divides the variance by "
+		 "T - 1 (unbiased=1); scope=token is another reading in the literature, which equals layer.",
 	.laws = laws, .conf_size = sizeof(struct instance), .options = options, .build = build, .op = { &op },
 };

@@ -32,16 +32,16 @@ static nr_t *build(struct nr_net *n, nr_t *x, const void *conf)
 	const struct layer *c = conf;
 	const struct nr_row_norm norm = { NR_NORM_LAYER, c->eps };
 	if (!c->affine) return nr_apply(n, &op, &norm, sizeof norm, x);
-	nr_t *weight = nr_param(n, "weight", NR_ONES | NR_NO_DECAY, 1, nr_cols(x));
-	nr_t *bias = nr_param(n, "bias", NR_ZEROS | NR_NO_DECAY, 1, nr_cols(x));
+	nr_t *weight = nr_param(n, "weight", NR_ONES | NR_NO_DECAY, NR_SHAPE(nr_cols(x)));
+	nr_t *bias = nr_param(n, "bias", NR_ZEROS | NR_NO_DECAY, NR_SHAPE(nr_cols(x)));
 	return nr_apply(n, &op, &norm, sizeof norm, x, weight, bias);
 }
 
 const struct nr_norm nr_norm_layer = {
 	.name = "layer", .alias = "ln", .title = "layer normalization", .cite = "arXiv:1607.06450",
 	.equation = "y = weight (x - mean_C x) / sqrt(var_C x + eps) + bias",
-	.about = "Mean and variance run over the channels of one token, so neither the batch nor the other tokens matter and "
+	.about = "Mean and variance are taken over the channels of one token, so neither the batch nor the other tokens matter and "
 		 "training and evaluation are the same function. It is the usual norm of transformers; libraries differ in eps "
-		 "(torch 1e-5, timm and Flax 1e-6, BERT 1e-12). A single channel leaves nothing but the bias.",
+		 "(torch 1e-5, timm and Flax 1e-6, BERT 1e-12). With a single channel only the bias remains.",
 	.conf_size = sizeof(struct layer), .options = options, .build = build, .op = { &op, &op_add_layer },
 };

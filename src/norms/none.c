@@ -22,14 +22,14 @@ static nr_t *build(struct nr_net *n, nr_t *x, const void *conf)
 	if (c->gain == GAIN_HEAD && (!heads || C % heads))
 		return nr_net_fail(n, NR_ESHAPE, "none:gain=head", "%lld channels, %lld heads", (long long)C, (long long)heads);
 	if (c->gain != GAIN_NONE)
-		x = nr_scale_channels(n, x, nr_param(n, "weight", NR_ONES | NR_NO_DECAY, 1, c->gain == GAIN_HEAD ? heads : C));
-	return c->bias ? nr_shift_channels(n, x, nr_param(n, "bias", NR_ZEROS | NR_NO_DECAY, 1, C)) : x;
+		x = nr_scale_channels(n, x, nr_param(n, "weight", NR_ONES | NR_NO_DECAY, NR_SHAPE(c->gain == GAIN_HEAD ? heads : C)));
+	return c->bias ? nr_shift_channels(n, x, nr_param(n, "bias", NR_ZEROS | NR_NO_DECAY, NR_SHAPE(C))) : x;
 }
 
 const struct nr_norm nr_norm_none = {
 	.name = "none", .title = "no normalization", .cite = "", .equation = "y = x, or weight x + bias",
-	.about = "Takes a norm away where a wider rule has put one. With gain=channel,bias=1 it keeps the learned part of a norm "
-		 "and leaves out the statistics: the ablation 'only learnable' of Dual PatchNorm. With gain=head it is the gain "
-		 "per attention head of NormFormer.",
+	.about = "Removes a norm where a broader rule has put one. With gain=channel,bias=1 it keeps the learned part of a norm "
+		 "and leaves out the statistics: Dual PatchNorm's ablation 'only learnable'. With gain=head it is NormFormer's "
+		 "gain per attention head.",
 	.conf_size = sizeof(struct none), .options = options, .build = build,
 };

@@ -1,24 +1,26 @@
 /* The registry of normalizations. */
 #include "norms/norms.h"
 
+#include "base/registry.h"
 #include "base/str.h"
 
 #define NORM(name) &nr_norm_##name,
-static const struct nr_norm *const norms[] = {
+static const struct nr_norm *const built_in[] = {
 #include "norms/norms.def"
 	NULL
 };
 #undef NORM
 
-const struct nr_norm *const *nr_norms(void) { return norms; }
+const struct nr_norm *const *nr_norms(void) { return NR_REGISTRY(NR_OF_NORMS, nr_norm, built_in); }
 
 const struct nr_norm *nr_norm_find(const char *name, struct nr_error *err)
 {
 	struct nr_near near = { .word = name };
-	for (int i = 0; norms[i]; i++) {
-		if (!strcmp(norms[i]->name, name) || (norms[i]->alias && !strcmp(norms[i]->alias, name))) return norms[i];
-		nr_near_try(&near, norms[i]->name);
-		if (norms[i]->alias) nr_near_try(&near, norms[i]->alias);
+	for (const struct nr_norm *const *n = nr_norms(); *n; n++) {
+		const char *alias = (*n)->alias;
+		if (!strcmp((*n)->name, name) || (alias && !strcmp(alias, name))) return *n;
+		nr_near_try(&near, (*n)->name);
+		if (alias) nr_near_try(&near, alias);
 	}
 	nr_fail(err, NR_ENAME, "no normalization", name, "no such name");
 	nr_hint(err, near.best ? "did you mean '%s'?" : "`norma norms` lists them", near.best);

@@ -82,15 +82,17 @@ int nr_pattern_check(const char *p, struct nr_error *err)
 {
 	const char *star = strchr(p, '*');
 	if (star && star[1 + (star[1] == '*')])
-		return nr_fail(err, NR_EVALUE, "cannot read the pattern", p, "a star ends a pattern");
+		return nr_fail(err, NR_EVALUE, "cannot read the pattern", p,
+			"a star must be at the end of a pattern");
 	if (star && star > p && star[-1] != '.')
-		return nr_fail(err, NR_EVALUE, "cannot read the pattern", p, "a '.' comes before a star");
+		return nr_fail(err, NR_EVALUE, "cannot read the pattern", p, "a star must follow a '.'");
 	for (const char *s = p; *s; s++) {
 		struct range r;
 		if (*s == '[' && (s == p || !read_range(s, &r, &s)))
-			return nr_fail(err, NR_EVALUE, "cannot read the pattern", p, "ranges are [3], [0:6], [6:], [:4] or [-2:]");
+			return nr_fail(err, NR_EVALUE, "cannot read the pattern", p,
+				"ranges look like [3], [0:6], [6:], [:4] or [-2:]");
 		if (*s && !isalnum((unsigned char)*s) && !strchr("._*-[]", *s))
-			return nr_fail(err, NR_EVALUE, "cannot read the pattern", p, "'%c' does not belong there", *s);
+			return nr_fail(err, NR_EVALUE, "cannot read the pattern", p, "unexpected '%c'", *s);
 		if (!*s) break;
 	}
 	return *p ? NR_OK : nr_fail(err, NR_EVALUE, "cannot read the pattern", p, "it is empty");

@@ -116,7 +116,7 @@ int nr_norms_done(struct nr_net *n, struct nr_error *err)
 			nr_near_try(&near, local_name(p->seen[k].name));
 			nr_near_try(&near, p->seen[k].name);
 		}
-		nr_fail(err, NR_ENAME, "no site matches the rule", r->text, "the model has none of that name");
+		nr_fail(err, NR_ENAME, "no site matches the rule", r->text, "the model has no such site");
 		if (near.best) return nr_hint(err, "did you mean '%s'? `norma plan --sites` lists them", near.best);
 		return nr_hint(err, "`norma plan --sites` lists the sites");
 	}

@@ -1,5 +1,6 @@
 /* Reading a norm plan: items to rules. See norm.h for the grammar. */
 #include "base/str.h"
+#include "norms/choice.h"
 #include "norms/norms.h"
 #include "norms/plan.h"
 
@@ -141,7 +142,7 @@ static int set_residual(struct nr_norm_plan *p, const char *text, struct nr_erro
 {
 	struct layerscale { double init; } conf = { 1e-4 };
 	static const struct nr_option options[] = {
-		NR_OPT_FLOAT(struct layerscale, init, 1e-4, -1e3, 1e3, "first value of the gain"), NR_OPT_END
+		NR_OPT_FLOAT(struct layerscale, init, 1e-4, -1e3, 1e3, "initial value of the gain"), NR_OPT_END
 	};
 	const size_t len = strcspn(text, ":");
 	char name[64];
@@ -161,7 +162,7 @@ static int set_residual(struct nr_norm_plan *p, const char *text, struct nr_erro
 static int set_eps(struct nr_norm_plan *p, const char *text, struct nr_error *err)
 {
 	static const struct nr_option options[] = {
-		NR_OPT_FLOAT(struct nr_norm_defaults, eps, 0, 0, 1, "of norms that give none"), NR_OPT_END
+		NR_OPT_FLOAT(struct nr_norm_defaults, eps, 0, 0, 1, "for norms that do not give their own"), NR_OPT_END
 	};
 	return nr_option_set(options, &p->defaults, "eps", text, p->arena, err);
 }

@@ -281,9 +281,9 @@ static nr_t *group_scale(struct nr_net *n, nr_t *x, int64_t groups)
 	const int64_t C = nr_cols(x), B = x->nd >= 3 ? x->d[0] : 1;
 	if (C % groups)
 		return nr_net_fail(n, NR_ESHAPE, "power", "%lld channels in %lld groups", (long long)C, (long long)groups);
-	nr_t *parts = nr_reshape(n, x, 3, B, (int64_t)-1, C / groups);
+	nr_t *parts = nr_reshape(n, x, NR_SHAPE(B, -1, C / groups));
 	nr_t *y = nr_norm_make(n, "", "rms:eps=1e-5,affine=0", parts);
-	y = nr_reshape(n, y, x->nd, x->d[0], x->d[1], x->d[2], x->d[3], x->d[4], x->d[5]);
+	y = nr_reshape(n, y, nr_shape_of(x));
 	return x->tok ? nr_with_tokens(n, y, *x->tok) : y;
 }
 
@@ -293,9 +293,10 @@ static nr_t *build(struct nr_net *n, nr_t *x, const void *conf)
 	if (c->groups && !(x = group_scale(n, x, c->groups))) return NULL;
 	const int64_t C = nr_cols(x);
 	nr_t *in[] = {
-		[X] = x, [WEIGHT] = nr_param(n, "weight", NR_ONES | NR_NO_DECAY, 1, C),
-		[BIAS] = nr_param(n, "bias", NR_ZEROS | NR_NO_DECAY, 1, C), [PHI] = nr_buffer(n, "running_phi", NR_ONES, 1, C),
-		[NU] = nr_buffer(n, "nu", NR_ZEROS, 1, C), [STEPS] = nr_buffer(n, "steps", NR_ZEROS, 1, (int64_t)1),
+		[X] = x, [WEIGHT] = nr_param(n, "weight", NR_ONES | NR_NO_DECAY, NR_SHAPE(C)),
+		[BIAS] = nr_param(n, "bias", NR_ZEROS | NR_NO_DECAY, NR_SHAPE(C)),
+		[PHI] = nr_buffer(n, "running_phi", NR_ONES, NR_SHAPE(C)),
+		[NU] = nr_buffer(n, "nu", NR_ZEROS, NR_SHAPE(C)), [STEPS] = nr_buffer(n, "steps", NR_ZEROS, NR_SHAPE(1)),
 		[VALID] = x->tok ? x->tok->valid : NULL,
 	};
 	return nr_apply_list(n, c->variant == PNV ? &op_exact : &op, c, sizeof *c, in[VALID] ? VALID + 1 : VALID, in);
@@ -305,9 +306,9 @@ const struct nr_norm nr_norm_power = {
 	.name = "power", .alias = "pn", .title = "power normalization", .cite = "arXiv:2003.07845",
 	.equation = "y = weight x / sqrt(phi + eps) + bias; phi <- alpha_fwd phi + (1 - alpha_fwd) mean_BT x^2",
 	.about = "Each channel is divided by a running root mean square over the real tokens of past batches; nothing is subtracted. "
-		 "Because the divisor is not this batch's, the backward pass keeps a running statistic nu of its own and is not "
-		 "the derivative of the forward pass. The released code divides by the batch's value in backward, counts padding in "
-		 "nu and moves phi twice during warm-up (official); DTN's copy divides by the new phi (dtn). pnv normalises by the "
+		 "Because the divisor is not this batch's, the backward pass keeps its own running statistic nu and is not the "
+		 "derivative of the forward pass. The released code divides by the batch's value in backward, counts padding in "
+		 "nu and updates phi twice during warm-up (official); DTN's copy divides by the new phi (dtn). pnv normalises by the "
 		 "batch with the exact gradient; official code always has groups = heads.",
 	.needs = NR_NEED_BATCH, .conf_size = sizeof(struct power), .options = options, .build = build, .op = { &op, &op_exact },
 };

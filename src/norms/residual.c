@@ -24,7 +24,7 @@ static int64_t depth_of(const struct nr_net *n)
 static nr_t *gain(struct nr_net *n, const char *branch, const char *name, nr_t *y, double first, int64_t count)
 {
 	nr_push(n, "%s.%s", branch, name);
-	nr_t *g = nr_param(n, "gamma", (first != 0 ? NR_ONES : NR_ZEROS) | NR_NO_DECAY, 1, count);
+	nr_t *g = nr_param(n, "gamma", (first != 0 ? NR_ONES : NR_ZEROS) | NR_NO_DECAY, NR_SHAPE(count));
 	if (g) g->entry->value = first;
 	return nr_pop(n, nr_scale_channels(n, y, g));
 }

@@ -33,7 +33,7 @@ static nr_t *build(struct nr_net *n, nr_t *x, const void *conf)
 	const struct rms *c = conf;
 	const struct nr_row_norm norm = { NR_NORM_RMS, c->eps };
 	if (!c->affine) return nr_apply(n, &op, &norm, sizeof norm, x);
-	return nr_apply(n, &op, &norm, sizeof norm, x, nr_param(n, "weight", NR_ONES | NR_NO_DECAY, 1, nr_cols(x)));
+	return nr_apply(n, &op, &norm, sizeof norm, x, nr_param(n, "weight", NR_ONES | NR_NO_DECAY, NR_SHAPE(nr_cols(x))));
 }
 
 static const char *const laws[] = { "rms:eps=0 = scale:eps=0", NULL };

@@ -11,7 +11,7 @@
 struct scale { float eps; bool per_channel; };
 
 static const struct nr_option options[] = {
-	NR_OPT_FLOAT(struct scale, eps, 1e-5, 0, 1, "shortest length that is divided by"),
+	NR_OPT_FLOAT(struct scale, eps, 1e-5, 0, 1, "lower bound of the length to divide by"),
 	NR_OPT_BOOL(struct scale, per_channel, "0", "learn a scale per channel instead of one"),
 	NR_OPT_END
 };
@@ -33,7 +33,7 @@ static nr_t *build(struct nr_net *n, nr_t *x, const void *conf)
 {
 	const struct scale *c = conf;
 	const struct nr_row_norm norm = { NR_NORM_LENGTH, c->eps };
-	nr_t *scale = nr_param(n, "scale", NR_ONES | NR_NO_DECAY, 1, c->per_channel ? nr_cols(x) : (int64_t)1);
+	nr_t *scale = nr_param(n, "scale", NR_ONES | NR_NO_DECAY, NR_SHAPE(c->per_channel ? nr_cols(x) : (int64_t)1));
 	if (scale) scale->entry->value = sqrt((double)nr_cols(x));
 	return nr_apply(n, &op, &norm, sizeof norm, x, scale);
 }
@@ -42,7 +42,7 @@ static const char *const laws[] = { "scale:per_channel=1 = scale", NULL };
 
 const struct nr_norm nr_norm_scale = {
 	.name = "scale", .title = "ScaleNorm", .cite = "arXiv:1910.05895", .equation = "y = scale x / max(|x|_2, eps)",
-	.about = "A token is brought to a learned length: divided by its own Euclidean length and multiplied by one number, which "
+	.about = "A token is scaled to a learned length: divided by its own Euclidean length and multiplied by one number, which "
 		 "starts at sqrt(C). eps only guards tokens of length zero; it is a lower bound, not a summand. The paper has "
 		 "one number per norm; the released code of DTN learns one per channel (per_channel=1).",
 	.laws = laws, .conf_size = sizeof(struct scale), .options = options, .build = build, .op = { &op, &op_add_scale },

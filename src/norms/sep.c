@@ -20,7 +20,7 @@ static nr_t *build(struct nr_net *n, nr_t *x, const void *conf)
 	const struct sep *c = conf;
 	const struct nr_tokens *tok = x->tok;
 	if (!tok || !tok->special)
-		return nr_net_fail(n, NR_ESHAPE, "sep", "these tokens have no special one to separate");
+		return nr_net_fail(n, NR_ESHAPE, "sep", "the tokens have no special ones to separate");
 	nr_t *special = nr_norm_make(n, "special", c->special, nr_span(n, x, 0, tok->special));
 	if (tok->special == x->d[1]) return special;
 	nr_t *rest = nr_norm_make(n, "rest", c->rest, nr_span(n, x, tok->special, NR_END));
@@ -34,8 +34,8 @@ const struct nr_norm nr_norm_sep = {
 	.name = "sep", .title = "separate normalization of special tokens and the rest", .cite = "arXiv:2309.12931",
 	.equation = "y[:S] = special(x[:S]); y[S:] = rest(x[S:]), S special tokens",
 	.about = "A shared norm forces the class token and the patch or word tokens through one gain, one bias and (for batch "
-		 "norm) one set of statistics, though their distributions differ. sep gives each side a norm of its own: "
+		 "norm) one set of statistics, though their distributions differ. sep gives each side its own norm: "
 		 "sep(bn,ln) normalises [CLS] over the batch, which spreads it over the sphere, and every other token over its "
-		 "channels. The first norm is that of the special tokens. Any two norms may be paired, also sep(batch,dtn).",
+		 "channels. The first norm is for the special tokens. Any two norms can be combined, e.g. sep(batch,dtn).",
 	.laws = laws, .conf_size = sizeof(struct sep), .options = options, .build = build,
 };

@@ -25,7 +25,7 @@ static const struct nr_option options[] = {
 	NR_OPT_FLOAT(struct switching, eps, 1e-5, 0, 1, "added to the variance"),
 	NR_OPT_FLOAT(struct switching, momentum, 0.1, 0, 1, "weight of this batch in the running statistics"),
 	NR_OPT_ENUM(struct switching, ln_scope, "token", scopes, "layer norm over a token's channels or over the whole sample"),
-	NR_OPT_BOOL(struct switching, use_bn, "1", "batch norm is among the choices"),
+	NR_OPT_BOOL(struct switching, use_bn, "1", "include batch norm in the blend"),
 	NR_OPT_ENUM(struct switching, variant, "plain", variants, "biased variances, or the released code's"),
 	NR_OPT_END
 };
@@ -428,14 +428,14 @@ static nr_t *build(struct nr_net *n, nr_t *x, const void *conf)
 	int count = WEIGHT;
 	if (c.variant == OFFICIAL) c.ln_scope = SAMPLE;
 	if (c.variant == OFFICIAL && valid)
-		return nr_net_fail(n, NR_EVALUE, "switch", "the official variant has no padding mask; take variant=plain");
-	in[count++] = nr_param(n, "weight", NR_ONES | NR_NO_DECAY, 1, C);
-	in[count++] = nr_param(n, "bias", NR_ZEROS | NR_NO_DECAY, 1, C);
-	in[count++] = nr_param(n, "mean_weight", NR_ONES | NR_NO_DECAY, 1, kinds);
-	in[count++] = nr_param(n, "var_weight", NR_ONES | NR_NO_DECAY, 1, kinds);
+		return nr_net_fail(n, NR_EVALUE, "switch", "the official variant has no padding mask; use variant=plain");
+	in[count++] = nr_param(n, "weight", NR_ONES | NR_NO_DECAY, NR_SHAPE(C));
+	in[count++] = nr_param(n, "bias", NR_ZEROS | NR_NO_DECAY, NR_SHAPE(C));
+	in[count++] = nr_param(n, "mean_weight", NR_ONES | NR_NO_DECAY, NR_SHAPE(kinds));
+	in[count++] = nr_param(n, "var_weight", NR_ONES | NR_NO_DECAY, NR_SHAPE(kinds));
 	if (c.use_bn) {
-		in[count++] = nr_buffer(n, "running_mean", NR_ZEROS, 1, C);
-		in[count++] = nr_buffer(n, "running_var", c.variant == OFFICIAL ? NR_ZEROS : NR_ONES, 1, C);
+		in[count++] = nr_buffer(n, "running_mean", NR_ZEROS, NR_SHAPE(C));
+		in[count++] = nr_buffer(n, "running_var", c.variant == OFFICIAL ? NR_ZEROS : NR_ONES, NR_SHAPE(C));
 	}
 	if (valid) in[count++] = valid;
 	return nr_apply_list(n, c.use_bn ? &op : &op_alone, &c, sizeof c, count, in);

@@ -36,7 +36,7 @@ static int set_parts(const struct nr_norm *norm, void *conf, const char *text, c
 	for (const struct nr_option *o = norm->options; o->name; o++) {
 		if (o->text) continue;
 		const char *end = *s == '(' || *s == ',' ? end_of_part(s + 1) : NULL;
-		if (!end) return fail(err, text, "it takes more norms in parentheses");
+		if (!end) return fail(err, text, "it needs more norms in parentheses");
 		char *part = nr_arena_printf(arena, "%.*s", (int)(end - s - 1), s + 1);
 		if (!part) return nr_fail(err, NR_EMEMORY, "cannot read the norm", text, "out of memory");
 		if (!part[strspn(part, " ")]) return fail(err, text, "a norm in the parentheses is missing");
@@ -47,7 +47,7 @@ static int set_parts(const struct nr_norm *norm, void *conf, const char *text, c
 		s = end;
 	}
 	return s[0] == ')' && !s[1 + strspn(s + 1, " ")] ? NR_OK : fail(err, text, *s == ',' ? "too many norms in parentheses" :
-		"something follows the parentheses");
+		"unexpected text after the parentheses");
 }
 
 int nr_norm_parse(const char *text, double eps, struct nr_arena *arena, const struct nr_norm **norm, void **conf,
@@ -68,8 +68,8 @@ int nr_norm_parse(const char *text, double eps, struct nr_arena *arena, const st
 	const char *rest = text + length + strspn(text + length, " ");
 	int parts = 0;
 	for (const struct nr_option *o = (*norm)->options; o->name; o++) parts += !o->text;
-	if (*rest == '(' && !parts) return fail(err, text, "this norm takes none in parentheses");
+	if (*rest == '(' && !parts) return fail(err, text, "this norm takes no norms in parentheses");
 	if (parts) return set_parts(*norm, *conf, text, rest, arena, err);
 	if (*rest == ':') return nr_option_parse((*norm)->options, *conf, rest + 1, arena, err);
-	return *rest ? fail(err, text, "a ':' comes before options") : NR_OK;
+	return *rest ? fail(err, text, "options must follow a ':'") : NR_OK;
 }

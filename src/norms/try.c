@@ -5,10 +5,10 @@
 
 #include "base/mem.h"
 
-nr_t *nr_norm_try(struct nr_net *n, const struct nr_norm *norm, nr_t **x, const char *text)
+nr_t *nr_norm_try_tokens(struct nr_net *n, nr_t **x, const char **options)
 {
 	struct nr_tokens tok = { 0 };
-	const char *bar = strchr(text, '|');
+	const char *text = *options, *bar = strchr(text, '|');
 	nr_t *y = x[0];
 	int next = 1;
 	for (const char *w = text; bar && w < bar; w += strcspn(w, " |") + 1) {
@@ -20,6 +20,12 @@ nr_t *nr_norm_try(struct nr_net *n, const struct nr_norm *norm, nr_t **x, const 
 		else if (!strncmp(w, "sum", 3)) y = nr_add(n, y, x[next++]);
 	}
 	if (bar) nr_with_tokens(n, y, tok);
-	const char *options = bar ? bar + 1 + strspn(bar + 1, " ") : text;
-	return nr_norm_make(n, "", nr_arena_printf(nr_net_arena(n), "%s:%s", norm->name, options), y);
+	if (bar) *options = bar + 1 + strspn(bar + 1, " ");
+	return y;
+}
+
+nr_t *nr_norm_try(struct nr_net *n, const struct nr_norm *norm, nr_t **x, const char *text)
+{
+	nr_t *y = nr_norm_try_tokens(n, x, &text);
+	return nr_norm_make(n, "", nr_arena_printf(nr_net_arena(n), "%s:%s", norm->name, text), y);
 }

@@ -65,15 +65,15 @@ static void adam_bv(const struct nr_optim_call *k)
 
 #define MOMENTS "m = beta1 m + (1 - beta1) g; v = beta2 v + (1 - beta2) g^2; a = m' / (sqrt(v') + eps); "
 const struct nr_optimizer nr_optimizer_adam = {
-	.name = "adam", .title = "Adam, decay as L2", .cite = "arXiv:1412.6980", .formula = "g += wd w; " MOMENTS "w -= lr a",
+	.name = "adam", .title = "Adam, weight decay as L2", .cite = "arXiv:1412.6980", .formula = "g += wd w; " MOMENTS "w -= lr a",
 	.options = options, .slots = slots, .scratch = scratch, .step = adam,
 };
 const struct nr_optimizer nr_optimizer_adamw = {
-	.name = "adamw", .title = "Adam, decay beside the step", .cite = "arXiv:1711.05101", .formula = MOMENTS "w -= lr (a + wd w)",
+	.name = "adamw", .title = "Adam, decoupled weight decay", .cite = "arXiv:1711.05101", .formula = MOMENTS "w -= lr (a + wd w)",
 	.options = options, .slots = slots, .scratch = scratch, .step = adamw,
 };
 const struct nr_optimizer nr_optimizer_adam_bv = {
-	.name = "adam-bv", .title = "Adam, decay without the learning rate", .cite = "big_vision",
+	.name = "adam-bv", .title = "Adam, weight decay independent of the learning rate", .cite = "big_vision",
 	.formula = MOMENTS "w -= schedule (lr a + wd w)",
 	.options = options, .slots = slots, .scratch = scratch, .step = adam_bv,
 };

@@ -1,5 +1,5 @@
 /* Moving averages of parameters and buffers: DINO's teacher, weights averaged for evaluation. */
-#include "norma/train.h"
+#include "norma/optim.h"
 
 #include "math/update.h"
 

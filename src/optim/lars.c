@@ -76,12 +76,12 @@ static void lars_timm(const struct nr_optim_call *k)
 }
 
 const struct nr_optimizer nr_optimizer_lars = {
-	.name = "lars", .title = "layer-wise adaptive rates, as MAE's linear probe", .cite = "arXiv:1708.03888",
+	.name = "lars", .title = "layer-wise adaptive rates, as in MAE's linear probe", .cite = "arXiv:1708.03888",
 	.formula = "g = trust |w| / |g + wd w| (g + wd w), vectors: g; m = momentum m + g; w -= lr m",
 	.options = options, .slots = nr_momentum_slots, .scratch = scratch, .step = lars,
 };
 const struct nr_optimizer nr_optimizer_lars_timm = {
-	.name = "lars-timm", .title = "layer-wise adaptive rates, as timm", .cite = "arXiv:1708.03888",
+	.name = "lars-timm", .title = "layer-wise adaptive rates, as in timm", .cite = "arXiv:1708.03888",
 	.formula = "g = trust |w| / (|g| + wd |w| + eps) (g + wd w); then as sgd",
 	.options = timm_options, .slots = nr_momentum_slots, .scratch = scratch, .step = lars_timm,
 };

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "norma/train.h"
+#include "norma/optim.h"
 
 static bool starts(const char *name, const char *with) { return strncmp(name, with, strlen(with)) == 0; }
 

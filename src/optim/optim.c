@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/registry.h"
 #include "math/chunk.h"
 #include "optim/optimizers.h"
 
@@ -11,42 +12,44 @@
 #undef OPTIMIZER
 
 #define OPTIMIZER(name) &nr_optimizer_##name,
-static const struct nr_optimizer *const optimizers[] = {
+static const struct nr_optimizer *const built_in[] = {
 #include "optim/optimizers.def"
 	NULL
 };
 #undef OPTIMIZER
-enum { COUNT = sizeof optimizers / sizeof *optimizers - 1 };
+enum { MAX_KINDS = sizeof built_in / sizeof *built_in - 1 + NR_REGISTRY_ROOM };
 
-const struct nr_optimizer *const *nr_optimizers(void) { return optimizers; }
+const struct nr_optimizer *const *nr_optimizers(void) { return NR_REGISTRY(NR_OF_OPTIMIZERS, nr_optimizer, built_in); }
 
 int32_t nr_optim_kind(const char *name)
 {
-	for (int32_t i = 0; i < COUNT; i++)
-		if (!strcmp(optimizers[i]->name, name)) return i;
+	for (int32_t i = 0; nr_optimizers()[i]; i++)
+		if (!strcmp(nr_optimizers()[i]->name, name)) return i;
 	return -1;
 }
 
 static const struct nr_optimizer *optimizer(const struct nr_optim *o)
 {
-	return o->kind >= 0 && o->kind < COUNT ? optimizers[o->kind] : NULL;
+	int32_t n = 0;
+	while (nr_optimizers()[n]) n++;
+	return o->kind >= 0 && o->kind < n ? nr_optimizers()[o->kind] : NULL;
 }
 
 /* ---- options --------------------------------------------------------------------------------------------------------------- */
 
-static const char *kinds[COUNT + 1];
+static const char *kinds[MAX_KINDS + 1];
 static const char *const clips[] = { "none", "global", "global-bv", "tensor", NULL };
 
 static const struct nr_option first[] = {
 	NR_OPT_ENUM(struct nr_optim, kind, "adamw", kinds, "update rule"),
 	NR_OPT_FLOAT(struct nr_optim, lr, 1e-3, 0, 1e6, "learning rate before the schedule"),
-	NR_OPT_FLOAT(struct nr_optim, weight_decay, 0.05, 0, 1e6, "weight decay of the parameters that have any"),
+	NR_OPT_FLOAT(struct nr_optim, weight_decay, 0.05, 0, 1e6, "weight decay, for parameters that have any"),
 	NR_OPT_END
 };
 static const struct nr_option last[] = {
-	NR_OPT_ENUM(struct nr_optim, clip, "none", clips, "what gradient clipping takes the norm of"),
-	NR_OPT_FLOAT(struct nr_optim, clip_norm, 1, 0, 1e30, "largest norm that clipping lets through"),
-	NR_OPT_FLOAT(struct nr_optim, layer_decay, 1, 0, 1, "learning-rate factor from one layer down to the next"),
+	NR_OPT_ENUM(struct nr_optim, clip, "none", clips, "what gradient clipping measures the norm of"),
+	NR_OPT_FLOAT(struct nr_optim, clip_norm, 1, 0, 1e30, "largest norm allowed by clipping"),
+	NR_OPT_FLOAT(struct nr_optim, layer_decay, 1, 0, 1, "learning-rate factor from one layer to the one below"),
 	NR_OPT_END
 };
 
@@ -54,8 +57,10 @@ enum { MAX_ROWS = 64 };
 static struct nr_option rows[MAX_ROWS];
 static char helps[MAX_ROWS][160];
 static int n_rows;
-static size_t own_at[COUNT];                /* where an optimizer's own options stand in nr_optim.own */
-static pthread_once_t once = PTHREAD_ONCE_INIT;
+static size_t own_at[MAX_KINDS];            /* where an optimizer's own options stand in nr_optim.own */
+static int built;                           /* optimizers whose rows are there */
+static size_t own_used;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 /* A row that several optimizers read stands there once, and its help says whose it is. */
 static void add_row(const struct nr_option *row, size_t offset, const char *whose)
@@ -78,26 +83,35 @@ static void add_rows(const struct nr_option *row, size_t offset, const char *who
 	for (; row && row->name; row++) add_row(row, offset, whose);
 }
 
+static size_t own_size(const struct nr_optimizer *of) { return (of->own_size + sizeof(double) - 1) / sizeof(double) * sizeof(double); }
+
+/* Rows of optimizers that came since the last time; those that registered ones bring stand behind the others. */
 static void build(void)
 {
-	size_t used = 0;
-	add_rows(first, 0, NULL);
-	for (int i = 0; i < COUNT; i++) {
-		const struct nr_optimizer *of = optimizers[i];
-		const size_t size = (of->own_size + sizeof(double) - 1) / sizeof(double) * sizeof(double);
-		kinds[i] = of->name;
+	pthread_mutex_lock(&lock);
+	const bool all = built;
+	if (!all) add_rows(first, 0, NULL);
+	for (const struct nr_optimizer *of; (of = nr_optimizers()[built]); built++) {
+		kinds[built] = of->name;
 		add_rows(of->options, 0, of->name);
-		if (!of->own || used + size > NR_FIELD_SIZE(struct nr_optim, own)) continue;
-		own_at[i] = used;
-		add_rows(of->own, offsetof(struct nr_optim, own) + used, of->name);
-		used += size;
+		if (!of->own || own_used + own_size(of) > NR_FIELD_SIZE(struct nr_optim, own)) continue;
+		own_at[built] = own_used;
+		add_rows(of->own, offsetof(struct nr_optim, own) + own_used, of->name);
+		own_used += own_size(of);
 	}
-	add_rows(last, 0, NULL);
+	if (!all) add_rows(last, 0, NULL);
+	pthread_mutex_unlock(&lock);
+}
+
+size_t nr_optim_own_left(void)
+{
+	build();
+	return NR_FIELD_SIZE(struct nr_optim, own) - own_used;
 }
 
 const struct nr_option *nr_optim_options(void)
 {
-	pthread_once(&once, build);
+	build();
 	return rows;
 }
 
@@ -133,11 +147,18 @@ static struct nr_optim_chunk chunk(const struct nr_optim_call *k, int64_t c)
 	return (struct nr_optim_chunk){ c, lo, at, nr_min64(NR_UPDATE_CHUNK, k->segment[lo].count - at) };
 }
 
-enum { THREADS_FROM = 4 }; /* chunks */
+enum { THREADS_FROM = 4 * NR_UPDATE_CHUNK }; /* values: many small parameters are still little work */
+
+static int64_t values(const struct nr_optim_call *k)
+{
+	int64_t sum = 0;
+	for (int64_t i = 0; i < k->count; i++) sum += chunks_of(&k->segment[i]) ? k->segment[i].count : 0;
+	return sum;
+}
 
 void nr_optim_each(const struct nr_optim_call *k, void (*run)(const struct nr_optim_call *, struct nr_optim_chunk))
 {
-#pragma omp parallel for schedule(static) if (k->chunks >= THREADS_FROM)
+#pragma omp parallel for schedule(static) if (values(k) >= THREADS_FROM)
 	for (int64_t c = 0; c < k->chunks; c++) run(k, chunk(k, c));
 }
 
@@ -210,7 +231,7 @@ int nr_optim_step(const struct nr_optim *o, const struct nr_rates *r, int64_t t,
 	struct nr_optim_arg *arg;
 	double *part, norm, clip = 1;
 	if (!of) return NR_ENAME;
-	pthread_once(&once, build);
+	build();
 	struct nr_optim_call k = begin(seg, count, scratch, &arg, &part);
 	k.o = o, k.own = (const char *)o->own + own_at[o->kind], k.t = t;
 	if (info || o->clip != NR_CLIP_NONE) {

@@ -160,7 +160,7 @@ static int add_map(struct nr_str *s, const struct nr_arms *a, int arm, const cha
 	const size_t before = strcspn(p->says, "#");
 	const char *caption = nr_arena_printf(arena, "%.*s%s%s%s", (int)before, p->says,
 		p->says[before] ? nr_short_text(p->number(one), text, sizeof text) : "", p->says + before + (p->says[before] == '#'),
-		by_value ? " Colours are the target." : "");
+		by_value ? " Colours show the target." : "");
 	const char *title = nr_arena_printf(arena, "%s of %s: %s", p->kind, said(r->analysis, cls ? "[CLS]" : "patch tokens", arena),
 		a->arm[arm].name);
 	if (!caption || !title) return s->failed = true, 0;
@@ -192,9 +192,8 @@ void nr_analysis_figures(struct nr_str *s, const struct nr_arms *a, struct nr_ar
 	if (!first) return;
 	nr_str_add(s, "<section id=\"analysis\"><h2>Inside the models</h2>\n<p>");
 	nr_html_printf(s,
-		"By norma analyze, on %.0f samples of %s/%s. Lines are means over seeds with a band from the least to the largest; "
-	        "maps and heat maps are of "
-		"the first seed.",
+		"By norma analyze, on %.0f samples of %s/%s. Lines are means over seeds with a band from the lowest "
+	        "to the highest; maps and heat maps show the first seed.",
 		number_at(first->analysis, "samples"), text_at(first->analysis, "data"), text_at(first->analysis, "split"));
 	nr_str_add(s, "</p>\n");
 	nr_legend(s, a);
@@ -206,7 +205,7 @@ void nr_analysis_figures(struct nr_str *s, const struct nr_arms *a, struct nr_ar
 	for (int i = 0; (p = nr_part_told(i, &part)); i++)
 		for (const struct nr_part_points *m = p->points; m && m->kind; m++)
 			for (int k = 0; k < a->count; k++) add_map(&figures, a, k, part, m, arena);
-	add_group(s, "Where samples lie", "maps", &figures);
+	add_group(s, "Maps of the samples", "maps", &figures);
 	for (int i = 0; (p = nr_part_told(i, &part)); i++)
 		for (const struct nr_part_heat *h = p->heats; h && h->title; h++) add_heats(&figures, a, h, arena);
 	add_group(s, "Heat maps", "charts", &figures);

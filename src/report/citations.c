@@ -8,7 +8,7 @@
 #include "norma/model.h"
 #include "norma/norm.h"
 #include "norma/task.h"
-#include "norma_build.h"
+#include "norma/version.h"
 
 /* Where norms sit, and how residuals are scaled, are words of a plan too. */
 static const char *const further[][3] = {

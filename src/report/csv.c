@@ -68,7 +68,7 @@ static void read_row(char *line, struct nr_columns *c, locale_t plain)
 int nr_columns_parse(char *text, size_t size, const char *name, struct nr_arena *a, struct nr_columns *c, struct nr_error *err)
 {
 	*c = (struct nr_columns){ 0 };
-	if (memchr(text, 0, size)) return nr_fail(err, NR_EFORMAT, "cannot read", name, "it holds zero bytes");
+	if (memchr(text, 0, size)) return nr_fail(err, NR_EFORMAT, "cannot read", name, "it contains zero bytes");
 	const int lines = count_lines(text);
 	if (!lines) return nr_fail(err, NR_EFORMAT, "cannot read", name, "it has no header");
 	const locale_t plain = newlocale(LC_ALL_MASK, "C", (locale_t)0);        /* once: a large file has a million cells */

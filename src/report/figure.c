@@ -178,7 +178,7 @@ static void caption_of(const struct figure *f, struct nr_str *s)
 	}
 	if (f->what->says) nr_str_printf(s, " %s", f->what->says);
 	if (f->smoothed) nr_str_add(s, " Smoothed by a moving mean.");
-	if (f->unfinished) nr_str_add(s, " Thin lines are runs that have not come as far.");
+	if (f->unfinished) nr_str_add(s, " Thin lines are runs that have not got as far.");
 }
 
 /* ---- numbers for the script -------------------------------------------------------------------------------------------- */

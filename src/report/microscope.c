@@ -56,10 +56,10 @@ static int take_header(struct reading *r, char *line, struct nr_error *err)
 	for (int i = 0; line; i++) {
 		const char *name = next_cell(&line);
 		if (i < FIXED ? strcmp(name, fixed[i]) != 0 : !is_name(name) || f->stats == MAX_STATS)
-			return bad(r, 1, "has other columns than a microscope's", err);
+			return bad(r, 1, "does not have the columns of a microscope", err);
 		if (i >= FIXED && !(f->stat[f->stats++] = nr_arena_strdup(r->arena, name))) return no_memory(r, err);
 	}
-	return f->stats ? NR_OK : bad(r, 1, "has other columns than a microscope's", err);
+	return f->stats ? NR_OK : bad(r, 1, "does not have the columns of a microscope", err);
 }
 
 static int grow(struct reading *r, struct nr_error *err)
@@ -103,17 +103,18 @@ static int take_row(struct reading *r, char *line, int64_t number, struct nr_err
 	const char *step_text = next_cell(&line), *site = next_cell(&line), *group = next_cell(&line);
 	int64_t step;
 	if (grow(r, err)) return err->code;
-	if (!group || !nr_parse_int(step_text, &step) || step < 0) return bad(r, number, "is no record", err);
+	if (!group || !nr_parse_int(step_text, &step) || step < 0) return bad(r, number, "is not a record", err);
 	struct row to = { .site = find_site(r, site), .group = !strcmp(group, "tokens") ? NR_GROUP_TOKENS : NR_GROUP_SPECIAL };
-	if (to.site < 0 || (to.group == NR_GROUP_SPECIAL && strcmp(group, "special") != 0)) return bad(r, number, "is no record", err);
+	if (to.site < 0 || (to.group == NR_GROUP_SPECIAL && strcmp(group, "special") != 0)) return bad(r, number, "is not a record", err);
 	if (f->steps && step < f->step[f->steps - 1]) return bad(r, number, "goes back to an earlier step", err);
 	if (!f->steps || step > f->step[f->steps - 1]) f->step[f->steps++] = step;
 	to.step = f->steps - 1;
 	for (int i = 0; i < f->stats; i++) {
 		char *cell = next_cell(&line), *end = cell;
-		if (!cell || (line == NULL) != (i == f->stats - 1)) return bad(r, number, "has another number of cells", err);
+		if (!cell || (line == NULL) != (i == f->stats - 1)) return bad(r, number,
+			"has a different number of cells", err);
 		const double v = *cell ? strtod_l(cell, &end, r->plain) : (double)NAN;
-		if (*end) return bad(r, number, "is no record", err);
+		if (*end) return bad(r, number, "is not a record", err);
 		f->cell[r->rows * f->stats + i] = v;
 	}
 	r->row[r->rows++] = to;
@@ -131,7 +132,7 @@ static int take_lines(struct reading *r, FILE *in, struct nr_error *err)
 		if (n < 0 && !feof(in)) code = nr_fail(err, NR_EIO, "cannot read", r->path, "%s", strerror(errno ? errno : EIO));
 		if (n <= 0 || line[n - 1] != '\n') break;
 		line[n - 1] = 0;
-		if (strlen(line) != (size_t)n - 1) code = bad(r, number, "holds zero bytes", err);
+		if (strlen(line) != (size_t)n - 1) code = bad(r, number, "contains zero bytes", err);
 		else code = number == 1 ? take_header(r, line, err) : take_row(r, line, number, err);
 	}
 	free(line);
@@ -150,7 +151,7 @@ static int index_rows(const struct reading *r, struct nr_error *err)
 	struct nr_microscope_file *f = r->f;
 	const int64_t places = (int64_t)f->sites * f->steps;
 	if (places > r->rows + f->sites)                                /* the last record may not be whole */
-		return nr_fail(err, NR_EFORMAT, "cannot read", r->path, "its records are not all of the same sites");
+		return nr_fail(err, NR_EFORMAT, "cannot read", r->path, "its records are not all for the same sites");
 	f->row = malloc((size_t)(NR_TOKEN_GROUPS * places + 1) * sizeof *f->row);
 	if (!f->row) return no_memory(r, err);
 	memset(f->row, 0xff, (size_t)(NR_TOKEN_GROUPS * places) * sizeof *f->row);      /* -1 */
@@ -237,23 +238,26 @@ int nr_microscope_align(struct nr_microscope_view *v, struct nr_arena *arena)
 
 struct title { const char *stat, *text; };
 static const struct title titles[] = {
-	{ "in_length", "length of a token before the norm: mean" }, { "in_length_sd", "length of a token before the norm: deviation" },
+	{ "in_length", "length of a token before the norm: mean" }, { "in_length_sd",
+		"length of a token before the norm: standard deviation" },
 	{ "in_length_max", "length of a token before the norm: largest" }, { "in_mean", "mean of the values before the norm" },
 	{ "in_var", "variance of the values before the norm" }, { "in_kurtosis", "kurtosis of the values before the norm (normal: 3)" },
-	{ "out_length", "length of a token after the norm: mean" }, { "out_length_sd", "length of a token after the norm: deviation" },
+	{ "out_length", "length of a token after the norm: mean" }, { "out_length_sd",
+		"length of a token after the norm: standard deviation" },
 	{ "out_length_max", "length of a token after the norm: largest" }, { "out_mean", "mean of the values after the norm" },
 	{ "out_var", "variance of the values after the norm" }, { "out_kurtosis", "kurtosis of the values after the norm (normal: 3)" },
-	{ "gain_mean", "gain: mean over channels" }, { "gain_sd", "gain: deviation over channels" },
-	{ "gain_drift", "gain: distance from its first value" }, { "bias_mean", "bias: mean over channels" },
-	{ "bias_sd", "bias: deviation over channels" }, { "bias_drift", "bias: distance from its first value" },
+	{ "gain_mean", "gain: mean over channels" }, { "gain_sd", "gain: standard deviation over channels" },
+	{ "gain_drift", "gain: distance from its initial value" }, { "bias_mean", "bias: mean over channels" },
+	{ "bias_sd",
+		"bias: standard deviation over channels" }, { "bias_drift", "bias: distance from its initial value" },
 	{ "mean_ln", "share of the token itself in the mean (DTN, SwitchNorm)" },
 	{ "mean_in", "share of the sample's tokens in the mean (DTN, SwitchNorm)" },
 	{ "mean_bn", "share of the batch in the mean (SwitchNorm)" },
-	{ "mean_ln_sd", "share of the token itself in the mean: deviation over heads (DTN)" },
+	{ "mean_ln_sd", "share of the token itself in the mean: standard deviation over heads (DTN)" },
 	{ "var_ln", "share of the token itself in the variance (DTN, SwitchNorm)" },
 	{ "var_in", "share of the sample's tokens in the variance (DTN, SwitchNorm)" },
 	{ "var_bn", "share of the batch in the variance (SwitchNorm)" },
-	{ "var_ln_sd", "share of the token itself in the variance: deviation over heads (DTN)" },
+	{ "var_ln_sd", "share of the token itself in the variance: standard deviation over heads (DTN)" },
 	{ NULL, NULL } };
 
 const char *nr_microscope_title(const char *stat)

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/depict.h"
 #include "analysis/spearman.h"
+#include "chem/depict.h"
 #include "draw/html.h"
 #include "draw/scale.h"
 #include "draw/scatter.h"
@@ -103,7 +103,8 @@ static void add_scatter(struct nr_str *s, const char *name, int arm, const struc
 	}
 	const char *title = nr_arena_printf(arena, "Prediction against target: %s", name);
 	const char *caption = nr_arena_printf(arena,
-		"%lld molecule%s%s; mean absolute error of the best weights %s, correlation %s. On the line a prediction is right.",
+		"%lld molecule%s%s; mean absolute error of the best weights %s, correlation %s. Predictions on the "
+		"line are exact.",
 		(long long)v->n, v->n == 1 ? "" : "s", n < v->n ? nr_arena_printf(arena, ", %lld of them drawn", (long long)n) : "",
 		nr_short_text(mean_error(v), error, sizeof error), nr_short_text(correlation(v, arena), by, sizeof by));
 	if (!at || !group || !title || !caption) {
@@ -154,9 +155,9 @@ static void add_roc(struct nr_str *s, const struct nr_arms *a, const struct said
 		line[i] = (struct nr_series){ .label = a->arm[i].label, .arm = i, .weight = NR_BOLD };
 		if (v[i].n && v[i].answers && !roc(&line[i], &v[i], arena)) s->failed = true;
 	}
-	nr_html_figure_open(s, "dots", "Found against falsely taken",
-		"The ROC curve: the share of positive molecules found when so large a share of the "
-		"negative ones is taken for positive. The diagonal from 0 to 1 would be chance.");
+	nr_html_figure_open(s, "dots", "ROC curve: found against false alarms",
+		"The share of positive molecules found, against the share of negative ones taken for positive. The "
+		"diagonal from 0 to 1 would be chance.");
 	if (line) nr_svg_chart(s, &(struct nr_chart){ .name = "ROC curve", .x_label = "negatives taken for positive",
 		.y_label = "positives found",
 		.series = line, .count = a->count });
@@ -168,9 +169,10 @@ static void add_roc(struct nr_str *s, const struct nr_arms *a, const struct said
 /* What is looked for: target -1 any, else that answer; sign 1: the largest value of `by` first. */
 struct group { const char *title; double target, sign; bool by_error; };
 static const struct group of_values[] = { { "predicted best", -1, -1, true }, { "predicted worst", -1, 1, true }, { NULL, 0, 0, false } };
-static const struct group of_answers[] = { { "found: positive, and said so", 1, 1, false }, { "missed: positive, and denied",
+static const struct group of_answers[] = { { "found: positive, predicted positive", 1, 1, false }, { "missed: positive, "
+	"predicted negative",
 	1, -1, false },
-	{ "false alarms: negative, and taken for positive", 0, 1, false }, { NULL, 0, 0, false } };
+	{ "false alarms: negative, predicted positive", 0, 1, false }, { NULL, 0, 0, false } };
 
 /* The rows that lead in a group, at most SHOWN; ties by their place in the file. */
 static int leaders(const struct said *v, const struct group *g, int64_t *out)
@@ -271,8 +273,9 @@ static const char *task_words(int64_t tasks, struct nr_arena *arena)
 static void add_cut(struct nr_str *s, const char *split, int64_t rows, int64_t known)
 {
 	if (rows >= known) return;
-	nr_html_printf(s, " The file of predictions was cut: it has the first %lld of the %lld known targets of the %s split, all tasks "
-		"together, and the numbers and molecules here are of these only.", (long long)rows, (long long)known, split);
+	nr_html_printf(s, " The file of predictions is truncated: it has the first %lld of the %lld known targets of "
+		"the %s split, all tasks together, and the numbers and molecules here cover only these.",
+		(long long)rows, (long long)known, split);
 }
 
 static struct common common_of(const struct said *v, int arms)
@@ -298,15 +301,15 @@ static struct common common_of(const struct said *v, int arms)
 static void add_words(struct nr_str *s, const struct common *c, struct nr_arena *arena)
 {
 	const char *are = c->probable ? "probabilities" : "scores";
-	nr_str_add(s, "What the best weights of each arm&#39;s first run say of ");
+	nr_str_add(s, "Predictions by the best weights of each arm&#39;s first run for ");
 	if (c->split) nr_html_printf(s, "the %s split", c->split);
-	else nr_str_add(s, "its test split, or of val without one");
-	nr_str_add(s, ", against what is known. ");
+	else nr_str_add(s, "its test split, or for val if there is none");
+	nr_str_add(s, ", beside the known targets. ");
 	if (c->answers == c->arms) nr_html_printf(s, "Predictions are %s.", are);
 	else if (!c->answers) nr_html_text(s, "Numbers are in the target's own units.");
 	else nr_html_printf(s, "Where targets are yes or no, predictions are %s; other numbers are in the target's own units.", are);
-	if (c->tasks > 1) nr_html_printf(s, " Shown is %s.", task_words(c->tasks, arena));
-	else if (!c->tasks) nr_str_add(s, " Shown is the first task of each.");
+	if (c->tasks > 1) nr_html_printf(s, " The page shows %s.", task_words(c->tasks, arena));
+	else if (!c->tasks) nr_str_add(s, " The page shows the first task of each.");
 	if (c->known) add_cut(s, c->split, c->rows, c->known);
 }
 

@@ -9,7 +9,7 @@
 
 #include "base/clock.h"
 #include "base/save.h"
-#include "norma_build.h"
+#include "norma/version.h"
 #include "draw/html.h"
 #include "draw/svg.h"
 #include "report/analysis_figures.h"
@@ -47,7 +47,7 @@ static void add_question(struct nr_str *s, const struct nr_arms *a)
 	if (!data) data = "its data";
 	nr_str_add(s, "<p class=\"question\">");
 	if (a->count > 1) nr_html_printf(s, "Which of %d norm plans %s ", a->count, pretrain ? "gives" : "lets");
-	else nr_html_printf(s, "What came of %s ", pretrain ? "pre-training" : "training");
+	else nr_html_printf(s, "What happened to %s ", pretrain ? "pre-training" : "training");
 	nr_html_element(s, "span", "plan", model ? model : "the model");
 	if (a->count > 1) nr_html_printf(s, pretrain ? " the best features, pre-trained on %s?" : " learn %s best?", data);
 	else nr_html_printf(s, " on %s?", data);
@@ -120,9 +120,9 @@ static void add_arm_row(struct nr_html_table *t, const struct nr_arms *a, int i)
 
 static void add_arms(struct nr_str *s, const struct nr_arms *a)
 {
-	struct nr_html_table t = { .s = s, .caption = "An arm is a set of runs that differ in nothing but the seed. Below a value "
-		"stands its 95 % interval; ▸ marks the best value of a column. Uniformity and rank are those of norma probe if it was "
-		"run, else of the last evaluation. Wall time and speed are means." };
+	struct nr_html_table t = { .s = s, .caption = "An arm is a set of runs that differ only in their seed. The "
+		"95 % interval is below each value; ▸ marks the best value of a column. Uniformity and rank come "
+		"from norma probe if it was run, otherwise from the last evaluation. Wall time and speed are means." };
 	nr_str_add(s, "<section id=\"arms\"><h2>The arms</h2>\n");
 	nr_html_table_open(&t, "arms");
 	nr_html_head(&t, NULL, "norm plan");
@@ -169,7 +169,7 @@ static int check_twice(const struct nr_list *runs, int64_t i, struct nr_error *e
 		char *other = realpath(runs->item[k], NULL);
 		if (other && !strcmp(one, other)) {
 			nr_fail(err, NR_EVALUE, "cannot report on", runs->item[i], "it is given twice");
-			code = nr_hint(err, "name each run folder once");
+			code = nr_hint(err, "give each run folder once");
 		}
 		free(other);
 	}
@@ -208,8 +208,9 @@ static int check_studies(const struct nr_report *o, struct nr_error *err)
 {
 	for (int64_t i = 0; i < o->runs.count; i++) {
 		if (o->runs.count == 1 || !nr_study_is_here(o->runs.item[i])) continue;
-		nr_fail(err, NR_EVALUE, "cannot report on", o->runs.item[i], "it is a study, and other folders are named too");
-		return nr_hint(err, "name one study alone, or run folders only, as %s/*/seed-*/*/", o->runs.item[i]);
+		nr_fail(err, NR_EVALUE, "cannot report on", o->runs.item[i],
+			"it is a study, but other folders were given, too");
+		return nr_hint(err, "give one study, or only run folders, e.g. %s/*/seed-*/*/", o->runs.item[i]);
 	}
 	return NR_OK;
 }

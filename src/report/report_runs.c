@@ -54,7 +54,7 @@ static const char *official_checksums(const char *data, struct nr_arena *arena)
 	snprintf(name, sizeof name, "%.*s", (int)strcspn(data ? data : "", ":"), data ? data : "");
 	const struct nr_dataset *d = *name ? nr_dataset_find(name, &ignored) : NULL;
 	for (const struct nr_data_file *f = d ? d->files : NULL; f && f->path; f++)
-		if (f->md5) nr_str_printf(&s, "%s%s %s", s.len ? ", " : "not recorded; of the official files, MD5: ", f->path, f->md5);
+		if (f->md5) nr_str_printf(&s, "%s%s %s", s.len ? ", " : "not recorded; MD5 of the official files: ", f->path, f->md5);
 	const char *text = s.len && !s.failed ? nr_arena_strdup(arena, nr_str_text(&s)) : NULL;
 	nr_str_release(&s);
 	return text;

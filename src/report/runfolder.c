@@ -42,7 +42,8 @@ static const char *path_in(const char *dir, const char *name, struct nr_arena *a
 static void note(struct nr_runfolder *r, const char *name, const struct nr_error *why)
 {
 	char text[1024];
-	if (why->code == NR_EIO && strstr(why->detail, strerror(ENOENT))) nr_str_printf(&r->absent, "%s is not there\n", name);
+	if (why->code == NR_EIO && strstr(why->detail, strerror(ENOENT))) nr_str_printf(&r->absent,
+		"%s is missing\n", name);
 	else nr_str_printf(&r->notes, "%s\n", nr_error_text(why, text, sizeof text));
 }
 
@@ -51,7 +52,7 @@ static json_t *load_object(struct nr_runfolder *r, const char *dir, const char *
 	struct nr_error why = { 0 };
 	json_t *o = nr_json_load(path_in(dir, name, a), &why);
 	if (o && !json_is_object(o)) {
-		nr_fail(&why, NR_EFORMAT, "cannot read", name, "it is no JSON object");
+		nr_fail(&why, NR_EFORMAT, "cannot read", name, "it is not a JSON object");
 		json_decref(o);
 		o = NULL;
 	}
@@ -83,7 +84,7 @@ static void load_picture(struct nr_runfolder *r, struct nr_arena *a)
 	size_t size = 0;
 	const unsigned char *b = (const unsigned char *)load(path_in(r->dir, name, a), a, &size, &why);
 	const bool png = b && size > 24 && !memcmp(b, "\x89PNG\r\n\x1a\n", 8) && !memcmp(b + 12, "IHDR", 4);
-	if (b && !png) nr_fail(&why, NR_EFORMAT, "cannot read", name, "it is no PNG file");
+	if (b && !png) nr_fail(&why, NR_EFORMAT, "cannot read", name, "it is not a PNG file");
 	if (png) r->reconstruction = (struct nr_picture_bytes){ b, size, be32(b + 16), be32(b + 20) };
 	else note(r, name, &why);
 }
@@ -103,7 +104,7 @@ static void take_event(struct nr_runfolder *r, const json_t *e, struct nr_arena 
 	if (!strcmp(what, "stop") && status) r->status = nr_arena_strdup(a, status);
 	if (!strcmp(what, "warning")) {
 		const char *text = json_string_value(json_object_get(e, "text"));
-		nr_str_printf(&r->notes, "warning of the run: %s\n", text ? text : "(without a text)");
+		nr_str_printf(&r->notes, "warning from the run: %s\n", text ? text : "(without a text)");
 	}
 }
 
@@ -180,7 +181,7 @@ int nr_runfolder_read(struct nr_runfolder *r, const char *dir, struct nr_arena *
 	*r = (struct nr_runfolder){ .dir = nr_arena_strdup(a, dir), .name = last_part(dir, a), .seconds = NAN };
 	if (!r->dir) return nr_fail(err, NR_EMEMORY, "cannot read", dir, "out of memory");
 	char *config = load(path_in(dir, "config.yaml", a), a, &size, err);
-	if (!config) return nr_hint(err, "give the folder of a run, as norma train or norma pretrain --out names it");
+	if (!config) return nr_hint(err, "give the folder of a run, as in norma train --out");
 	if (nr_config_parse(config, a, &r->settings)) return nr_fail(err, NR_EMEMORY, "cannot read", dir, "out of memory");
 	load_events(r, a);
 	r->env = load_object(r, dir, "env.json", a);
@@ -188,8 +189,8 @@ int nr_runfolder_read(struct nr_runfolder *r, const char *dir, struct nr_arena *
 	if (has(dir, "predictions.csv", a)) load_columns(r, dir, "predictions.csv", a, &r->predictions);
 	nr_runfolder_add(r, dir, a);
 	nr_runfolder_add(r, path_in(dir, "analyze", a), a);
-	if (!r->probe) nr_str_add(&r->absent, "probe.json is not there\n");
-	if (!r->spectrum.count) nr_str_add(&r->absent, "spectrum.csv is not there\n");
+	if (!r->probe) nr_str_add(&r->absent, "probe.json is missing\n");
+	if (!r->spectrum.count) nr_str_add(&r->absent, "spectrum.csv is missing\n");
 	load_picture(r, a);
 	find_seed(r);
 	const double recorded = nr_runfolder_last(r, "seconds");

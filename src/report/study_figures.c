@@ -82,14 +82,14 @@ static void add_cost(struct nr_str *s, const struct nr_study_read *v, bool flops
 	if (flops && most < 1.001 * least && v->arms > 1) return;       /* dots upon each other show nothing: said in a line */
 	char high[64], low[64], value[64];
 	const struct nr_chart c = { .name = nr_arena_printf(arena, "%s against %s", title, flops ? "FLOPs" : "time"),
-		.x_label = flops ? "TFLOP of a run" : "seconds of a run",
+		.x_label = flops ? "TFLOP per run" : "seconds per run",
 		.y_label = nr_arena_printf(arena, "%s%s%s", title, *nr_metric_unit(metric) ? ", " : "", nr_metric_unit(metric)),
 		.scale = NR_LINEAR,
 		.x_log = most > 10 * least,
 		.series = d.of,
 		.count = d.count };
 	const char *caption = nr_arena_printf(arena,
-		"%s is best (%s) at %s a run; the cheapest is %s (%s). %s; bars are 95 %% intervals over seeds.%s", v->name[best],
+		"%s is best (%s) at %s per run; the cheapest is %s (%s). %s; bars are 95 %% intervals over seeds.%s", v->name[best],
 		nr_short_text(d.of[best].y[0], value, sizeof value), cost_text(flops, d.of[best].x[0], high, sizeof high),
 		v->name[cheap], cost_text(flops, least, low, sizeof low),
 		sign > 0 ? "Up and to the left is better" : "Down and to the left is better",
@@ -166,8 +166,8 @@ static void add_uniformity(struct nr_str *s, const struct nr_study_read *v, stru
 		.series = d.of,
 		.count = d.count };
 	const char *caption = nr_arena_printf(arena,
-		"%s spreads [CLS] most (%s on average). Each dot is a run; over all %.0f the correlation is %s. "
-		"If an even spread went with accuracy it would be near −1: dots falling from left to right.",
+		"%s spreads [CLS] most (%s on average). Each dot is a run; over all %.0f the correlation is %s. If "
+		"an even spread helped accuracy it would be near −1: dots falling from left to right.",
 		v->name[even], nr_short_text(lowest, low, sizeof low), all.n, nr_short_text(by, r, sizeof r));
 	if (!c.name || !c.y_label || !caption) s->failed = true;
 	else add_chart(s, &c, caption);

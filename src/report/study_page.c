@@ -5,7 +5,7 @@
 
 #include "base/clock.h"
 #include "draw/html.h"
-#include "norma_build.h"
+#include "norma/version.h"
 #include "report/analysis_figures.h"
 #include "report/citations.h"
 #include "report/molecules.h"
@@ -84,9 +84,9 @@ static void add_missing(struct nr_str *s, const struct nr_study_read *v)
 	int count = 0;
 	nr_str_add(s, "<h3>Failed or missing</h3>\n<ul class=\"notes\">");
 	add_runs_left(s, v, "failed", "failed", &count);
-	add_runs_left(s, v, "running", "was begun and is not done", &count);
-	add_runs_left(s, v, "waiting", "was not begun", &count);
-	add_runs_left(s, v, "spared", "was spared: its comparison was decided", &count);
+	add_runs_left(s, v, "running", "was started but is not finished", &count);
+	add_runs_left(s, v, "waiting", "was not started", &count);
+	add_runs_left(s, v, "spared", "was not needed: its comparison was decided", &count);
 	add_lines(s, NULL, nr_str_text(&v->notes), &count);
 	for (int k = 0; k < v->stages; k++)
 		for (int i = 0; i < v->stage[k].runs; i++)

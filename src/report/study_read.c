@@ -49,7 +49,7 @@ static int read_table(struct nr_study_read *s, const struct nr_study_command *co
 	const char *path = nr_arena_printf(arena, "%s/table.json", s->dir);
 	s->table = path ? nr_json_load(path, &why) : NULL;
 	if (!is_table(s->table)) return err->code;
-	nr_str_printf(&s->notes, "the numbers are those of table.json, from when the study last ended: %s\n",
+	nr_str_printf(&s->notes, "the numbers come from table.json, written when the study last ended: %s\n",
 		nr_error_text(err, text, sizeof text));
 	*err = (struct nr_error){ 0 };
 	return NR_OK;

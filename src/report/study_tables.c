@@ -112,12 +112,12 @@ static void add_nearest(struct nr_str *s, const struct nr_study_read *v)
 	}
 	const json_t *d = against(v, 0, nearest);
 	const double needed = nr_json_at(d, "seeds_still_needed");
-	nr_str_add(s, "No arm was shown to differ from its baseline; nearest comes ");
+	nr_str_add(s, "No arm was shown to differ from its baseline; the closest is ");
 	add_name(s, v->name[nearest]);
 	nr_str_add(s, " with ");
 	add_mean(s, v, 0, d, true);
 	nr_html_printf(s, " (p = %s)", p_text(nr_json_at(d, "p_t_holm"), p, sizeof p));
-	if (needed > 0) nr_str_printf(s, "; about %.0f more seed%s would tell", needed, needed == 1 ? "" : "s");
+	if (needed > 0) nr_str_printf(s, "; about %.0f more seed%s would settle it", needed, needed == 1 ? "" : "s");
 	nr_str_add(s, ". ");
 }
 
@@ -141,7 +141,7 @@ void nr_study_verdict(struct nr_str *s, const struct nr_study_read *v, struct nr
 	const int best = best_of(v, 0);
 	nr_str_add(s, "<p class=\"verdict\">");
 	if (best < 0) {
-		nr_str_add(s, "No run has a result yet: nothing can be said.");
+		nr_str_add(s, "No run has a result yet: nothing can be compared.");
 	} else {
 		add_name(s, v->name[best]);
 		nr_html_printf(s, " has the %s %s: ", nr_metric_falls(metric) ? "lowest" : "highest", nr_metric_title(metric, arena));
@@ -232,9 +232,9 @@ static void add_cost(struct nr_html_table *t, const struct nr_study_read *v, int
 static void add_main_table(struct nr_str *s, const struct nr_study_read *v, struct nr_arena *arena)
 {
 	struct nr_html_table t = { .s = s,
-		.caption = "▸ marks the best mean. Difference: to the baseline, paired by seed. p: two sided, "
-			   "corrected by Holm. Seeds needed: until a paired t test has a power of 0.8, if difference and spread are "
-			   "what was seen so far. Time and FLOP are of all runs of an arm." };
+		.caption = "▸ marks the best mean. Difference: from the baseline, paired by seed. p: two-sided, with "
+			   "Holm's correction. Seeds needed: until a paired t test has a power of 0.8, assuming the "
+			   "difference and spread seen so far. Time and FLOP cover all runs of an arm." };
 	static const char *const tests[] = { "difference", "p (t)", "p (Wilcoxon)", "seeds needed", NULL };
 	const char *metric = nr_study_metric(v, 0), *flop;
 	const int best = best_of(v, 0);
@@ -262,7 +262,8 @@ static void add_main_table(struct nr_str *s, const struct nr_study_read *v, stru
 /* The further metrics: mean, and below it the difference with its p. */
 static void add_further(struct nr_str *s, const struct nr_study_read *v, struct nr_arena *arena)
 {
-	struct nr_html_table t = { .s = s, .caption = "Below a mean: its difference to the baseline, and p (t, Holm)." };
+	struct nr_html_table t = { .s = s, .caption = "Below each mean: its difference from the baseline, and p (t, "
+		"Holm)." };
 	if (!nr_study_metric(v, 1)) return;
 	nr_str_add(s, "<h3>Further measures</h3>\n");
 	nr_html_table_open(&t, "arms");
@@ -358,21 +359,23 @@ static void add_order(struct nr_str *s, const struct nr_study_read *v, int metri
 			same += ours * theirs > 0;
 		}
 	if (pairs)
-		nr_html_printf(s, "%s: %d of %d pairs of arms stand in the published order. ",
+		nr_html_printf(s, "%s: %d of %d pairs of arms are in the published order. ",
 			nr_metric_title(nr_study_metric(v, metric), arena), same, pairs);
 }
 
 void nr_study_published(struct nr_str *s, const struct nr_study_read *v, struct nr_arena *arena)
 {
 	const json_t *about = json_object_get(v->table, "published");
-	struct nr_html_table t = { .s = s, .caption = "Published digits are as printed; ? marks doubtful cells, Δ differences." };
+	struct nr_html_table t = { .s = s, .caption = "Published digits are as printed; ? marks uncertain cells, Δ "
+		"differences." };
 	bool any = false;
 	for (int k = 0; nr_study_metric(v, k); k++) any |= is_published(v, k);
 	if (!any) return;
 	nr_str_add(s, "<section id=\"published\"><h2>Beside the published numbers</h2>\n<p>");
 	for (int k = 0; nr_study_metric(v, k); k++)
 		if (is_published(v, k)) add_order(s, v, k, arena);
-	nr_str_add(s, "The scale differs, so compare orders and signs, not digits.</p>\n<dl>");
+	nr_str_add(s, "The scale differs, so compare order and sign, not digits.</p>\n"
+		"<dl>");
 	nr_html_element(s, "dt", NULL, "Published");
 	nr_html_element(s, "dd", NULL, text_of(about, "label"));
 	nr_html_element(s, "dt", NULL, "Their scale");

@@ -61,7 +61,7 @@ static void add_even(struct nr_str *s, const struct nr_arms *a, const struct sta
 	const struct nr_estimate best = nr_arm_estimate(a, v->best, v->measure);
 	struct nr_str values = { 0 };
 	int beaten = 0;
-	nr_str_add(s, "No difference seen between ");
+	nr_str_add(s, "No difference between ");
 	add_name(s, a, v->best);
 	add_estimate(&values, v->measure, best, "");
 	for (int i = 0, k = 0; i < a->count; i++) {
@@ -88,7 +88,7 @@ static void add_headline(struct nr_str *s, const struct nr_arms *a, const struct
 	const bool intervals = best.over != NR_NO_INTERVAL && next.over != NR_NO_INTERVAL;
 	const int even = count_even(a, v);
 	if (best.mean == next.mean && !intervals) {
-		nr_html_printf(s, "No difference seen in %s: the best arms have the same ", v->measure->words);
+		nr_html_printf(s, "No difference in %s: the best arms have the same ", v->measure->words);
 		add_estimate(s, v->measure, best, "");
 		nr_str_add(s, ".");
 		return;
@@ -194,7 +194,7 @@ void nr_verdict(struct nr_str *s, const struct nr_arms *a)
 	const struct standing v = stand(a);
 	struct nr_str list = { 0 };
 	nr_str_add(s, "<p class=\"verdict\">");
-	if (!v.measure) nr_str_add(s, "No run has a held-out measure yet: nothing can be said.");
+	if (!v.measure) nr_str_add(s, "No run has a held-out measure yet: nothing can be compared.");
 	else if (v.next < 0) add_single(s, a, &v);
 	else add_headline(s, a, &v);
 	nr_str_add(s, "</p>\n");

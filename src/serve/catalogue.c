@@ -144,7 +144,7 @@ int nr_catalogue_open(struct nr_catalogue *c, const struct nr_list *roots, struc
 		char path[PATH_MAX];
 		if (!realpath(roots->item[i], path) || !is_folder(path)) {
 			nr_fail(err, NR_EIO, "cannot serve", roots->item[i], "there is no such folder");
-			return nr_hint(err, "name the folder of a run or of a study, or one that holds some");
+			return nr_hint(err, "give the folder of a run or a study, or one that contains some");
 		}
 		char *copy = nr_arena_strdup(c->arena, path);
 		if (!copy) return nr_fail(err, NR_EMEMORY, "cannot serve", NULL, "out of memory");

@@ -91,7 +91,7 @@ static void read_study(struct nr_study_view *v, const char *path)
 		.question = "", .metric = "", .parallel = 1, .held = v->held };
 	const char *text = v->arena ? nr_yaml_load(path, &size, v->arena, &err) : NULL;
 	if (text && !nr_yaml_tree(&tree, text, size, "study.yaml", v->arena, &errors, &err) && tree.root && !take(v, tree.root)) return;
-	nr_fail(&err, NR_EFORMAT, "cannot read", "study.yaml", "it is not as norma study writes it");
+	nr_fail(&err, NR_EFORMAT, "cannot read", "study.yaml", "it is not in the form that norma study writes");
 	nr_str_add(&v->fault, nr_error_text(&err, why, sizeof why));
 	v->arms = v->seeds = v->stages = 0;
 }

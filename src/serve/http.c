@@ -169,7 +169,7 @@ static enum MHD_Result send_entry(struct nr_server *s, struct MHD_Connection *c,
 	struct nr_str page = { 0 };
 	const bool list = route == NR_ROUTE_EVENTS && !*name;
 	if (!list && (!e || (route == NR_ROUTE_RUN && e->study) || (route == NR_ROUTE_STUDY && !e->study)))
-		return refuse(c, MHD_HTTP_NOT_FOUND, "Not found", "There is no run or study of this name.");
+		return refuse(c, MHD_HTTP_NOT_FOUND, "Not found", "There is no run or study with this name.");
 	switch (route) {
 	case NR_ROUTE_DATA: return send_made(s, c, q, e, NR_MAKE_DATA);
 	case NR_ROUTE_REPORT: return send_made(s, c, q, e, NR_MAKE_REPORT);
@@ -229,12 +229,13 @@ static enum MHD_Result answer(void *server, struct MHD_Connection *c, const char
 	if (!*state && !(*state = calloc(1, sizeof(struct nr_request)))) return MHD_NO;
 	has_request(s, c, true);
 	if (strcmp(method, "GET") && strcmp(method, "HEAD"))
-		return refuse(c, MHD_HTTP_METHOD_NOT_ALLOWED, "Not allowed", "This server only shows; it takes nothing.");
+		return refuse(c, MHD_HTTP_METHOD_NOT_ALLOWED, "Not allowed", "This server is read-only.");
 	if (!nr_host_ours(header(c, "Host"), s->port) || !nr_origin_ours(header(c, "Origin"), s->port))
-		return refuse(c, MHD_HTTP_FORBIDDEN, "Forbidden", "Ask for localhost or 127.0.0.1 with the port of this server.");
+		return refuse(c, MHD_HTTP_FORBIDDEN, "Forbidden",
+			"Use localhost or 127.0.0.1 with the port of this server.");
 	const enum nr_route route = nr_route_find(url, name);
 	if ((route == NR_ROUTE_DATA || route == NR_ROUTE_EVENTS) && !nr_fetch_ours(header(c, "Sec-Fetch-Site")))
-		return refuse(c, MHD_HTTP_FORBIDDEN, "Forbidden", "Another site may not read this.");
+		return refuse(c, MHD_HTTP_FORBIDDEN, "Forbidden", "Other sites may not read this.");
 	return send_route(s, c, *state, route, name);
 }
 
@@ -336,7 +337,7 @@ static int listen_here(struct nr_server *s, struct nr_error *err)
 	const int number = errno;
 	if (fd >= 0) close(fd);
 	nr_fail(err, NR_EIO, "cannot serve on", "127.0.0.1", "port %lld: %s", (long long)s->conf->port, strerror(number));
-	if (number == EADDRINUSE) nr_hint(err, "another server is there; --port 0 takes a port that is free");
+	if (number == EADDRINUSE) nr_hint(err, "another server uses this port; use --port 0 for a free one");
 	return -1;
 }
 
@@ -365,7 +366,7 @@ int nr_http_start(struct nr_server *s, struct nr_error *err)
 		keep_escapes, NULL, MHD_OPTION_NOTIFY_COMPLETED, completed, s, MHD_OPTION_NOTIFY_CONNECTION, connected, s, MHD_OPTION_END);
 	if (s->daemon) return NR_OK;
 	close(fd);
-	return nr_fail(err, NR_EIO, "cannot serve", NULL, "libmicrohttpd does not start");
+	return nr_fail(err, NR_EIO, "cannot serve", NULL, "libmicrohttpd did not start");
 }
 
 static int64_t viewers_left(struct nr_server *s)

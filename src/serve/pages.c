@@ -93,7 +93,7 @@ void nr_page_index(struct nr_str *s, const struct nr_catalogue *c)
 	add_list(s, c, false, "Runs");
 	if (!c->count) nr_str_add(s, "<p class=\"notes\">There is no run and no study yet; this page shows them when they begin.</p>\n");
 	if (c->count == NR_CATALOGUE_MAX)
-		nr_html_printf(s, "These are the first %d folders: if there are more, they are not shown.", NR_CATALOGUE_MAX);
+		nr_html_printf(s, "Only the first %d folders are shown.", NR_CATALOGUE_MAX);
 	nr_str_add(s, "</main>\n");
 	close_page(s);
 }

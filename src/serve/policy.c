@@ -4,9 +4,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "data/checksum.h"
 #include "draw/html.h"
 #include "draw/web.h"
+#include "fetch/checksum.h"
 
 #define NR_POLICY_COMMON "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 

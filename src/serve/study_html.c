@@ -37,7 +37,7 @@ static void add_stage(struct nr_str *s, const struct nr_study_view *v, const str
 		if (c->run->status.share >= 0) nr_str_printf(s, "%.0f %%", 100 * c->run->status.share);
 		nr_str_add(s, "</b>");
 	} else {
-		const char *open = running ? "running" : begun ? "begun, not finished" : spared ? "not needed" : "waiting";
+		const char *open = running ? "running" : begun ? "started, not finished" : spared ? "not needed" : "waiting";
 		nr_html_printf(s, " %s", running || begun || waits ? open : c->status);
 	}
 	if (c->fault && !done) nr_html_element(s, "small", NULL, c->fault);
@@ -47,7 +47,8 @@ static void add_stage(struct nr_str *s, const struct nr_study_view *v, const str
 static void add_grid(struct nr_str *s, const struct nr_study_view *v)
 {
 	struct nr_html_table t = { .s = s,
-		.caption = "✓ done, with its time; ▶ running; ‖ begun and not finished; ✗ failed; · waiting, or not needed." };
+		.caption = "✓ done, with its time; ▶ running; ‖ started but not finished; ✗ failed; · waiting, or "
+			"not needed." };
 	char seed[32];
 	nr_str_add(s, "<section id=\"grid\"><h2>Arms and seeds</h2>\n");
 	nr_html_table_open(&t, "grid");
@@ -121,8 +122,8 @@ static void add_table(struct nr_str *s, const json_t *o)
 {
 	const json_t *metrics = json_object_get(o, "metrics"), *arms = json_object_get(o, "arms"), *item;
 	struct nr_html_table t = { .s = s,
-		.caption = "± is the half width of a 95 % t interval over seeds; differences to the baseline are paired by seed, "
-			"p-values of the t test corrected by Holm." };
+		.caption = "± is the half width of a 95 % t interval over seeds; differences from the baseline are "
+			"paired by seed, with Holm's correction of the t test's p-values." };
 	size_t i;
 	nr_html_table_open(&t, "results");
 	nr_html_head(&t, NULL, "arm");

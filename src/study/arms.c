@@ -80,7 +80,8 @@ int nr_study_expand(struct nr_study *s, const struct nr_factor *axis, int64_t ax
 	int64_t each = 1, before = s->arms ? s->arms : 1;
 	for (int64_t a = 0; a < axes && each <= NR_STUDY_MAX_ARMS; a++) each *= axis[a].count;
 	if (each > NR_STUDY_MAX_ARMS / before) {
-		nr_study_complain(s, axes ? axis[0].item[0].at : NULL, err, "leave out some values", "the grid has more than %d arms",
+		nr_study_complain(s, axes ? axis[0].item[0].at : NULL, err,
+			"use fewer values", "the grid has more than %d arms",
 			NR_STUDY_MAX_ARMS);
 		s->arms = 0;
 		return err->code;

@@ -41,8 +41,8 @@ static void check_values(struct checker *k, const struct nr_study_command *c, co
 	const struct nr_yaml_node *at = s->value_at ? s->value_at : s->at;
 	if (!conf) return;
 	if (s->count > 1 && o->type != NR_TLIST) {
-		COMPLAIN(k, at, "one value for each arm: put the list into the grid", "'%s' of %s takes one value, not a list", o->name,
-			c->name);
+		COMPLAIN(k, at, "put the list into the grid to make an arm of each value",
+			"'%s' of %s takes one value, not a list", o->name, c->name);
 		return;
 	}
 	nr_option_defaults(c->options, conf);
@@ -68,7 +68,7 @@ static void unknown_option(struct checker *k, const struct nr_setting *s, const 
 	}
 	char hint[200] = "";
 	if (near.best) snprintf(hint, sizeof hint, "did you mean '%s'?", near.best);
-	else if (stage) snprintf(hint, sizeof hint, "`norma help %s` lists what there is", stage->command->name);
+	else if (stage) snprintf(hint, sizeof hint, "`norma help %s` lists its options", stage->command->name);
 	if (stage) COMPLAIN(k, s->at, hint, "%s has no option '%.100s'", stage->command->name, s->key);
 	else COMPLAIN(k, s->at, hint, "no stage has an option '%.100s'", s->key);
 }
@@ -76,7 +76,8 @@ static void unknown_option(struct checker *k, const struct nr_setting *s, const 
 static void check_setting(struct checker *k, const struct nr_setting *s)
 {
 	if (nr_study_reserved(s->key)) {
-		COMPLAIN(k, s->at, !strcmp(s->key, "seed") ? "name them under 'seeds:'" : NULL, "the study itself sets '%s'", s->key);
+		COMPLAIN(k, s->at, !strcmp(s->key, "seed") ? "name them under 'seeds:'" : NULL,
+			"'%s' is set by the study itself", s->key);
 		return;
 	}
 	bool used = false;
@@ -158,8 +159,8 @@ static void check_baseline(struct checker *k)
 	char hint[200] = "";
 	if (near.best) snprintf(hint, sizeof hint, "did you mean '%.100s'?", near.best);
 	const struct nr_yaml_node *at = s->tree ? nr_yaml_value(s->tree->root, "baseline") : NULL;
-	if (first == s->arms) COMPLAIN(k, at, hint, "no arm is called '%.100s'", s->baseline);
-	else COMPLAIN(k, at, "every arm needs one that differs only in that part of its name", "arm '%s' has no baseline '%.100s'",
+	if (first == s->arms) COMPLAIN(k, at, hint, "there is no arm '%.100s'", s->baseline);
+	else COMPLAIN(k, at, "every arm needs a baseline that differs only in that part of its name", "arm '%s' has no baseline '%.100s'",
 		s->arm[lone].name, s->baseline);
 	for (int64_t i = 0; i < s->arms; i++) s->arm[i].against = 0;
 }
@@ -193,7 +194,8 @@ static void check_required(struct checker *k)
 			}
 			bool data = !stage->trains || !nr_study_option(stage->command, "data");
 			for (int64_t j = 0; all && j < all->count; j++) data |= !strcmp(all->item[j].key, "data") && *all->item[j].value[0];
-			if (!data && !a) COMPLAIN(k, stage->at, "as `base: {data: fashion-mnist}`", "'%s' has no data set", stage->name);
+			if (!data && !a) COMPLAIN(k, stage->at,
+				"e.g. `base: {data: fashion-mnist}`", "'%s' has no data set", stage->name);
 		}
 }
 

@@ -12,10 +12,10 @@
 #include "base/mem.h"
 #include "base/save.h"
 #include "base/str.h"
+#include "record/runfile.h"
 #include "study/job.h"
 #include "study/results.h"
 #include "study/study.h"
-#include "train/runfile.h"
 
 enum { PATIENCE = 120 };                    /* seconds to wait for a process that an earlier study left */
 
@@ -46,7 +46,8 @@ static void note_value(struct engine *e, const struct nr_study_run *r);
 static int refuse_change(struct engine *e, const struct nr_job *j, const struct nr_stage_mark *m)
 {
 	nr_fail(e->err, NR_EVALUE, "the settings have changed since", j->dir, "was made: %s", nr_mark_difference(m, j, e->arena));
-	return nr_hint(e->err, "give the study another out, or --rerun to make it again; the old one is then moved aside");
+	return nr_hint(e->err,
+		"give the study another out, or use --rerun to repeat the run and move the old one aside");
 }
 
 static bool counts(const struct engine *e, enum nr_mark_status status)

@@ -14,8 +14,7 @@ struct reader { struct nr_study *s; struct nr_yaml_tree *tree; struct nr_error *
 #define COMPLAIN(r, at, hint, ...) nr_yaml_tree_complain((r)->tree, at, hint, __VA_ARGS__)
 
 static const char *const top_keys[] = { "title", "question", "base", "stages", "grid", "arms", "seeds", "metric", "also", "baseline",
-	"parallel", "out", "published", "stop", "tune",
-	NULL };
+	"parallel", "out", "published", "stop", "tune", "plugins", NULL };
 
 static int no_memory(struct reader *r) { return nr_fail(r->err, NR_EMEMORY, "cannot read the study", NULL, "out of memory"); }
 
@@ -49,7 +48,7 @@ static const char *text_of(struct reader *r, const struct nr_yaml_node *map, con
 	const struct nr_yaml_node *n = nr_yaml_value(map, key);
 	if (!n || n->kind == NR_YAML_NULL) return other;
 	if (n->kind == NR_YAML_VALUE) return n->text;
-	COMPLAIN(r, n, NULL, "'%s' should be a text", key);
+	COMPLAIN(r, n, NULL, "'%s' should be text", key);
 	return other;
 }
 
@@ -144,9 +143,10 @@ static void find_source(struct reader *r, struct nr_study_stage *s, int64_t numb
 		return;
 	}
 	if (s->command && !from)
-		COMPLAIN(r, s->at, "a stage before it must train, or say `from: FILE`", "'%s' has no checkpoint to work on", s->name);
+		COMPLAIN(r, s->at, "an earlier stage must train, or give `from: FILE`", "'%s' has no checkpoint to work on", s->name);
 	else if (from && !strchr(from->text, '/') && !strchr(from->text, '.'))
-		COMPLAIN(r, from, "name a stage before this one that trains, or a file", "no stage '%.100s' to take a checkpoint from",
+		COMPLAIN(r, from,
+			"name an earlier stage that trains, or a file", "no stage '%.100s' to take a checkpoint from",
 			from->text);
 }
 
@@ -158,15 +158,16 @@ static void read_stage(struct reader *r, const struct nr_yaml_node *n, int64_t n
 	s->at = map ? n->key[0] : n;
 	s->name = s->at->text;
 	if (!map && n->kind != NR_YAML_VALUE) {
-		COMPLAIN(r, n, "as `- train: {epochs: 3}`", "a stage is a command with its options");
+		COMPLAIN(r, n, "e.g. `- train: {epochs: 3}`", "a stage is a command with its options");
 		s->name = "?";
 		return;
 	}
 	if (!*s->name || strspn(s->name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-") != strlen(s->name))
-		COMPLAIN(r, s->at, "letters, digits, _ and -", "'%.100s' is no name for a stage", s->name);
+		COMPLAIN(r, s->at, "use letters, digits, _ and -", "'%.100s' is not a name for a stage", s->name);
 	for (int64_t i = 0; i < number; i++)
 		if (!strcmp(r->s->stage[i].name, s->name))
-			COMPLAIN(r, s->at, "as `- other: {run: COMMAND}`", "two stages are called '%.100s'", s->name);
+			COMPLAIN(r, s->at,
+				"e.g. `- other: {run: COMMAND}`", "two stages are called '%.100s'", s->name);
 	const struct nr_yaml_node *run = nr_yaml_value(value, "run"), *from = nr_yaml_value(value, "from");
 	s->command = find_command(r, run ? run->text : s->name, run ? run : s->at);
 	s->trains = s->command && s->command->trains;
@@ -178,7 +179,8 @@ static void read_stages(struct reader *r, const struct nr_yaml_node *root)
 {
 	const struct nr_yaml_node *n = nr_yaml_value(root, "stages");
 	if (!n || n->kind != NR_YAML_LIST || !n->count || n->count > NR_STUDY_MAX_STAGES) {
-		COMPLAIN(r, n ? n : root, "as `stages: [train: {epochs: 3}]`", "'stages' should be a list of 1 to %d commands",
+		COMPLAIN(r, n ? n : root,
+			"e.g. `stages: [train: {epochs: 3}]`", "'stages' should be a list of 1 to %d commands",
 			NR_STUDY_MAX_STAGES);
 		return;
 	}
@@ -193,7 +195,8 @@ static void read_arms(struct reader *r, const struct nr_yaml_node *n)
 	static const char *const skip[] = { "name", NULL };
 	if (!n || n->kind == NR_YAML_NULL) return;
 	if (n->kind != NR_YAML_LIST || n->count > NR_STUDY_MAX_ARMS) {
-		COMPLAIN(r, n, "as `- {name: A, norm: ln}`", "'arms' should be a list of at most %d", NR_STUDY_MAX_ARMS);
+		COMPLAIN(r, n,
+			"e.g. `- {name: A, norm: ln}`", "'arms' should be a list of at most %d", NR_STUDY_MAX_ARMS);
 		return;
 	}
 	if (!(r->s->arm = room(r, n->count, sizeof *r->s->arm))) return;
@@ -243,7 +246,9 @@ static void read_seeds(struct reader *r, const struct nr_yaml_node *n)
 	if (list) count = n->count;
 	else if (n && (n->kind != NR_YAML_VALUE || !nr_parse_int(n->text, &count))) count = 0;
 	if (count < 1 || count > NR_STUDY_MAX_SEEDS) {
-		COMPLAIN(r, n, "as `seeds: 5` or `seeds: [1, 2, 3]`", "'seeds' should be how many (1 to %d), or a list",
+		COMPLAIN(r, n,
+			"e.g. `seeds: 5` or `seeds: [1, 2, 3]`",
+			"'seeds' should be a number from 1 to %d, or a list",
 			NR_STUDY_MAX_SEEDS);
 		return;
 	}
@@ -251,7 +256,7 @@ static void read_seeds(struct reader *r, const struct nr_yaml_node *n)
 	for (int64_t i = 0; i < count; i++) {
 		seed = i;
 		if (list && (n->item[i]->kind != NR_YAML_VALUE || !nr_parse_int(n->item[i]->text, &seed) || seed < 0))
-			COMPLAIN(r, n->item[i], NULL, "a seed should be a whole number, not below 0");
+			COMPLAIN(r, n->item[i], NULL, "a seed should be a whole number of at least 0");
 		for (int64_t k = 0; list && k < i; k++)
 			if (r->s->seed[k] == seed) COMPLAIN(r, n->item[i], NULL, "seed %lld is given twice", (long long)seed);
 		r->s->seed[r->s->seeds++] = seed;
@@ -266,8 +271,8 @@ static void read_stop(struct reader *r, const struct nr_yaml_node *n)
 	if (!n || n->kind == NR_YAML_NULL) return;
 	const struct nr_yaml_node *when = n->kind == NR_YAML_MAP ? nr_yaml_value(n, "when") : n, *looks = nr_yaml_value(n, "looks");
 	if (!when || when->kind != NR_YAML_VALUE || strcmp(when->text, "decided")) {
-		COMPLAIN(r, when ? when : n, "as `stop: decided` or `stop: {when: decided, looks: [3, 5]}`",
-			"a study can stop when 'decided'");
+		COMPLAIN(r, when ? when : n, "e.g. `stop: decided` or `stop: {when: decided, looks: [3, 5]}`",
+			"the only time to stop is 'decided'");
 		return;
 	}
 	for (int64_t i = 0; n->kind == NR_YAML_MAP && i < n->count; i++)
@@ -277,13 +282,13 @@ static void read_stop(struct reader *r, const struct nr_yaml_node *n)
 	if (!looks) return;
 	const bool number = looks->kind == NR_YAML_VALUE && nr_parse_int(looks->text, &stop->count);
 	if (looks->kind != NR_YAML_LIST && (!number || stop->count < 1 || stop->count > NR_STUDY_MAX_SEEDS))
-		COMPLAIN(r, looks, NULL, "'looks' should be how many, or a list of numbers of seeds");
+		COMPLAIN(r, looks, NULL, "'looks' should be a number, or a list of numbers of seeds");
 	if (looks->kind != NR_YAML_LIST || !(stop->look = room(r, looks->count, sizeof *stop->look))) return;
 	for (int64_t i = 0; i < looks->count; i++) {
 		int64_t at = 0;
 		const int64_t least = stop->looks ? stop->look[stop->looks - 1] + 1 : 2;
 		if (!nr_parse_int(looks->item[i]->text, &at) || at < least)
-			COMPLAIN(r, looks->item[i], NULL, "a look should be a number of seeds, from 2 on and rising");
+			COMPLAIN(r, looks->item[i], NULL, "looks should be rising numbers of seeds of at least 2");
 		else stop->look[stop->looks++] = at;
 	}
 }
@@ -291,7 +296,8 @@ static void read_stop(struct reader *r, const struct nr_yaml_node *n)
 static void read_tune(struct reader *r, const struct nr_yaml_node *n)
 {
 	if (!n || n->kind == NR_YAML_NULL) return;
-	if (n->kind != NR_YAML_MAP) COMPLAIN(r, n, "as `tune: {lr: [1e-3, 2e-3]}`", "'tune' should be a mapping of options");
+	if (n->kind != NR_YAML_MAP) COMPLAIN(r, n,
+		"e.g. `tune: {lr: [1e-3, 2e-3]}`", "'tune' should be a mapping of options");
 	for (int64_t i = 0; n->kind == NR_YAML_MAP && i < n->count; i++) {
 		struct nr_setting one = split_key(r, n->key[i], NULL);
 		if (!read_values(r, n->item[i], &one)) continue;

@@ -10,8 +10,9 @@
 #include "base/mem.h"
 #include "base/save.h"
 #include "base/str.h"
-#include "data/checksum.h"
-#include "norma_build.h"
+#include "fetch/checksum.h"
+#include "norma/version.h"
+#include "plugin/plugin.h"
 #include "study/settings.h"
 
 static const char *const statuses[] = { "none", "begun", "done", "failed", "diverged", NULL };
@@ -46,6 +47,12 @@ static char *describe(const struct nr_job *j, struct nr_arena *arena, struct nr_
 			source.hash);
 	} else if (stage->command->takes_checkpoint) {
 		nr_str_printf(&s, "checkpoint=%s\n", stage->from);
+	}
+	int plugins;
+	const struct nr_plugin_file *file = nr_plugins(&plugins);
+	for (int i = 0; i < plugins; i++) {
+		const char *slash = strrchr(file[i].path, '/');
+		nr_str_printf(&s, "plugin %s=sha256 %s\n", slash ? slash + 1 : file[i].path, file[i].sha256);
 	}
 	for (int64_t i = 0; all && i < all->count; i++)
 		if (matters(all->item[i].key)) nr_str_printf(&s, "%s=%s\n", all->item[i].key, nr_setting_text(&all->item[i], arena));
@@ -83,7 +90,7 @@ int nr_mark_read(const struct nr_job *j, struct nr_stage_mark *m, struct nr_aren
 	if (access(j->mark, F_OK)) return NR_OK;
 	json_t *o = nr_json_load(j->mark, err);
 	if (!o) {
-		nr_hint(err, "remove it: the stage is then made again");
+		nr_hint(err, "remove it to repeat the stage");
 		return err->code;
 	}
 	const char *status = json_string_value(json_object_get(o, "status")), *text = json_string_value(json_object_get(o, "settings"));

@@ -14,9 +14,11 @@
 #include "base/mem.h"
 #include "base/save.h"
 #include "base/str.h"
+#include "plugin/plugin.h"
 #include "study/job.h"
 
 extern char **environ;
+static const char plugins_name[] = "NORMA_PLUGINS=";
 
 static bool exists(const char *dir, const char *name)
 {
@@ -33,7 +35,7 @@ static char *checkpoint_of(const struct nr_job *j, struct nr_arena *arena, struc
 	const char *dir = nr_study_path(j->study, j->arm, j->seed, stage->from, arena), *file = stage->file;
 	for (int i = 0; dir && !file && names[i]; i++)
 		if (exists(dir, names[i])) file = names[i];
-	if (dir && !file) nr_fail(err, NR_EIO, "no checkpoint in", dir, "the stage before left none");
+	if (dir && !file) nr_fail(err, NR_EIO, "no checkpoint in", dir, "the previous stage left none");
 	return dir && file ? nr_arena_printf(arena, "%s/%s", dir, file) : NULL;
 }
 
@@ -73,12 +75,25 @@ static int resume_arguments(const struct nr_job *j, struct nr_list *args, struct
 	return code | add(args, nr_arena_printf(arena, "--out=%s", j->dir), arena);
 }
 
+/* NORMA_PLUGINS: what is loaded here, however it was named. */
+static char *plugins_text(struct nr_arena *arena)
+{
+	int n;
+	const struct nr_plugin_file *file = nr_plugins(&n);
+	char *text = nr_arena_strdup(arena, plugins_name);
+	for (int i = 0; i < n && text; i++) text = nr_arena_printf(arena, "%s%s%s", text, i ? ":" : "", file[i].path);
+	return text;
+}
+
 static char **environment(int64_t threads, struct nr_arena *arena)
 {
 	static const char name[] = "OMP_NUM_THREADS=";
 	struct nr_list list = { NULL, 0 };
-	for (char **e = environ; *e; e++)
-		if ((!threads || strncmp(*e, name, sizeof name - 1)) && nr_list_add(&list, *e, arena)) return NULL;
+	for (char **e = environ; *e; e++) {
+		if ((threads && !strncmp(*e, name, sizeof name - 1)) || !strncmp(*e, plugins_name, sizeof plugins_name - 1)) continue;
+		if (nr_list_add(&list, *e, arena)) return NULL;
+	}
+	if (add(&list, plugins_text(arena), arena)) return NULL;
 	if (threads && add(&list, nr_arena_printf(arena, "%s%lld", name, (long long)threads), arena)) return NULL;
 	return nr_list_add(&list, NULL, arena) ? NULL : list.item;
 }
@@ -189,7 +204,7 @@ char *nr_job_last_words(const struct nr_job *j, struct nr_arena *arena)
 		n = (size_t)(line - text);
 		text[n] = 0;
 	}
-	return nr_arena_strdup(arena, "it said nothing");
+	return nr_arena_strdup(arena, "it printed nothing");
 }
 
 /* ---- how far it is -------------------------------------------------------------------------------------------------------------- */

@@ -188,7 +188,7 @@ static void find_cell(struct reading *r, int64_t metric, int64_t arm)
 				continue;
 			if (!to->value) take(r, &c, to);
 			else if (strcmp(to->value, c.value->text)) {
-				COMPLAIN(r, r->at, "say under 'match:' or 'where:' which one is meant",
+				COMPLAIN(r, r->at, "choose one under 'match:' or 'where:'",
 					"arm '%s' has several published cells for %s, such as %s and %s", r->s->arm[arm].name, name,
 					to->value, c.value->text);
 				return;
@@ -250,7 +250,7 @@ static char *find_file(struct reading *r, const char *study)
 		dir = nr_arena_printf(r->s->arena, "%s../", dir);
 	}
 	nr_fail(r->err, NR_EIO, "no published.yaml beside or above", study, "the study names a published table");
-	nr_hint(r->err, "say where it is: published: {table: ..., file: PATH}");
+	nr_hint(r->err, "give its path: published: {table: ..., file: PATH}");
 	return NULL;
 }
 
@@ -305,8 +305,9 @@ static void read_cell(struct reading *r, const struct nr_yaml_node *n)
 	const int64_t metric = metric_number(r->s, text_at(n, "metric"));
 	int64_t a = 0;
 	while (arm && a < r->s->arms && strcmp(r->s->arm[a].name, arm)) a++;
-	if (!arm || !value) COMPLAIN(r, n, "as {arm: LN, value: \"92.01\"}", "a published cell needs an arm and a value");
-	else if (a == r->s->arms) COMPLAIN(r, n, NULL, "no arm is called '%.100s'", arm);
+	if (!arm || !value) COMPLAIN(r, n,
+		"e.g. {arm: LN, value: \"92.01\"}", "a published cell needs an arm and a value");
+	else if (a == r->s->arms) COMPLAIN(r, n, NULL, "there is no arm '%.100s'", arm);
 	if (!arm || !value || a == r->s->arms || metric < 0) return;     /* a metric that the table no longer has */
 	r->p->cell[metric * r->s->arms + a] =
 		(struct nr_published_cell){ value, text_at(n, "ci95"), text_at(n, "of"), text_at(n, "unsure") };
@@ -350,7 +351,7 @@ int nr_published_read(struct nr_study *s, const char *file, struct nr_error *err
 	if (!r.p || !r.p->cell) return no_memory(&r);
 	check_keys(&r);
 	if (!own && !id) {
-		COMPLAIN(&r, at, "as `published: sepnorm/table4`", "'published' names no table");
+		COMPLAIN(&r, at, "e.g. `published: sepnorm/table4`", "'published' names no table");
 		return err->code;
 	}
 	const int code = own ? read_cells(&r, own) : read_table(&r, id, file);

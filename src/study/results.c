@@ -76,7 +76,7 @@ int nr_result_unknown(json_t *o, const char *stage, const char *metric, struct n
 		all.len ? nr_str_text(&all) : "no numbers");
 	nr_str_release(&all);
 	if (s.near.best) nr_hint(err, "did you mean '%s.%s'? What has run is kept", stage, s.near.best);
-	else nr_hint(err, "choose one of them: what has run is kept");
+	else nr_hint(err, "choose one of them; finished runs are kept");
 	return err->code;
 }
 

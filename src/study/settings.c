@@ -25,7 +25,7 @@ static bool one_of(const char *key, const char *const *list)
 
 bool nr_study_reserved(const char *key)
 {
-	static const char *const ours[] = { "out", "store", "seed", "resume", "json", "threads", NULL };
+	static const char *const ours[] = { "out", "store", "seed", "resume", "json", "threads", "plugin", "allow_changed_plugins", NULL };
 	return one_of(key, ours);
 }
 
@@ -120,6 +120,6 @@ void nr_study_complain(const struct nr_study *study, const struct nr_yaml_node *
 		return;
 	}
 	if (err->code) return;
-	nr_fail(err, NR_EUSAGE, "the study is not right", NULL, "%s", text);
+	nr_fail(err, NR_EUSAGE, "cannot use the study", NULL, "%s", text);
 	if (hint && *hint) nr_hint(err, "%s", hint);
 }

@@ -30,7 +30,7 @@
  *   study.yaml                 the study as it is run, every arm by itself
  *   ARM/seed-S/STAGE/          run directory of a stage that trains
  *   ARM/seed-S/STAGE.json      result of the stage; STAGE.log: what it said; STAGE.mark: its settings and whether it is done
- *   runs.db                    run store of all of them
+ *   runs.db                    run database of all of them
  *   results.csv table.{md,tex,csv,json}
  */
 #ifndef NR_STUDY_H

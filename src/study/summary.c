@@ -50,7 +50,7 @@ static char *header_line(const char *header, const char *word, struct nr_arena *
 static double header_flops(const char *header, struct nr_arena *arena)
 {
 	const char *model = header_line(header, "model", arena), *steps = header_line(header, "steps", arena);
-	const char *unit = model ? strstr(model, " GFLOP forward a sample") : NULL;
+	const char *unit = model ? strstr(model, " GFLOP forward per sample") : NULL;
 	double each, count, samples;
 	while (unit && unit > model && unit[-1] != ' ') unit--;
 	if (!unit || !steps || sscanf(unit, "%lf", &each) != 1 || sscanf(steps, "%lf of %lf", &count, &samples) != 2) return NAN;
@@ -263,7 +263,8 @@ static void note_published(struct nr_summary *m)
 	for (int64_t k = 0; k < m->metrics; k++)
 		for (int64_t a = 0; a < s->arms; a++) {
 			const struct nr_published_cell *c = nr_published_cell(s, k, a);
-			if (c && c->unsure) note(m, "published %s of %s is unsure: %s", c->value, s->arm[a].name, c->unsure);
+			if (c && c->unsure) note(m,
+				"published %s of %s is uncertain: %s", c->value, s->arm[a].name, c->unsure);
 		}
 }
 
@@ -306,6 +307,6 @@ int nr_summary_make(struct nr_summary *m, const struct nr_study *s, const struct
 	note_batches(m);
 	for (int64_t i = 0; s->tune && i < s->tune->notes.count; i++) note(m, "%s", s->tune->notes.item[i]);
 	note_published(m);
-	if (r.versions) note(m, "some runs were made by another version of norma than others");
+	if (r.versions) note(m, "the runs were made by different versions of norma");
 	return NR_OK;
 }

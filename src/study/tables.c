@@ -159,20 +159,24 @@ static void legend(const struct nr_summary *m, struct nr_str *s, const char *bul
 	const long long others = (long long)m->comparisons;
 	nr_str_printf(s, "%s± is the half width of a 95 %% t interval over seeds; n: runs with a result.\n", bullet);
 	if (others > 0) {
-		nr_str_printf(s, "%sDifferences to %s are paired by seed; p is two sided, corrected by Holm over %lld comparison%s.\n",
+		nr_str_printf(s, "%sDifferences from %s are paired by seed; p is two-sided, with Holm's correction "
+			"over %lld comparison%s.\n",
 			bullet, study->baseline ? study->baseline : study->arm[study->first].name, others, others > 1 ? "s" : "");
-		nr_str_printf(s, "%sSeeds needed: for a power of 0.8 at level %.3g if the difference and its spread are as seen so far.\n",
+		nr_str_printf(s, "%sSeeds needed: for a power of 0.8 at level %.3g, assuming the difference and "
+			"spread seen so far.\n",
 			bullet, m->level);
 	}
 	if (m->looks.count) {
 		nr_str_printf(s, "%sDecision: paired t test at a level of", bullet);
 		for (int64_t k = 0; k < m->looks.count; k++)
 			nr_str_printf(s, "%s %.2g after %lld", k ? "," : "", m->looks.level[k], (long long)m->looks.at[k]);
-		nr_str_add(s, " seeds: all looks at all arms together err with a probability of 0.05 at most, if nothing differs.\n");
+		nr_str_add(s, " seeds: if nothing differs, all looks at all arms together err with a probability of "
+			"at most 0.05.\n");
 		nr_str_printf(s, "%sThe p-values are not corrected for looks; the decision is.\n", bullet);
 	}
 	if (m->study->published) {
-		nr_str_printf(s, "%sPublished: %s, as printed; ?: the text that it was read from is damaged or unclear there.\n", bullet,
+		nr_str_printf(s,
+			"%sPublished: %s, as printed; ?: the source text is damaged or unclear there.\n", bullet,
 			m->study->published->label);
 		nr_str_printf(s, "%sScale. Theirs: %s. Ours: %s.\n", bullet, m->study->published->theirs, m->ours);
 	}

@@ -3,6 +3,7 @@
 
 #include "base/mem.h"
 #include "base/str.h"
+#include "plugin/plugin.h"
 #include "study/published.h"
 #include "study/settings.h"
 #include "study/tune.h"
@@ -45,6 +46,7 @@ int nr_study_text(const struct nr_study *study, struct nr_str *s)
 {
 	add_text(s, "title", study->title);
 	add_text(s, "question", study->question);
+	nr_plugins_yaml(s);
 	nr_str_add(s, "base: {");
 	add_settings(s, &study->base, NULL);
 	nr_str_add(s, "}\nstages:\n");

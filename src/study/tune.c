@@ -74,7 +74,8 @@ int nr_tune_set(struct nr_study *s, const struct nr_setting *one, struct nr_erro
 int nr_tune_flag(struct nr_study *s, const char *text, struct nr_error *err)
 {
 	const size_t n = strcspn(text, "=");
-	if (!n || !text[n] || !text[n + 1]) return nr_fail(err, NR_EUSAGE, "not an option with values", text, "as --tune lr=1e-3,2e-3");
+	if (!n || !text[n] || !text[n + 1]) return nr_fail(err, NR_EUSAGE, "not an option with values", text,
+		"e.g. --tune lr=1e-3,2e-3");
 	char *key = nr_arena_printf(s->arena, "%.*s", (int)n, text), *rest = nr_arena_strdup(s->arena, text + n + 1);
 	struct nr_list values = { NULL, 0 };
 	while (key && rest && *rest) {
@@ -163,7 +164,7 @@ int nr_tune_study(const struct nr_study *s, struct nr_study *t, struct nr_error 
 			if (nr_settings_add(&t->arm[a].own, &tune->own.item[i], s->arena)) return no_memory(err);
 	}
 	if (!tune->axes) {
-		nr_study_complain(s, NULL, err, "as `tune: {lr: [1e-3, 2e-3]}` or --tune lr=1e-3,2e-3",
+		nr_study_complain(s, NULL, err, "e.g. `tune: {lr: [1e-3, 2e-3]}` or --tune lr=1e-3,2e-3",
 			"'tune' has no option with several values");
 		return err->code;
 	}
@@ -219,7 +220,8 @@ static int note(const struct nr_study *s, const struct nr_summary *m, int64_t ar
 		else nr_str_printf(&text, "%.4g", v);
 	}
 	nr_str_printf(&text, "; taken: %s", values_text(s, &m->study->arm[arm * each + best]));
-	if (s->tune->axes == 1 && each > 1 && (best == 0 || best == each - 1)) nr_str_add(&text, ", at the end of the list");
+	if (s->tune->axes == 1 && each > 1 && (best == 0 || best == each - 1)) nr_str_add(&text,
+		", at the end of the list (extend it)");
 	char *copy = nr_arena_strdup(s->arena, nr_str_text(&text));
 	nr_str_release(&text);
 	return copy && !nr_list_add(&s->tune->notes, copy, s->arena) ? NR_OK : no_memory(err);

@@ -2,10 +2,10 @@
  * (arXiv:2106.10270). Labels may be smoothed or mixed by the loader. */
 #include <stdlib.h>
 
+#include "base/real.h"
+#include "infer/metrics.h"
 #include "norma/nn.h"
-#include "tasks/tasks.h"
-#include "train/floats.h"
-#include "train/metrics.h"
+#include "train/task.h"
 
 enum { SOFTMAX, SIGMOID };
 static const char *const losses[] = { "softmax", "sigmoid", NULL };
@@ -17,14 +17,16 @@ struct settings {
 };
 
 static const struct nr_option options[] = {
-	NR_OPT_ENUM(struct settings, loss, "softmax", losses, "cross entropy; sigmoid: summed over classes, as big_vision"),
+	NR_OPT_ENUM(struct settings, loss, "softmax", losses,
+		"cross entropy; sigmoid: summed over classes, as in big_vision"),
 	NR_OPT_FLOAT(struct settings, smoothing, 0, 0, 1, "label smoothing"),
 	NR_OPT_FLOAT(struct settings, mixup, 0, 0, 100, "alpha of Mixup; 0: none"),
 	NR_OPT_FLOAT(struct settings, cutmix, 0, 0, 100, "alpha of CutMix; 0: none"),
 	NR_OPT_FLOAT(struct settings, mix_prob, 1, 0, 1, "share of batches that are mixed"),
-	NR_OPT_FLOAT(struct settings, mix_switch, 0.5, 0, 1, "share of mixed batches that CutMix gets, if both are on"),
-	NR_OPT_FLOAT(struct settings, head_bias, 0, -100, 100, "first bias of the head (AugReg: -6.9)"),
-	NR_OPT_BOOL(struct settings, zero_head, "0", "the head's weights start at zero"),
+	NR_OPT_FLOAT(struct settings, mix_switch, 0.5, 0, 1,
+		"share of mixed batches that use CutMix, if both are on"),
+	NR_OPT_FLOAT(struct settings, head_bias, 0, -100, 100, "initial bias of the head (AugReg: -6.9)"),
+	NR_OPT_BOOL(struct settings, zero_head, "0", "start the head's weights at zero"),
 	NR_OPT_END
 };
 
@@ -55,10 +57,10 @@ static nr_t *record(struct nr_task_run *r)
 	struct nr_net *n = r->net;
 	const struct nr_model_spec *m = &r->w->model;
 	const int64_t B = r->c->batch, size = nr_model_int(m, "image");
-	s->image = nr_input(n, "image", NR_REAL, 4, B, nr_model_int(m, "channels"), size, size);
+	s->image = nr_input(n, "image", NR_REAL, NR_SHAPE(B, nr_model_int(m, "channels"), size, size));
 	if (o->mixup > 0 || o->cutmix > 0 || o->loss == SIGMOID)
-		s->target = nr_input(n, "target", NR_REAL, 2, B, nr_model_int(m, "classes"));
-	else s->label = nr_input(n, "label", NR_I32, 1, B);
+		s->target = nr_input(n, "target", NR_REAL, NR_SHAPE(B, nr_model_int(m, "classes")));
+	else s->label = nr_input(n, "label", NR_I32, NR_SHAPE(B));
 	s->logits = nr_tap(n, "logits", nr_model_logits(n, m, &(struct nr_inputs){ .image = s->image }));
 	struct nr_entry *head = nr_store_find(r->w->store, "head.weight"), *bias = nr_store_find(r->w->store, "head.bias");
 	if (head && o->zero_head) head->init = NR_ZEROS | (head->init & ~NR_INIT_KIND);
@@ -143,14 +145,15 @@ const struct nr_task nr_task_classify = {
 	.title = "classification of pictures",
 	.command = "train",
 	.continued = "finetune",
-	.summary = "train a classifier of pictures",
+	.summary = "train a picture classifier",
 	.usage = "[RECIPE.yaml] | --resume DIRECTORY",
 	.about = "Trains a model on a data set and leaves a run directory: checkpoints, metrics as CSV, JSON lines and\n"
-		 "TensorBoard events, every setting, and a row in the run store. Settings come from flags, from a recipe\n"
-		 "(YAML with the flags' names as keys), or from both: flags count more.\n\n"
-		 "Ctrl-C finishes the step, writes a checkpoint and says how to go on; --resume continues with the same\n"
-		 "bits as if nothing had happened, also after a kill. A loss that is not finite stops the run with exit\n"
-		 "code 3, names the first bad site and leaves the last checkpoint whole.",
+		 "TensorBoard events, every setting, and a row in the run database. Settings come from flags, from a recipe\n"
+		 "(YAML with the flags' names as keys), or from both: flags override the recipe.\n"
+		 "\n"
+		 "Ctrl-C finishes the step, writes a checkpoint and says how to resume; --resume gives the same bits as an\n"
+		 "uninterrupted run, even after a kill. If the loss is not finite, the run stops with exit code 3, names the\n"
+		 "first bad site and keeps the last checkpoint.",
 	.options = options,
 	.settings_size = sizeof(struct settings),
 	.sample = "picture",

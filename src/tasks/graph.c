@@ -10,30 +10,32 @@
 #include <string.h>
 
 #include "analysis/auc.h"
+#include "base/real.h"
 #include "base/rng.h"
-#include "data/corpus.h"
+#include "data/order.h"
 #include "graph/streams.h"
+#include "infer/molecule_runner.h"
 #include "norma/nn.h"
-#include "tasks/tasks.h"
-#include "train/graph_runner.h"
+#include "train/task.h"
 
 struct settings {
-	int32_t objective;                              /* enum nr_graph_objective */
+	int32_t objective;                              /* enum nr_mol_objective */
 	int64_t max_nodes, bucket, flag;
 	bool test;
 	double flag_step;
 };
 
 static const struct nr_option options[] = {
-	NR_OPT_ENUM(struct settings, objective, "auto", nr_graph_objectives,
-		"absolute or squared error, yes or no; auto: bce if all targets are 0 or 1, else mae"),
+	NR_OPT_ENUM(struct settings, objective, "auto", nr_mol_objectives,
+		"absolute error, squared error, or yes and no; auto: bce if all targets are 0 or 1, otherwise mae"),
 	NR_OPT_INT(struct settings, max_nodes, 128, 1, 1024,
-		"graphs with more nodes are not trained on; they do count in evaluations"),
+		"leave graphs with more nodes out of training; evaluations include them"),
 	NR_OPT_INT(struct settings, bucket, 16, 0, 1000000,
-		"graphs of so many batches are sorted by size, so that a batch holds little padding; 0: they are not"),
-	NR_OPT_BOOL(struct settings, test, "1", "evaluations measure the test split, too, if it is not what they decide by"),
-	NR_OPT_INT(struct settings, flag, 0, 0, 100, "passes of a step with adversarial noise on the nodes (FLAG: 3); 0: none"),
-	NR_OPT_FLOAT(struct settings, flag_step, 0.01, 0, 100, "of that noise, from one pass to the next"),
+		"sort the graphs of N batches by size to reduce padding; 0: do not sort"),
+	NR_OPT_BOOL(struct settings, test, "1", "also measure the test split, if it is not the one that decides"),
+	NR_OPT_INT(struct settings, flag, 0, 0, 100,
+		"passes per step with adversarial noise on the nodes (FLAG: 3); 0: none"),
+	NR_OPT_FLOAT(struct settings, flag_step, 0.01, 0, 100, "step of that noise from pass to pass"),
 	NR_OPT_END
 };
 
@@ -41,19 +43,19 @@ enum { LOSS, MEAN_ERROR, AREA, TEST_ERROR, TEST_AREA };
 enum { HELD, TEST, SETS };                              /* what is evaluated */
 enum { DRAW_NOISE = 3 };                                /* stream beside those of masks */
 
-struct held { const char *name; struct nr_graph_list list; double *score, *target; };
+struct held { const char *name; struct nr_mol_list list; double *score, *target; };
 struct graph {
-	struct nr_graph_form form;
-	struct nr_graph_list list;
+	struct nr_mol_form form;
+	struct nr_mol_list list;
 	struct nr_order order;
-	struct nr_graph_sizes sizes;
+	struct nr_mol_sizes sizes;
 	enum nr_known loss;
-	enum nr_graph_objective objective;              /* settled */
+	enum nr_mol_objective objective;              /* settled */
 	int64_t targets;                                /* known ones, of all samples */
 	const int32_t *sample;                          /* of the batch at hand */
-	struct nr_graph_inputs inputs[NR_TASK_SHAPES];
+	struct nr_mol_inputs inputs[NR_TASK_SHAPES];
 	struct held held[SETS];                         /* made at the first evaluation */
-	struct nr_graph_runner runner;                  /* likewise */
+	struct nr_mol_runner runner;                  /* likewise */
 	int64_t batch;                                  /* of it */
 };
 
@@ -63,19 +65,20 @@ static const struct settings *settings_of(const struct nr_task_run *r) { return 
 
 static int find_objective(struct graph *s, const struct nr_task_run *r, const struct nr_molecules *m, struct nr_error *err)
 {
-	const bool classes = nr_graph_yes_or_no(m, &s->targets);
+	const bool classes = nr_mol_yes_or_no(m, &s->targets);
 	if (!s->targets) {
 		nr_fail(err, NR_EVALUE, "cannot train on", r->c->data, "it has no targets");
-		return nr_hint(err, "columns beside `smiles` and `split` are targets");
+		return nr_hint(err, "columns other than `smiles` and `split` are targets");
 	}
-	const enum nr_graph_objective asked = (enum nr_graph_objective)settings_of(r)->objective;
-	if (asked == NR_GRAPH_BCE && !classes) {
-		nr_fail(err, NR_EVALUE, "objective=bce does not go with", r->c->data, "some targets are neither 0 nor 1");
-		return nr_hint(err, "--objective mae or mse");
+	const enum nr_mol_objective asked = (enum nr_mol_objective)settings_of(r)->objective;
+	if (asked == NR_MOL_BCE && !classes) {
+		nr_fail(err, NR_EVALUE,
+			"objective=bce cannot be used with", r->c->data, "some targets are neither 0 nor 1");
+		return nr_hint(err, "use --objective mae or mse");
 	}
-	s->objective = asked != NR_GRAPH_AUTO ? asked : classes ? NR_GRAPH_BCE : NR_GRAPH_MAE;
-	s->loss = s->objective == NR_GRAPH_BCE ? NR_KNOWN_BCE : s->objective == NR_GRAPH_MSE ? NR_KNOWN_MSE : NR_KNOWN_MAE;
-	r->w->objective = nr_graph_objectives[s->objective];
+	s->objective = asked != NR_MOL_AUTO ? asked : classes ? NR_MOL_BCE : NR_MOL_L1;
+	s->loss = s->objective == NR_MOL_BCE ? NR_KNOWN_BCE : s->objective == NR_MOL_MSE ? NR_KNOWN_MSE : NR_KNOWN_MAE;
+	r->w->objective = nr_mol_objectives[s->objective];
 	r->w->class_name = m->task_name;
 	return NR_OK;
 }
@@ -95,13 +98,15 @@ static int settle(struct nr_task_run *r, struct nr_error *err)
 	struct graph *s = r->own;
 	const struct nr_molecules *m = nr_source_molecules(r->source);
 	if (nr_model_expect(&r->w->model, NR_READS_GRAPH, err) || find_objective(s, r, m, err)) return err->code;
-	if (nr_graph_list_make(&s->list, r->source, r->train.split, r->train.index, r->train.count, settings_of(r)->max_nodes, err))
+	if (nr_mol_list_make(&s->list, r->source, r->train.split, r->train.index, r->train.count, settings_of(r)->max_nodes, err))
 		return err->code;
-	if (s->list.samples < r->c->batch)
-		return nr_fail(err, NR_EVALUE, "cannot train on", r->c->data,
+	if (s->list.samples < r->c->batch) {
+		nr_fail(err, NR_EVALUE, "cannot train on", r->c->data,
 			"%lld graphs of at most %lld nodes do not fill a batch of %lld",
 			(long long)s->list.samples, (long long)settings_of(r)->max_nodes, (long long)r->c->batch);
-	s->sizes = nr_graph_sizes(s->list.largest);
+		return nr_hint(err, "use a smaller --batch");
+	}
+	s->sizes = nr_mol_sizes(s->list.largest);
 	const struct { const char *option; int64_t value; } set[] = { { "nodes", m->largest }, { "node_features", m->node_features },
 		{ "edge_features", m->edge_features }, { "classes", m->tasks }, { "paths", paths_of(&r->w->model) } };
 	for (size_t i = 0; i < sizeof set / sizeof *set; i++)
@@ -113,7 +118,7 @@ static int settle(struct nr_task_run *r, struct nr_error *err)
 			"the graphs have %d features of nodes, %d of edges, and %d targets", m->node_features, m->edge_features, m->tasks);
 	r->decides = s->loss == NR_KNOWN_BCE ? AREA : MEAN_ERROR;
 	r->passes = settings_of(r)->flag > 0 ? settings_of(r)->flag : 1;
-	if (nr_graph_form_make(&s->form, m, &r->w->model, err)) return err->code;
+	if (nr_mol_form_make(&s->form, m, &r->w->model, err)) return err->code;
 	return nr_order_make(&s->order, s->list.nodes, s->list.samples, r->c->batch, settings_of(r)->bucket, (uint64_t)r->c->seed, err);
 }
 
@@ -124,11 +129,11 @@ static int64_t shapes(struct nr_task_run *r) { return ((struct graph *)r->own)->
 static nr_t *record(struct nr_task_run *r)
 {
 	struct graph *s = r->own;
-	struct nr_graph_inputs *p = &s->inputs[r->shape];
+	struct nr_mol_inputs *p = &s->inputs[r->shape];
 	const int64_t nodes = s->sizes.largest - r->shape * s->sizes.step;
-	nr_graph_inputs(p, r->net, &s->form, r->c->batch, nodes, true);
+	nr_mol_inputs(p, r->net, &s->form, r->c->batch, nodes, true);
 	if (settings_of(r)->flag > 0) {
-		p->in.noise = nr_input(r->net, "noise", NR_REAL, 3, r->c->batch, nodes, nr_model_int(&r->w->model, "dim"));
+		p->in.noise = nr_input(r->net, "noise", NR_REAL, NR_SHAPE(r->c->batch, nodes, nr_model_int(&r->w->model, "dim")));
 		if (p->in.noise) p->in.noise->flags |= NR_GRAD;
 	}
 	nr_t *output = nr_tap(r->net, "output", nr_model_logits(r->net, &r->w->model, &p->in));
@@ -150,7 +155,7 @@ static int64_t choose(struct nr_task_run *r, int64_t number)
 	struct graph *s = r->own;
 	int32_t largest;
 	s->sample = nr_order_batch(&s->order, number, &largest);
-	return nr_graph_size_of(&s->sizes, largest);
+	return nr_mol_size_of(&s->sizes, largest);
 }
 
 /* Noise begins between -step and step, as the public code has it if no magnitude is set. */
@@ -167,9 +172,9 @@ static void begin_noise(const struct nr_task_run *r, const nr_t *noise, int64_t 
 static void bind(struct nr_task_run *r, const struct nr_batch *b, int64_t number)
 {
 	struct graph *s = r->own;
-	const struct nr_graph_inputs *p = &s->inputs[r->shape];
+	const struct nr_mol_inputs *p = &s->inputs[r->shape];
 	(void)b;
-	nr_graph_bind(&s->form, &s->list, r->plan, p, s->sample, r->c->batch);
+	nr_mol_bind(&s->form, &s->list, r->plan, p, s->sample, r->c->batch);
 	if (p->in.noise) begin_noise(r, p->in.noise, number);
 }
 
@@ -191,7 +196,7 @@ static int open_set(struct graph *s, struct held *h, const struct nr_evaluation 
 {
 	const struct nr_molecules *m = s->form.set;
 	h->name = nr_split_name(split);
-	if (nr_graph_list_make(&h->list, e->source, split, index, count, 0, err)) return err->code;
+	if (nr_mol_list_make(&h->list, e->source, split, index, count, 0, err)) return err->code;
 	h->score = malloc((size_t)(count * m->tasks) * sizeof *h->score + 1);
 	h->target = malloc((size_t)(count * m->tasks) * sizeof *h->target + 1);
 	if (!h->score || !h->target) return nr_fail(err, NR_EMEMORY, "cannot evaluate", NULL, "out of memory");
@@ -210,7 +215,7 @@ static int open_held(struct nr_task_run *r, const struct nr_evaluation *e, struc
 		open_set(s, &s->held[TEST], e, NR_TEST, NULL, r->c->eval_limit && r->c->eval_limit < all ? r->c->eval_limit : all, err))
 		return err->code;
 	const int32_t a = s->held[HELD].list.largest, b = s->held[TEST].list.largest;
-	return nr_graph_runner_open(&s->runner, r->w, r->norms, &s->form, s->batch, a > b ? a : b, err);
+	return nr_mol_runner_open(&s->runner, r->w, r->norms, &s->form, s->batch, a > b ? a : b, err);
 }
 
 static double loss_of(enum nr_known kind, double x, double t)
@@ -234,7 +239,7 @@ static int run_set(struct graph *s, struct held *h, double *loss, double *error,
 	const int64_t n = h->list.samples, tasks = s->form.set->tasks;
 	*loss = *error = *area = NAN;
 	if (!n) return NR_OK;
-	if (nr_graph_runner_run(&s->runner, &h->list, h->score, err)) return err->code;
+	if (nr_mol_runner_run(&s->runner, &h->list, h->score, err)) return err->code;
 	*loss = mean_of(h, n * tasks, s->loss);
 	if (s->loss != NR_KNOWN_BCE) *error = mean_of(h, n * tasks, NR_KNOWN_MAE);
 	else return nr_roc_auc_mean(n, tasks, h->score, h->target, area, err);
@@ -278,7 +283,7 @@ static int predictions(struct nr_task_run *r, struct nr_str *csv, struct nr_erro
 			if (isnan(h->target[i])) continue;
 			nr_str_printf(csv, "%s,%lld,%lld,", h->name, (long long)h->list.graph[i / m->tasks], (long long)(i % m->tasks + 1));
 			nr_str_add_n(csv, smiles, size);
-			nr_str_printf(csv, ",%.7g,%.7g,%d,%lld\n", h->target[i], nr_graph_shown(s->objective, h->score[i]), m->tasks,
+			nr_str_printf(csv, ",%.7g,%.7g,%d,%lld\n", h->target[i], nr_mol_shown(s->objective, h->score[i]), m->tasks,
 				(long long)known);
 			rows++;
 		}
@@ -299,8 +304,10 @@ static void describe(const struct nr_task_run *r, struct nr_str *text)
 	nr_str_printf(text, "graphs            %.1f nodes each, at most %d; batches of %lld sizes%s",
 		(double)nodes / (double)s->list.samples, s->list.largest, (long long)s->sizes.count,
 		o->bucket ? ", sorted within windows" : "");
-	if (s->list.left_out) nr_str_printf(text, "; %lld larger ones are not trained on", (long long)s->list.left_out);
-	if (m->bad) nr_str_printf(text, "; %lld of %lld rows are no molecules", (long long)m->bad, (long long)m->rows);
+	if (s->list.left_out) nr_str_printf(text,
+		"; %lld larger ones left out of training", (long long)s->list.left_out);
+	if (m->bad) nr_str_printf(text,
+		"; %lld of %lld rows are not molecules", (long long)m->bad, (long long)m->rows);
 	nr_str_printf(text, "\nobjective         %s, %d target%s", names[s->loss], m->tasks, m->tasks > 1 ? "s" : "");
 	const int64_t missing = m->graphs * m->tasks - s->targets;
 	if (missing) nr_str_printf(text, ", %.3g %% missing", 100 * (double)missing / (double)(m->graphs * m->tasks));
@@ -311,15 +318,15 @@ static void describe(const struct nr_task_run *r, struct nr_str *text)
 static void close(struct nr_task_run *r)
 {
 	struct graph *s = r->own;
-	nr_graph_runner_close(&s->runner);
+	nr_mol_runner_close(&s->runner);
 	for (int k = 0; k < SETS; k++) {
-		nr_graph_list_release(&s->held[k].list);
+		nr_mol_list_release(&s->held[k].list);
 		free(s->held[k].score);
 		free(s->held[k].target);
 	}
 	nr_order_release(&s->order);
-	nr_graph_list_release(&s->list);
-	nr_graph_form_release(&s->form);
+	nr_mol_list_release(&s->list);
+	nr_mol_form_release(&s->form);
 }
 
 static const struct nr_task_default defaults[] = { { "model", "graphormer-slim" }, { "batch", "64" }, { "lr", "2e-4" },
@@ -344,14 +351,16 @@ const struct nr_task nr_task_graph = {
 	.command = "graph",
 	.summary = "train a graph model on properties of molecules (Graphormer)",
 	.usage = "[RECIPE.yaml] --data zinc12k | --data molecules:path=FILE.csv | --resume DIRECTORY",
-	.about = "Learns values (absolute or squared error) or yes-or-no answers (binary cross entropy) of molecules that are given as\n"
-		 "SMILES; several targets and missing ones are fine. Molecules of like sizes share a batch, and norms see no padding.\n"
-		 "Evaluations are the mean absolute error in the targets' own units, or the area under the ROC curve, on the validation\n"
-		 "and the test split. Settings, records, checkpoints, Ctrl-C and resuming are those of `norma train`.",
+	.about = "Learns values (absolute or squared error) or yes-or-no answers (binary cross entropy) for molecules given as "
+		 "SMILES;\n"
+		 "there may be several targets, some of them missing. Batches hold molecules of similar size, and norms see no "
+		 "padding.\n"
+		 "Evaluations are the mean absolute error in the targets' own units, or the area under the ROC curve, on the\n"
+		 "validation and test splits. Settings, metrics, checkpoints, Ctrl-C and resuming work as in `norma train`.",
 	.options = options,
 	.settings_size = sizeof(struct settings),
 	.defaults = defaults,
-	.kind = NR_GRAPHS,
+	.kind = NR_MOLECULES,
 	.sample = "molecule",
 	.own_size = sizeof(struct graph),
 	.of_step = of_step,

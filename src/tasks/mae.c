@@ -6,13 +6,14 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "base/real.h"
 #include "analysis/uniformity.h"
 #include "graph/streams.h"
 #include "models/mae.h"
 #include "norma/nn.h"
+#include "norms/choice.h"
 #include "tasks/reconstruction.h"
-#include "tasks/tasks.h"
-#include "train/floats.h"
+#include "train/task.h"
 
 enum { METER = 2048, PICTURES = 8 };            /* embeddings that the collapse meter looks at; pictures that are drawn */
 enum { LOSS, UNIFORMITY_CLS, UNIFORMITY_TOKENS, RANK_CLS, RANK_TOKENS, OF_EVAL };
@@ -72,7 +73,7 @@ static int ready(struct nr_task_run *r, int64_t batch, struct nr_error *err)
 	if (nr_plan_make(&s->held_plan, s->held_net, loss, 0, err)) return err->code;
 	s->held_mask = nr_mae_mask(&s->held, s->held_plan);
 
-	s->image = nr_input(s->whole_net, "image", NR_REAL, 4, batch, nr_model_int(m, "channels"), size, size);
+	s->image = nr_input(s->whole_net, "image", NR_REAL, NR_SHAPE(batch, nr_model_int(m, "channels"), size, size));
 	s->tokens = nr_model_tokens(s->whole_net, m, &(struct nr_inputs){ .image = s->image });
 	if (nr_plan_make(&s->whole_plan, s->whole_net, s->tokens, 0, err)) return err->code;
 	return nr_reconstruction_open(&s->drawn, r, batch < PICTURES ? batch : PICTURES, err);
@@ -221,15 +222,18 @@ const struct nr_task nr_task_mae = {
 	.title = "masked autoencoding",
 	.cite = "arXiv:2111.06377",
 	.command = "pretrain",
-	.summary = "pre-train an encoder of pictures without labels (MAE, U-MAE)",
+	.summary = "pre-train a picture encoder without labels (MAE, U-MAE)",
 	.usage = "[RECIPE.yaml] | --resume DIRECTORY",
-	.about = "Masks most patches of each picture, encodes the rest and learns to reconstruct what was masked; --uniform adds\n"
-		 "U-MAE's term, which spreads the embeddings. A norm plan covers encoder and decoder (sites decoder.*), so that\n"
-		 "\"sep(bn,ln) decoder.*=ln\" is SepNorm in the encoder alone. Settings, records, checkpoints, Ctrl-C and resuming\n"
-		 "are those of `norma train`.\n\n"
-		 "Each evaluation measures the reconstruction of held-out pictures, draws some of them (pictures/mae-STEP.png: original,\n"
-		 "masked, reconstructed), and how far the embeddings have collapsed: uniformity (0 is total collapse, about -4 is\n"
-		 "evenly spread) and effective rank of [CLS] and of patch tokens. `norma probe` then tells what they are worth.",
+	.about = "Masks most patches of each picture, encodes the rest and learns to reconstruct the masked ones; --uniform adds\n"
+		 "U-MAE's term, which spreads the embeddings. A norm plan covers encoder and decoder (sites decoder.*):\n"
+		 "\"sep(bn,ln) decoder.*=ln\" is SepNorm in the encoder alone. Settings, metrics, checkpoints, Ctrl-C and resuming\n"
+		 "work as in `norma train`.\n"
+		 "\n"
+		 "Each evaluation measures the reconstruction of held-out pictures, draws some of them (pictures/mae-STEP.png: "
+		 "original,\n"
+		 "masked, reconstructed) and measures how far the embeddings have collapsed: uniformity (0 is total collapse, about "
+		 "-4\n"
+		 "is evenly spread) and effective rank of [CLS] and of patch tokens. `norma probe` then measures how useful they are.",
 	.options = nr_mae_options,
 	.settings_size = sizeof(struct nr_mae),
 	.defaults = defaults,

@@ -16,9 +16,9 @@ nr_t *nr_masked_tokens(struct nr_net *n, nr_t *x, double share, struct nr_masked
 {
 	if (!x) return NULL;
 	const int64_t tokens = x->d[0] * x->d[1], K = most_of(tokens, share);
-	m->index = nr_input(n, "index", NR_I32, 2, (int64_t)1, K);
-	m->labels = nr_input(n, "labels", NR_I32, 2, (int64_t)1, K);
-	return nr_take_tokens(n, nr_reshape(n, x, 3, (int64_t)1, tokens, x->d[2]), m->index);
+	m->index = nr_input(n, "index", NR_I32, NR_SHAPE(1, K));
+	m->labels = nr_input(n, "labels", NR_I32, NR_SHAPE(1, K));
+	return nr_take_tokens(n, nr_reshape(n, x, NR_SHAPE(1, tokens, x->d[2])), m->index);
 }
 
 struct nr_masker nr_masker_begin(const struct nr_tokenizer *t, double share, const struct nr_plan *plan, const struct nr_masked *m)

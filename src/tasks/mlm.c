@@ -9,17 +9,17 @@
 #include <string.h>
 
 #include "graph/streams.h"
+#include "infer/metrics.h"
 #include "models/text_heads.h"
 #include "norma/nn.h"
 #include "tasks/masking.h"
 #include "tasks/texts.h"
-#include "train/metrics.h"
 
 struct settings { struct nr_text_settings text; bool nsp; };
 
 static const struct nr_option options[] = {
 	NR_TEXT_ROWS(128),
-	NR_OPT_BOOL(struct settings, nsp, "0", "also learn whether a sentence follows the one before it (BERT)"),
+	NR_OPT_BOOL(struct settings, nsp, "0", "also learn whether a sentence follows the previous one (BERT)"),
 	NR_OPT_END
 };
 
@@ -52,15 +52,19 @@ static int settle(struct nr_task_run *r, struct nr_error *err)
 	const struct settings *o = r->settings;
 	if (nr_texts_open(&s->texts, r, err) || nr_masking_check(s->texts.tokenizer, s->texts.path, o->text.mask, err)) return err->code;
 	if (o->nsp && (s->texts.corpus.columns != 1 || !r->source->of->label)) {
-		nr_fail(err, NR_EVALUE, "nsp=1 does not go with", r->c->data, "it needs lines that follow each other");
-		return nr_hint(err, "one sentence a line, with a blank line between documents");
+		nr_fail(err, NR_EVALUE,
+			"nsp=1 cannot be used with", r->c->data, "it needs lines that follow each other");
+		return nr_hint(err, "one sentence per line, with a blank line between documents");
 	}
 	if (o->nsp && r->train.index) {
-		nr_fail(err, NR_EVALUE, "nsp=1 does not go with", "limit or hold_out", "it needs lines that follow each other");
-		return nr_hint(err, "give the evaluation its texts by text:path=...,val=0.05");
+		nr_fail(err, NR_EVALUE,
+			"nsp=1 cannot be used with", "limit or hold_out", "it needs lines that follow each other");
+		return nr_hint(err, "hold texts out with text:path=...,val=0.05");
 	}
 	if (o->nsp && nr_model_int(&r->w->model, "types") < 2)
-		return nr_fail(err, NR_EVALUE, "nsp=1 does not go with", r->c->model, "the model has one type of segments");
+		return nr_fail(err, NR_EVALUE,
+			"nsp=1 cannot be used with", r->c->model,
+			"the model has only one segment type");
 	if (o->nsp) {                                   /* a pair may fill all places */
 		s->texts.longest = o->text.max_length;
 		nr_texts_shapes(&s->texts, nr_text_length(&r->w->model));
@@ -74,16 +78,16 @@ static nr_t *record_shape(struct nr_task_run *r, struct nr_net *n, struct shape 
 {
 	const struct settings *o = r->settings;
 	const int64_t B = r->c->batch;
-	p->ids = nr_input(n, "ids", NR_I32, 2, B, T);
-	p->valid = nr_input(n, "valid", NR_I32, 1, B);
-	p->types = o->nsp ? nr_input(n, "types", NR_I32, 2, B, T) : NULL;
+	p->ids = nr_input(n, "ids", NR_I32, NR_SHAPE(B, T));
+	p->valid = nr_input(n, "valid", NR_I32, NR_SHAPE(B));
+	p->types = o->nsp ? nr_input(n, "types", NR_I32, NR_SHAPE(B, T)) : NULL;
 	struct nr_text t;
 	nr_text_encode(n, &r->w->model, &(struct nr_inputs){ .ids = p->ids, .types = p->types, .valid = p->valid }, &t);
 	nr_t *masked = nr_masked_tokens(n, t.tokens, o->text.mask, &p->masked);
 	p->logits = nr_tap(n, "logits", nr_mlm_logits(n, &r->w->model, masked, true));
 	p->words = nr_tap(n, "words", nr_cross_entropy(n, p->logits, p->masked.labels, 0, NR_TEXT_IGNORED));
 	if (!o->nsp) return p->words;
-	p->next = nr_input(n, "next", NR_I32, 1, B);
+	p->next = nr_input(n, "next", NR_I32, NR_SHAPE(B));
 	p->follows = nr_tap(n, "follows", nr_cross_entropy(n, nr_nsp_logits(n, nr_text_pooler(n, t.tokens)), p->next, 0, -1));
 	return nr_add(n, p->words, p->follows);
 }
@@ -340,10 +344,10 @@ const struct nr_task nr_task_mlm = {
 	.command = "mlm",
 	.summary = "pre-train a text model on masked words (BERT, RoBERTa)",
 	.usage = "[RECIPE.yaml] --data text:path=FILE --tokenizer VOCAB | --resume DIRECTORY",
-	.about = "Masks some words of every line and learns to predict them; --nsp adds BERT's question whether a sentence follows\n"
-		 "another. Lines are sorted by length within windows of batches, so that little is padded; a norm sees no padding.\n"
-		 "Settings, records, checkpoints, Ctrl-C and resuming are those of `norma train`. The run's folder gets the tokenizer's\n"
-		 "files, so that `norma embed` and `norma simcse --init` need nothing else.",
+	.about = "Masks some words of every line and learns to predict them; --nsp adds BERT's prediction of the next sentence. Lines\n"
+		 "are sorted by length within windows of batches to reduce padding, and norms see no padding. Settings, metrics,\n"
+		 "checkpoints, Ctrl-C and resuming work as in `norma train`. The run's folder includes the tokenizer files, so\n"
+		 "`norma embed` and `norma simcse --init` need nothing else.",
 	.options = options,
 	.settings_size = sizeof(struct settings),
 	.defaults = defaults,

@@ -2,6 +2,7 @@
 #ifndef NR_RECONSTRUCTION_H
 #define NR_RECONSTRUCTION_H
 
+#include "base/real.h"
 #include "train/task.h"
 
 struct nr_reconstruction {

@@ -35,14 +35,15 @@ struct settings {
 
 static const struct nr_option options[] = {
 	NR_TEXT_ROWS(32),
-	NR_OPT_ENUM(struct settings, pooler, "cls", nr_text_poolings, "what stands for a sentence; cls has a tanh layer after it"),
-	NR_OPT_FLOAT(struct settings, temperature, 0.05, 1e-4, 100, "of the softmax over cosines"),
+	NR_OPT_ENUM(struct settings, pooler, "cls", nr_text_poolings,
+		"how to pool tokens to a sentence; cls is followed by a tanh layer"),
+	NR_OPT_FLOAT(struct settings, temperature, 0.05, 1e-4, 100, "temperature of the softmax over cosines"),
 	NR_OPT_FLOAT(struct settings, hard_weight, 0, -100, 100, "added to the logit of a sentence's own hard negative"),
-	NR_OPT_FLOAT(struct settings, mlm_weight, 0, 0, 100, "weight of the loss of masked words; 0: none"),
+	NR_OPT_FLOAT(struct settings, mlm_weight, 0, 0, 100, "weight of the masked-word loss; 0: none"),
 	NR_OPT_ENUM(struct settings, keep_layer, "auto", keeps,
-		"the layer after cls in evaluation; auto: with pairs and triplets only"),
+		"keep the layer after cls in evaluation; auto: only for pairs and triplets"),
 	NR_OPT_STRING(struct settings, sts, "",
-		"folder with STS-B's dev split (sts/tokenized/STSB/dev.tsv below it); default: the data root"),
+		"folder with STS-B's dev split (as sts/tokenized/STSB/dev.tsv); default: the data root"),
 	NR_OPT_END
 };
 
@@ -76,13 +77,16 @@ static int settle(struct nr_task_run *r, struct nr_error *err)
 	s->sentences = r->source->columns == 3 ? 3 : 2;
 	if (nr_texts_open(&s->texts, r, err)) return err->code;
 	if (r->c->batch < 2 && s->sentences < 3) {
-		nr_fail(err, NR_EVALUE, "cannot contrast", r->c->data, "a batch of one sample has no other to differ from");
-		return nr_hint(err, "--batch 2 and more, or triplets");
+		nr_fail(err, NR_EVALUE, "cannot contrast", r->c->data,
+			"a batch of one sample has nothing to contrast with");
+		return nr_hint(err, "use --batch 2 or more, or triplets");
 	}
 	if (o->hard_weight != 0 && s->sentences < 3)
-		return nr_fail(err, NR_EVALUE, "hard_weight does not go with", r->c->data, "it weighs the third text of triplets");
+		return nr_fail(err, NR_EVALUE,
+			"hard_weight cannot be used with", r->c->data,
+			"it applies to the third text of triplets");
 	if (o->keep_layer != KEEP_AUTO && o->pooler != NR_TEXT_CLS)
-		return nr_fail(err, NR_EVALUE, "keep_layer does not go with pooler", nr_text_poolings[o->pooler],
+		return nr_fail(err, NR_EVALUE, "keep_layer cannot be used with pooler", nr_text_poolings[o->pooler],
 			"only cls has a layer");
 	if (o->mlm_weight > 0 && nr_masking_check(s->texts.tokenizer, s->texts.path, o->text.mask, err)) return err->code;
 	const char *pooler = nr_text_poolings[o->pooler];
@@ -97,7 +101,7 @@ static int64_t shapes(struct nr_task_run *r) { return ((struct simcse *)r->own)-
 static nr_t *masked_words(struct nr_task_run *r, struct shape *p, int64_t rows, int64_t T)
 {
 	struct nr_text t;
-	p->masked_ids = nr_input(r->net, "masked", NR_I32, 2, rows, T);
+	p->masked_ids = nr_input(r->net, "masked", NR_I32, NR_SHAPE(rows, T));
 	nr_text_encode(r->net, &r->w->model, &(struct nr_inputs){ .ids = p->masked_ids, .valid = p->valid }, &t);
 	nr_t *masked = nr_masked_tokens(r->net, t.tokens, settings_of(r)->text.mask, &p->masked);
 	return nr_cross_entropy(r->net, nr_mlm_logits(r->net, &r->w->model, masked, false), p->masked.labels, 0, NR_TEXT_IGNORED);
@@ -109,13 +113,13 @@ static nr_t *record(struct nr_task_run *r)
 	struct shape *p = &s->shape[r->shape];
 	const struct settings *o = r->settings;
 	const int64_t B = r->c->batch, S = s->sentences, T = nr_texts_length(&s->texts, r->shape);
-	p->ids = nr_input(r->net, "ids", NR_I32, 2, B * S, T);
-	p->valid = nr_input(r->net, "valid", NR_I32, 1, B * S);
+	p->ids = nr_input(r->net, "ids", NR_I32, NR_SHAPE(B * S, T));
+	p->valid = nr_input(r->net, "valid", NR_I32, NR_SHAPE(B * S));
 	struct nr_text t;
 	nr_text_encode(r->net, &r->w->model, &(struct nr_inputs){ .ids = p->ids, .valid = p->valid }, &t);
 	nr_t *z = nr_text_pool(r->net, &t, (enum nr_text_pooling)o->pooler);
 	if (o->pooler == NR_TEXT_CLS) z = nr_simcse_layer(r->net, z);
-	nr_t *loss = nr_simcse_loss(r->net, nr_reshape(r->net, z, 3, B, S, nr_model_int(&r->w->model, "dim")), o->temperature,
+	nr_t *loss = nr_simcse_loss(r->net, nr_reshape(r->net, z, NR_SHAPE(B, S, nr_model_int(&r->w->model, "dim"))), o->temperature,
 		o->hard_weight, &p->sim);
 	p->sim = nr_tap(r->net, "sim", p->sim);
 	if (o->mlm_weight <= 0) return loss;
@@ -176,7 +180,7 @@ static int open_dev(struct nr_task_run *r, struct simcse *s, struct nr_error *er
 	if (!*given && absent.code == NR_EIO) return NR_OK;
 	if (*given) *absent.hint = 0;                   /* it speaks of the data root */
 	*err = absent;
-	return *given ? nr_hint(err, "--sts names the folder that holds sts/tokenized/STSB/dev.tsv") : (int)err->code;
+	return *given ? nr_hint(err, "set --sts to the folder with sts/tokenized/STSB/dev.tsv") : (int)err->code;
 }
 
 static int ready(struct nr_task_run *r, int64_t batch, struct nr_error *err)
@@ -203,7 +207,7 @@ static int evaluate(struct nr_task_run *r, const struct nr_evaluation *e, double
 	int64_t close = 0;
 	(void)e;
 	for (int k = 0; k < 2; k++)
-		if (nr_text_runner_run(s->runner, s->dev.text[k], n, s->of[k], NULL, NULL, err)) return err->code;
+		if (nr_text_runner_run(s->runner, s->dev.text[k], n, s->of[k], err)) return err->code;
 	nr_sts_cosines(n, C, s->of[0], s->of[1], s->cosine);
 	if (nr_spearman(n, s->cosine, s->dev.value, &value[STS], err) || nr_uniformity(n, C, s->of[0], 2, &pairs, err)) return err->code;
 	for (int64_t i = 0; i < n; i++) {
@@ -226,7 +230,8 @@ static void describe(const struct nr_task_run *r, struct nr_str *text)
 {
 	const struct simcse *s = r->own;
 	const struct settings *o = r->settings;
-	static const char *const forms[] = { "", "each sentence twice, dropout apart", "pairs", "triplets with a hard negative" };
+	static const char *const forms[] = { "",
+		"each sentence twice, with different dropout", "pairs", "triplets with a hard negative" };
 	nr_texts_describe(&s->texts, r, text);
 	nr_str_printf(text, "contrast          %s; %s, temperature %g", forms[r->source->columns], nr_text_poolings[o->pooler],
 		o->temperature);
@@ -234,7 +239,7 @@ static void describe(const struct nr_task_run *r, struct nr_str *text)
 	if (s->dev.count)
 		nr_str_printf(text, "\nevaluation        Spearman on %lld pairs of STS-B (dev), pooled by %s\n", (long long)s->dev.count,
 			r->w->pooler);
-	else nr_str_add(text, "\nevaluation        none: no STS-B below the data root (--sts names its folder)\n");
+	else nr_str_add(text, "\nevaluation        none: no STS-B in the data root (set its folder with --sts)\n");
 }
 
 static void close(struct nr_task_run *r)
@@ -270,12 +275,13 @@ const struct nr_task nr_task_simcse = {
 	.title = "sentences by contrast",
 	.cite = "arXiv:2104.08821",
 	.command = "simcse",
-	.summary = "train sentence embeddings by contrast (SimCSE)",
+	.summary = "train sentence embeddings by contrastive learning (SimCSE)",
 	.usage = "[RECIPE.yaml] --data text:path=FILE --init MODEL | --resume DIRECTORY",
-	.about = "With one sentence a line, a sentence passes twice under other dropout masks and finds itself among the others of its\n"
-		 "batch. A CSV of pairs gives positives, one of triplets hard negatives too (sent0,sent1,hard_neg). --init takes a\n"
-		 "model of Hugging Face's or one of `norma mlm`. STS-B's development pairs choose the best checkpoint if they are there\n"
-		 "(--sts). Settings, records, checkpoints, Ctrl-C and resuming are those of `norma train`.",
+	.about = "With one sentence per line, each sentence passes twice under different dropout masks and must find itself among the\n"
+		 "others of its batch. A CSV of pairs provides positives, one of triplets also hard negatives (sent0,sent1,hard_neg).\n"
+		 "With --init training starts from a Hugging Face model or a run of `norma mlm`. STS-B's development pairs choose the\n"
+		 "best checkpoint if they are available (--sts). Settings, metrics, checkpoints, Ctrl-C and resuming work as in\n"
+		 "`norma train`.",
 	.options = options,
 	.settings_size = sizeof(struct settings),
 	.defaults = defaults,

@@ -1,30 +1,31 @@
 /* The registry of objectives. */
-#include "tasks/tasks.h"
-
 #include <string.h>
+
+#include "base/registry.h"
+#include "train/task.h"
 
 #define TASK(name) extern const struct nr_task nr_task_##name;
 #include "tasks/tasks.def"
 #undef TASK
 #define TASK(name) &nr_task_##name,
-static const struct nr_task *const tasks[] = {
+static const struct nr_task *const built_in[] = {
 #include "tasks/tasks.def"
 	NULL
 };
 #undef TASK
 
-const struct nr_task *const *nr_tasks(void) { return tasks; }
+const struct nr_task *const *nr_tasks(void) { return NR_REGISTRY(NR_OF_TASKS, nr_task, built_in); }
 
 const struct nr_task *nr_task_find(const char *name, struct nr_error *err)
 {
 	struct nr_near near = { .word = name };
-	for (const struct nr_task *const *t = tasks; *t; t++) {
+	for (const struct nr_task *const *t = nr_tasks(); *t; t++) {
 		if (!strcmp((*t)->name, name)) return *t;
 		nr_near_try(&near, (*t)->name);
 	}
 	nr_fail(err, NR_ENAME, "unknown task", name, NULL);
 	struct nr_str known = { 0 };
-	for (const struct nr_task *const *t = tasks; *t; t++) nr_str_printf(&known, "%s%s", known.len ? ", " : "", (*t)->name);
+	for (const struct nr_task *const *t = nr_tasks(); *t; t++) nr_str_printf(&known, "%s%s", known.len ? ", " : "", (*t)->name);
 	if (near.best) nr_hint(err, "did you mean '%s'?", near.best);
 	else nr_hint(err, "there are %s", nr_str_text(&known));
 	nr_str_release(&known);
@@ -41,7 +42,7 @@ const struct nr_task_metric *nr_task_metric_of(const char *column, const char *t
 {
 	const bool train = !strncmp(column, "train_", 6), eval = !strncmp(column, "eval_", 5) || !strncmp(column, "best_", 5);
 	const struct nr_task_metric *first = NULL;
-	for (const struct nr_task *const *t = tasks; (train || eval) && *t; t++) {
+	for (const struct nr_task *const *t = nr_tasks(); (train || eval) && *t; t++) {
 		const struct nr_task_metric *m = metric_in(train ? (*t)->of_step : (*t)->of_eval, column + (train ? 6 : 5));
 		if (m && (!task || !strcmp(task, (*t)->name))) return m;
 		if (!first) first = m;

@@ -13,8 +13,8 @@ static int open_tokenizer(struct nr_texts *t, const struct nr_task_run *r, struc
 	if (!*path && *r->c->init) path = r->c->init;
 	t->path = path;
 	if (*path) return nr_tokenizer_open(&t->tokenizer, path, err);
-	nr_fail(err, NR_EUSAGE, "no tokenizer was named", NULL, NULL);
-	return nr_hint(err, "--tokenizer vocab.txt (or a folder with tokenizer.json)");
+	nr_fail(err, NR_EUSAGE, "no tokenizer was given", NULL, NULL);
+	return nr_hint(err, "use --tokenizer vocab.txt (or a folder with tokenizer.json)");
 }
 
 /* At most NR_TASK_SHAPES lengths, multiples of 4 apart, none above what the model has places for. */
@@ -36,7 +36,8 @@ int nr_texts_open(struct nr_texts *t, struct nr_task_run *r, struct nr_error *er
 	const int64_t places = nr_text_length(&r->w->model);
 	if (pad >= 0 && nr_task_set(r, "pad", pad, err)) return err->code;
 	if (o->max_length > places)
-		return nr_fail(err, NR_EVALUE, "cannot train", r->c->model, "max_length is %lld, and the model has %lld positions",
+		return nr_fail(err, NR_EVALUE, "cannot train", r->c->model,
+			"max_length is %lld, but the model has %lld positions",
 			(long long)o->max_length, (long long)places);
 	if (nr_task_set(r, "length", o->max_length, err)) return err->code;
 	if (nr_text_fits(&r->w->model, t->tokenizer, err)) return err->code;

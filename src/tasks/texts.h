@@ -4,8 +4,9 @@
 
 #include "base/rng.h"
 #include "data/corpus.h"
+#include "data/order.h"
 #include "norma/tokenizer.h"
-#include "tasks/tasks.h"
+#include "train/task.h"
 
 struct nr_text_settings {                   /* what the settings of these tasks begin with */
 	char *tokenizer;                    /* "": beside the weights to begin with */
@@ -37,9 +38,9 @@ void nr_texts_describe(const struct nr_texts *, const struct nr_task_run *, stru
 	NR_OPT_STRING(struct nr_text_settings, tokenizer, "",                                                                      \
 		"vocab.txt, tokenizer.json, or a folder with one; default: beside --init"),                                        \
 	NR_OPT_INT(struct nr_text_settings, max_length, longest, 3, 100000,                                                        \
-		"tokens of a text, special ones included; the rest is cut off"),                                                   \
+		"maximum number of tokens per text, special ones included; the rest is cut off"),                                  \
 	NR_OPT_INT(struct nr_text_settings, window, 16, 0, 1000000,                                                                \
-		"texts of so many batches are sorted by length, so that a batch holds little padding; 0: they are not"),           \
-	NR_OPT_FLOAT(struct nr_text_settings, mask, 0.15, 0, 1, "share of the tokens that is to be predicted")
+		"sort the texts of N batches by length to reduce padding; 0: do not sort"),                                        \
+	NR_OPT_FLOAT(struct nr_text_settings, mask, 0.15, 0, 1, "share of the tokens to predict")
 
 #endif

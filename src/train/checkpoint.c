@@ -9,6 +9,7 @@
 #include "base/optdoc.h"
 #include "base/safetensors.h"
 #include "base/str.h"
+#include "plugin/plugin.h"
 
 enum { MAX_META = 20 + NR_TASK_META };
 static const char *const prefix[] = { "", "optim.m.", "optim.v.", "ema." };
@@ -111,6 +112,14 @@ static void describe(const struct nr_checkpoint *c, bool full, struct meta *m, s
 	add(m, "norma.objective", c->objective);
 	add(m, "norma.step", nr_arena_printf(arena, "%lld", (long long)c->state.step));
 	if (full) add_own(m, "norma.state", state_text(&c->state));
+	int plugins;
+	const struct nr_plugin_file *files = nr_plugins(&plugins);
+	struct nr_str names = { 0 };
+	for (int i = 0; i < plugins; i++) {
+		const char *name = strrchr(files[i].path, '/');
+		nr_str_printf(&names, "%s%s sha256=%s", i ? "\n" : "", name ? name + 1 : files[i].path, files[i].sha256);
+	}
+	if (plugins) add_own(m, "norma.plugins", nr_str_take(&names));
 	if (c->config) {
 		struct nr_str yaml = { 0 };
 		nr_option_yaml(nr_train_options(c->config->task), c->config, 0, &yaml);
@@ -163,7 +172,8 @@ static int read_values(const struct nr_st_file *f, const char *path, const char 
 	const struct nr_st_tensor *t = nr_st_need(f, name, err);
 	if (!t) return err->code;
 	if (nr_st_elements(t) != e->count)
-		return nr_fail(err, NR_ESHAPE, "cannot resume from", path, "tensor '%s' has %lld values, the model %lld", name,
+		return nr_fail(err, NR_ESHAPE, "cannot resume from", path,
+			"tensor '%s' has %lld values, but the model needs %lld", name,
 			(long long)nr_st_elements(t), (long long)e->count);
 	return nr_st_to_real(t, to, e->count, err);
 }
@@ -174,7 +184,7 @@ int nr_checkpoint_read(struct nr_checkpoint *c, const char *path, struct nr_erro
 	if (nr_st_open(&f, path, err)) return err->code;
 	const char *state = nr_st_metadata(f, "norma.state");
 	int code = state ? read_state(state, path, &c->state, err)
-			 : nr_fail(err, NR_EFORMAT, "cannot resume from", path, "it is no checkpoint of a training");
+			 : nr_fail(err, NR_EFORMAT, "cannot resume from", path, "it is not a training checkpoint");
 	for (int64_t i = 0; !code && i < nr_store_count(c->store); i++)
 		for (int part = 0; !code && part < 4; part++) {
 			const struct nr_entry *e = nr_store_at(c->store, i);

@@ -3,6 +3,7 @@
 #ifndef NR_CHECKPOINT_H
 #define NR_CHECKPOINT_H
 
+#include "base/real.h"
 #include "train/task.h"
 
 struct nr_progress_state {                  /* what a resumed run needs beside the tensors */

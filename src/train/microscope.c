@@ -13,7 +13,7 @@
 #include "math/chunk.h"
 #include "math/moments.h"
 #include "norma/norm.h"
-#include "train/runfile.h"
+#include "record/runfile.h"
 
 /* Columns after step, site and group. Sites have two sides, norms two parameters, blended norms (DTN, switch) two blends. */
 enum { SIDE = 0, PER_SIDE = 6, GAIN = 12, BIAS = 15, BLEND = 18, PER_BLEND = 4, STATS = 26 };
@@ -282,13 +282,14 @@ static int take(void *arg, char *line, size_t length, int64_t number, struct nr_
 	int64_t step;
 	if (number == 1) {
 		if (length == sizeof header - 2 && !memcmp(line, header, length)) return 1;
-		nr_fail(err, NR_EFORMAT, "cannot go on with", c->path, "its columns are not those that this version writes");
-		return nr_hint(err, "move the file away: the run goes on without what it holds");
+		nr_fail(err, NR_EFORMAT,
+			"cannot resume", c->path, "its columns are not those of this version");
+		return nr_hint(err, "move the file away: the run resumes without it");
 	}
 	char *comma = memchr(line, ',', length);
 	if (comma) *comma = 0;
 	if (comma && nr_parse_int(line, &step)) return step <= c->last;
-	nr_fail(err, NR_EFORMAT, "cannot read", c->path, "line %lld is no record", (long long)number);
+	nr_fail(err, NR_EFORMAT, "cannot read", c->path, "line %lld is not a record", (long long)number);
 	return nr_hint(err, "remove this line and those after it");
 }
 

@@ -5,7 +5,9 @@
 #include "base/rng.h"
 #include "graph/net.h"
 #include "graph/streams.h"
+#include "models/names.h"
 #include "norma/nn.h"
+#include "norms/choice.h"
 #include "train/trainer.h"
 
 static int out_of_memory(struct nr_error *err) { return nr_fail(err, NR_EMEMORY, "cannot start the training", NULL, "out of memory"); }
@@ -32,8 +34,8 @@ static int open_data(struct nr_trainer *t, struct nr_error *err)
 {
 	const struct nr_train *c = &t->c;
 	if (!*c->data) {
-		nr_fail(err, NR_EUSAGE, "no data set was named", NULL, NULL);
-		return nr_hint(err, "--data fashion-mnist; `norma data list` shows what there is");
+		nr_fail(err, NR_EUSAGE, "no data set was given", NULL, NULL);
+		return nr_hint(err, "use --data NAME; `norma data list` shows them");
 	}
 	if (nr_source_open(&t->source, c->data, *c->data_root ? c->data_root : NULL, err)) return err->code;
 	if (nr_source_expect(t->source, t->task->kind, err)) return err->code;
@@ -41,7 +43,8 @@ static int open_data(struct nr_trainer *t, struct nr_error *err)
 	if (train < 0) return err->code;
 	t->split = (enum nr_split)train;
 	if (!t->source->count[train])
-		return nr_fail(err, NR_EVALUE, "cannot train on", c->data, "it has no split %s", nr_split_name(t->split));
+		return nr_fail(err, NR_EVALUE, "cannot train on", c->data,
+			"there is no split %s", nr_split_name(t->split));
 	if (split_samples(t, err)) return err->code;
 	if (t->eval_index) t->eval_split = t->split;
 	else if (strcmp(c->eval_split, "auto")) {
@@ -98,42 +101,31 @@ static int record(struct nr_trainer *t, struct nr_error *err)
 
 /* ---- optimizer ------------------------------------------------------------------------------------------------------------- */
 
-static int make_segments(struct nr_trainer *t, struct nr_error *err)
+/* Layer-wise decay goes by timm's names. */
+static int list_parameters(struct nr_trainer *t, struct nr_error *err)
 {
 	const int64_t n = nr_store_count(t->w.store), depth = nr_model_int(&t->w.model, "depth");
 	const struct nr_naming *timm = nr_naming_find(t->w.model.of, "timm", NULL);
-	const int slots = nr_optim_slots(&t->c.optim);
-	t->segment = nr_arena_alloc(t->arena, (size_t)(n + 1) * sizeof *t->segment);
-	if (!t->segment) return out_of_memory(err);
-	for (int64_t i = 0; i < n; i++) {
+	const double decay = t->c.optim.layer_decay;
+	if (nr_params_init(&t->params, t->w.store, &t->c.optim, err)) return err->code;
+	for (int64_t i = 0, k = 0; i < n && depth > 0 && decay < 1; i++) {
 		const struct nr_entry *e = nr_store_at(t->w.store, i);
-		if (e->buffer) continue;
-		real *m = slots > 0 ? nr_moment(e, 0, err) : NULL, *v = slots > 1 ? nr_moment(e, 1, err) : NULL;
-		if ((slots > 0 && !m) || (slots > 1 && !v)) return err->code;
 		bool pixels;
+		if (e->buffer) continue;
 		const char *name = timm ? nr_naming_text(timm, e->name, &pixels, t->arena) : e->name;
-		const double lr = depth > 0 && t->c.optim.layer_decay < 1
-			? nr_layer_scale(nr_layer_id(name ? name : e->name, (int)depth), (int)depth, t->c.optim.layer_decay) : 1;
-		t->segment[t->segments++] = (struct nr_segment){ .value = nr_value(e),
-			.grad = e->frozen ? NULL : nr_grad(e),
-			.m = m,
-			.v = v,
-			.count = e->count,
-			.nd = e->nd,
-			.d = e->d,
-			.lr_scale = (float)lr,
-			.decay = e->init & NR_NO_DECAY ? 0 : 1 };
+		t->params.segment[k++].lr_scale = (float)nr_layer_scale(nr_layer_id(name ? name : e->name, (int)depth), (int)depth, decay);
 	}
-	t->scratch = malloc(nr_optim_scratch(&t->c.optim, t->segment, t->segments) + 1);
-	return t->scratch ? NR_OK : out_of_memory(err);
+	return NR_OK;
 }
 
 static int plan_steps(struct nr_trainer *t, struct nr_error *err)
 {
 	t->per_epoch = t->train_count / (t->c.batch * t->c.accumulate);
-	if (t->per_epoch < 1)
-		return nr_fail(err, NR_EVALUE, "cannot train", t->c.data, "%lld samples do not fill a step of %lld",
+	if (t->per_epoch < 1) {
+		nr_fail(err, NR_EVALUE, "cannot train on", t->c.data, "%lld samples do not fill a step of %lld",
 			(long long)t->train_count, (long long)(t->c.batch * t->c.accumulate));
+		return nr_hint(err, "use a smaller --batch");
+	}
 	t->total = t->c.steps ? t->c.steps : (int64_t)llround(t->c.epochs * (double)t->per_epoch);
 	t->schedule = t->c.schedule;
 	t->schedule.inclusive = false;
@@ -164,7 +156,7 @@ int nr_trainer_setup(struct nr_trainer *t, struct nr_error *err)
 		c->augment.size = nr_model_int(&t->w.model, "image");
 		c->augment.channels = (int32_t)nr_model_int(&t->w.model, "channels");
 	}
-	if (plan_steps(t, err) || record(t, err) || make_segments(t, err) || start_weights(t, err)) return err->code;
+	if (plan_steps(t, err) || record(t, err) || list_parameters(t, err) || start_weights(t, err)) return err->code;
 	for (int64_t i = 0; c->microscope && i < t->shapes; i++)
 		if (nr_microscope_ready(t->shape[i].microscope, t->shape[i].plan, err)) return err->code;
 	if (c->ema > 0) {
@@ -214,7 +206,8 @@ static void describe_batchwise(const struct nr_trainer *t, struct nr_str *s)
 	nr_str_printf(s, "batch statistics  %lld norms; each sees one batch of %lld samples", (long long)sites, (long long)t->c.batch);
 	if (least == most) nr_str_printf(s, " (%lld tokens)", (long long)most);
 	else nr_str_printf(s, " (%lld to %lld tokens)", (long long)least, (long long)most);
-	if (t->c.accumulate > 1) nr_str_printf(s, ", a part of a step; the parts commit one after the other");
+	if (t->c.accumulate > 1) nr_str_printf(s,
+		", one part of a step; the parts are committed one after the other");
 	nr_str_add(s, "; evaluation uses running statistics\n");
 }
 
@@ -238,19 +231,19 @@ char *nr_trainer_describe(const struct nr_trainer *t)
 {
 	struct nr_str s = { 0 };
 	const struct nr_plan_stats p = nr_plan_stats(t->shape[0].plan);
-	nr_str_printf(&s, "data              %s: %lld to train on", t->c.data, (long long)t->train_count);
+	nr_str_printf(&s, "data              %s: %lld for training", t->c.data, (long long)t->train_count);
 	if (t->eval_count)
-		nr_str_printf(&s, ", %lld %s (%s)", (long long)t->eval_count, t->task->own_samples ? "set apart" : "to evaluate on",
+		nr_str_printf(&s, ", %lld %s (%s)", (long long)t->eval_count, t->task->own_samples ? "set apart" : "for evaluation",
 			t->eval_index ? "held out" : nr_split_name(t->eval_split));
 	if (t->source->classes) nr_str_printf(&s, ", %d classes", t->source->classes);
 	nr_str_add(&s, "\n");
 	nr_str_printf(&s, "task              %s\n", t->task->title);
 	if (t->task->describe) t->task->describe(&t->run, &s);
-	nr_str_printf(&s, "model             %s: %lld parameters, %.3g GFLOP forward a sample\n", t->c.model, (long long)p.param_count,
+	nr_str_printf(&s, "model             %s: %lld parameters, %.3g GFLOP forward per sample\n", t->c.model, (long long)p.param_count,
 		(p.forward_flops + p.left_out_flops) * 1e-9 / (double)t->c.batch);      /* of the model, not of the plan */
 	describe_norms(t, &s);
 	describe_batchwise(t, &s);
-	nr_str_printf(&s, "steps             %lld of %lld samples, %lld an epoch; seed %lld\n", (long long)t->total,
+	nr_str_printf(&s, "steps             %lld of %lld samples, %lld per epoch; seed %lld\n", (long long)t->total,
 		(long long)(t->c.batch * t->c.accumulate), (long long)t->per_epoch, (long long)t->c.seed);
 	nr_str_printf(&s, "memory            %.0f MiB planned for a step\n", (double)(p.arena_bytes + p.scratch_bytes) / 1048576);
 	return nr_str_take(&s);

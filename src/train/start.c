@@ -1,6 +1,9 @@
 /* A training that begins with somebody's weights and says no model: the one that the file, or the config.json beside it, names. */
 #include <string.h>
 
+#include "infer/weights.h"
+#include "models/guess.h"
+#include "models/names.h"
 #include "norma/safetensors.h"
 #include "train/trainer.h"
 
@@ -21,7 +24,7 @@ static int read_model(struct nr_trainer *t, const struct nr_st_file *f, struct n
 	if (!model) {
 		const int seen = nr_model_guess(&guess, f, t->arena);
 		if (!seen || !guess.sure) {
-			nr_fail(err, NR_EUSAGE, "cannot begin with", t->c.init,
+			nr_fail(err, NR_EUSAGE, "cannot start from", t->c.init,
 				"neither the file nor a config.json beside it says which model it is");
 			return seen ? nr_hint(err, "it looks like --model %s", guess.model)
 				    : nr_hint(err, "name it: --model bert-base-uncased");
@@ -41,8 +44,8 @@ int nr_trainer_start(struct nr_trainer *t, struct nr_error *err)
 	if (*t->c.init && !(t->c.init = nr_weights_path(t->c.init, t->arena))) return no_memory(err);
 	if (strcmp(t->c.model, "auto")) return NR_OK;
 	if (!*t->c.init && !t->task->auto_model) {
-		nr_fail(err, NR_EUSAGE, "no model was named", NULL, "auto takes it from the weights to begin with");
-		return nr_hint(err, "--model or --init");
+		nr_fail(err, NR_EUSAGE, "no model was given", NULL, "auto takes it from the initial weights");
+		return nr_hint(err, "use --model or --init");
 	}
 	if (!*t->c.init) {
 		t->c.model = nr_arena_strdup(t->arena, t->task->auto_model);

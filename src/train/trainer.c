@@ -7,14 +7,15 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 
+#include "base/real.h"
 #include "base/clock.h"
 #include "base/optdoc.h"
 #include "base/save.h"
 #include "data/measure.h"
+#include "infer/metrics.h"
 #include "math/row.h"
 #include "norma/nn.h"
-#include "train/floats.h"
-#include "train/metrics.h"
+#include "plugin/plugin.h"
 
 /* ---- opening ---------------------------------------------------------------------------------------------------------------- */
 
@@ -33,7 +34,7 @@ static int read_config(struct nr_trainer *t, struct nr_error *err)
 {
 	const char *out = t->c.out, *path = nr_trainer_path(t, "config.yaml");
 	if (nr_train_read(&t->c, path, t->arena, err)) {
-		nr_hint(err, "--resume wants the directory of an earlier run");
+		nr_hint(err, "--resume needs the directory of an earlier run");
 		return err->code;
 	}
 	t->c.out = nr_arena_strdup(t->arena, out);
@@ -90,6 +91,7 @@ static int open_recorder(struct nr_trainer *t, struct nr_error *err)
 {
 	struct nr_str yaml = { 0 };
 	if (!(t->column = columns_of(t))) return nr_fail(err, NR_EMEMORY, "cannot start the training", NULL, "out of memory");
+	nr_plugins_yaml(&yaml);
 	nr_option_yaml(nr_train_options(t->c.task), &t->c, 0, &yaml);
 	char digest[65];
 	if (nr_source_digest(t->source, t->split, digest, err)) {
@@ -156,7 +158,7 @@ void nr_trainer_close(struct nr_trainer *t)
 	}
 	nr_store_free(t->w.store);
 	nr_source_close(t->source);
-	free(t->scratch);
+	nr_params_release(&t->params);
 	free(t->ema);
 	free(t->spare);
 	free(t->header);
@@ -171,7 +173,7 @@ static int not_finite(struct nr_trainer *t, const struct nr_exec *ex, const char
 	nr_fail(err, NR_EDIVERGED, "training diverged", t->c.out, "the %s of step %lld is not finite%s%s%s%s",
 		what, (long long)t->state.step + 1, bad ? "; first at " : "", bad ? bad->where.scope : "",
 		bad ? " " : "", bad ? bad->op->name : "");
-	return nr_hint(err, "the last checkpoint is whole: a lower --lr, a longer --warmup or --clip global may help");
+	return nr_hint(err, "the last checkpoint is intact: try a lower --lr, a longer --warmup or --clip global");
 }
 
 static const struct nr_trainer_shape *choose_shape(struct nr_trainer *t, int64_t number)
@@ -237,7 +239,7 @@ static int step(struct nr_trainer *t, double *loss, double *lr, double *norm, st
 	if (gradients(t, loss, err)) return err->code;
 	const struct nr_rates rates = { nr_schedule_at(&t->schedule, t->state.step), t->c.optim.weight_decay };
 	struct nr_optim_info info;
-	if (nr_optim_step(&t->c.optim, &rates, t->state.step + 1, t->segment, t->segments, t->scratch, &info)) {
+	if (nr_optim_step(&t->c.optim, &rates, t->state.step + 1, t->params.segment, t->params.count, t->params.scratch, &info)) {
 		const struct nr_exec ex = { .train = 1, .step = t->state.step, .seed = (uint64_t)t->c.seed };
 		return not_finite(t, &ex, "gradient", err);
 	}

@@ -4,10 +4,10 @@
 
 #include "base/mem.h"
 #include "base/str.h"
+#include "infer/evaluate.h"
+#include "record/recorder.h"
 #include "train/checkpoint.h"
-#include "train/evaluate.h"
 #include "train/microscope.h"
-#include "train/recorder.h"
 #include "train/task.h"
 
 struct nr_trainer {
@@ -32,9 +32,7 @@ struct nr_trainer {
 	} shape[NR_TASK_SHAPES];
 	int64_t shapes;
 	const char **column;                /* names of metrics */
-	struct nr_segment *segment;
-	int64_t segments;
-	void *scratch;
+	struct nr_params params;
 	struct nr_schedule schedule;
 	int64_t per_epoch, total;           /* steps */
 	real *ema, *spare;                  /* like the store's values */

@@ -18,9 +18,9 @@ cat >"$dir/tree/src/models/bag.c" <<'END'
 
 struct bag { int64_t image, channels, patch, dim, classes; };
 static const struct nr_option options[] = {
-	NR_OPT_INT(struct bag, image, 28, 1, 4096, "side of the square picture"),
+	NR_OPT_INT(struct bag, image, 28, 1, 4096, "size of the square picture"),
 	NR_OPT_INT(struct bag, channels, 1, 1, 64, "channels of the picture"),
-	NR_OPT_INT(struct bag, patch, 7, 1, 512, "side of a patch"),
+	NR_OPT_INT(struct bag, patch, 7, 1, 512, "size of a patch"),
 	NR_OPT_INT(struct bag, dim, 16, 1, 65536, "width of a token"),
 	NR_OPT_INT(struct bag, classes, 10, 1, 1000000, "outputs of the head"),
 	NR_OPT_END
@@ -34,7 +34,7 @@ static nr_t *embed(struct nr_net *n, const struct nr_inputs *in, const void *con
 	const struct bag *c = conf;
 	return nr_patch_linear(n, "patch_embed.proj", nr_patches(n, in->image, c->patch, NR_PATCH_CHANNEL_ROW_COL), c->patch, c->dim);
 }
-static nr_t *encode(struct nr_net *n, nr_t *x, const void *conf)
+static nr_t *encode(struct nr_net *n, const struct nr_inputs *in, nr_t *x, const void *conf)
 {
 	const struct bag *c = conf;
 	return nr_norm(n, "final", nr_linear(n, "mixing", x, c->dim));
@@ -86,7 +86,7 @@ strip "$dir/public/model.safetensors" "$dir/plain"
 knows "names of a public file" "satchel" "$norma" inspect "$dir/plain"
 knows "a public file" "--model bag_wide:patch=14 (the picture's size cannot be seen" "$norma" inspect "$dir/plain"
 mv "$dir/plain" "$dir/public/model.safetensors"
-knows "a public file with its config" "(by the config.json beside it)" "$norma" inspect "$dir/public/model.safetensors"
+knows "a public file with its config" "(from the config.json beside it)" "$norma" inspect "$dir/public/model.safetensors"
 knows "opening it" "top-1" "$norma" eval "$dir/public" --norm rms --data mnist
 misses "a name that is nearly right" "did you mean 'bag_wide'?" "$norma" models bag_wid
 exit "$failed"

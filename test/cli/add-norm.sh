@@ -79,7 +79,7 @@ static const struct nr_op op = {
 static nr_t *build(struct nr_net *n, nr_t *x, const void *conf)
 {
 	(void)conf;
-	nr_t *weight = nr_param(n, "weight", NR_ONES | NR_NO_DECAY, 1, nr_cols(x));
+	nr_t *weight = nr_param(n, "weight", NR_ONES | NR_NO_DECAY, NR_SHAPE(nr_cols(x)));
 	return nr_apply(n, &op, NULL, 0, x, weight);
 }
 

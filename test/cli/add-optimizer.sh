@@ -39,7 +39,7 @@ const struct nr_optimizer nr_optimizer_signs = {
 END
 # ---- a schedule
 add_line optim/schedules.def 'SCHEDULE(half, "base / 2")'
-sed -i 's/^static double at_constant.*/&\nstatic double at_half(const struct nr_schedule *s, struct at a) { return s->base \/ 2; }/' "$dir/tree/src/optim/schedule.c"
+sed -i 's/^static double at_constant.*/&\nstatic double at_half(const struct nr_schedule *s, struct nr_schedule_at a) { return s->base \/ 2; }/' "$dir/tree/src/optim/schedule.c"
 build norma
 
 knows "the list" "signs of gradients" "$norma" optimizers

@@ -21,7 +21,7 @@ run 0 bench norms --tiny --json --norm dtn --shapes 2x16x16; says '"gemm_bound_f
 run 0 bench norms --tiny --threads 1; says "with backward"
 run 2 bench norms --tiny --norm lyaer; complains "did you mean 'layer'?"; one_line
 run 2 bench norms --tiny --shapes 3x4; complains "64x196x384"; one_line
-run 2 bench norms --tiny --peer; complains "no peer"; one_line
+run 2 bench norms --tiny --peer; complains "exclude each other"; one_line
 run 2 bench loop vit_tiny_bs8 --tiny --norm layer; complains "bench norms"; one_line
 NORMA_PEERS=$tmp/none run 1 bench norms --norm layer --shapes 2x16x16 --seconds 0 --peer; complains "setup-peers"; one_line
 # a whole step with other norms

@@ -19,7 +19,7 @@ run 0 convert "$tmp/a" "$tmp/json" --to timm --json; json out from to model norm
 run 0 convert --help; says "graphormer  huggingface, huggingface_base, official"; says "huggingface_gamma, simcse"
 run 2 convert "$tmp/a" "$tmp/never" --to hugginface; complains "did you mean 'huggingface'?"; one_line
 # overwriting
-run 1 convert "$tmp/a" "$tmp/timm" --to timm; complains "it is there already"; complains "--force"; one_line
+run 1 convert "$tmp/a" "$tmp/timm" --to timm; complains "it exists already"; complains "--force"; one_line
 run 0 convert "$tmp/a" "$tmp/timm" --to timm --force
 # another size, other classes
 run 0 convert "$tmp/a" "$tmp/large" --to norma --image 24 --classes 7
@@ -41,11 +41,11 @@ run 2 convert "$tmp/public" "$tmp/y" --to norma --model vti; complains "did you 
 run 2 convert "$tmp/public" "$tmp/y" --to norm --model $tiny; complains "did you mean 'norma'?"; one_line
 run 2 convert "$tmp/public" "$tmp/y" --to norma --from timn --model $tiny; complains "did you mean 'timm'?"; one_line
 run 1 convert "$tmp/public" "$tmp/y" --to norma --from huggingface --model $tiny; complains "it has no tensor 'vit.embeddings"; one_line
-run 1 convert "$tmp/public" "$tmp/y" --to norma --model $tiny; complains "the model has no place for tensor 'patch_embed.norm.bias'"; one_line
+run 1 convert "$tmp/public" "$tmp/y" --to norma --model $tiny; complains "the model has no tensor 'patch_embed.norm.bias'"; one_line
 run 0 convert "$tmp/public" "$tmp/y" --to norma --model $tiny --partial; says "ignored  4 tensors"
 run 1 convert "$tmp/public" "$tmp/z" --to norma --model ${tiny/depth=2/depth=3} --file-norm patch=dual; complains "it has no tensor 'blocks.2.norm1.weight'"; one_line
-run 1 convert "$tmp/public" "$tmp/z" --to norma --model ${tiny/dim=32/dim=48} --file-norm patch=dual; complains "the model wants"; one_line
-run 1 convert "$tmp/public" "$tmp/z" --to norma --model ${tiny/classes=5/classes=6} --file-norm patch=dual; complains "tensor 'head.weight' is 5x32, the model wants 6x32"; one_line
+run 1 convert "$tmp/public" "$tmp/z" --to norma --model ${tiny/dim=32/dim=48} --file-norm patch=dual; complains "the model needs"; one_line
+run 1 convert "$tmp/public" "$tmp/z" --to norma --model ${tiny/classes=5/classes=6} --file-norm patch=dual; complains "tensor 'head.weight' is 5x32, but the model needs 6x32"; one_line
 run 1 convert "$tmp/public" "$tmp/z" --to norma --model ${tiny/image=16/image=24} --file-norm patch=dual; complains "pos_embed"; complains "--resample"; one_line
 [ ! -e "$tmp/z" ] || fail "a failed conversion left a file"
 # patch.out and patch.pos have one name in public

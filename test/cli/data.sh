@@ -30,13 +30,13 @@ head -c 8 "$tmp/a.png" | cmp -s - <(printf '\211PNG\r\n\032\n') || fail "no PNG"
 run 0 data show cifar10 --output "$tmp/b.png" --count 5; cmp -s "$tmp/a.png" "$tmp/b.png" || fail "two sheets differ"
 run 0 data show cifar10 --output "$tmp/c.png" --augment "crop=pad,pad=4,flip=0.5,size=32" --json; json name output pictures
 run 1 data check cifar10; says "WRONG SIZE"; says "MISSING"; complains "not the official set"; complains "norma data get cifar10 --force"
-run 1 data get cifar10; complains "will not overwrite"; complains "--force"; one_line
+run 1 data get cifar10; complains "cannot overwrite"; complains "--force"; one_line
 
 # Damage is named.
 head -c 5000 /dev/zero >"$made/test_batch.bin"
 run 1 data info cifar10; complains "test_batch.bin"; complains "5000 bytes"; one_line
 records | tr '\11' '\13' >"$made/test_batch.bin"
-run 1 data info cifar10; complains "label 11 of picture 9 is not in 0..9"; one_line
+run 1 data info cifar10; complains "label 11 of picture 9 is not from 0 to 9"; one_line
 
 # Mistakes.
 run 2 data; complains "list, info, get, check or show"; one_line
@@ -47,7 +47,7 @@ run 2 data show cifar10; complains "--output"; one_line
 run 2 data get cifar10 --from nmp; complains "did you mean 'npm'?"; one_line
 run 1 data info svhn; complains "norma data get svhn"; one_line
 run 1 data info cifar10 --split val; one_line
-run 1 data get folder; complains "nothing to fetch"; one_line
+run 1 data get folder; complains "nothing to download"; one_line
 run 0 data --help; says "--mirror"
 
 # A server on the loopback that nobody listens to, and no packages.
@@ -75,7 +75,7 @@ facts stl10 "$shared" train; says '"labels":[1,1,1,1,1,1,1,1,1,1]'; says '"extra
 facts svhn "$shared" train; says '"train":883'; says '"test":200'
 facts aircraft "$shared" test; says '"classes":3'
 facts aircraft:level=family "$shared" test; says '"classes":3'
-run 1 data info flowers102 --root "$shared"; complains "unpack them too"; one_line
+run 1 data info flowers102 --root "$shared"; complains "unpack them, too"; one_line
 mkdir "$tmp/real"
 tar -xzf "$shared/tiny-imagenet-20.tgz" -C "$tmp/real"
 facts tiny-imagenet "$tmp/real" val; says '"val":1000'; says '"train":10000'; says '"classes":20'

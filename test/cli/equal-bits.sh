@@ -9,6 +9,7 @@ set -euo pipefail
 # shellcheck source=test/cli/words.inc
 . test/cli/words.inc
 
+export NORMA_SHARE=1    # or one thread would do it all: the models are small
 most=17 width=40
 run 0 models vit:image=16,patch=4,dim=$width,depth=2,heads=2,classes=5 --norm "sep(bn,ln)" --write "$tmp/vit" --seed 4
 run 0 models bert:vocab=25,dim=$width,depth=2,heads=2,hidden=72,positions=24,length=24 --write "$tmp/words/model.safetensors" --seed 5

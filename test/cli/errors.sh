@@ -19,7 +19,7 @@ run 2 bench step vit_tiny_bs8 --seconds soon; complains "--seconds"; one_line
 run 2 bench step vit_tiny_bs8 --seconds -1; complains "--seconds"; one_line
 run 2 bench step vit_tiny_bs8 --seconds; complains "needs a value"; one_line
 run 2 bench step vit_tiny_bs8 --peer=eagre; complains "--peer"; one_line
-run 2 bench step vit_tiny_bs8 --tiny --peer; complains "no peer"; one_line
+run 2 bench step vit_tiny_bs8 --tiny --peer; complains "exclude each other"; one_line
 run 2 bench loop mae32_bs128; complains "no hand-written loop"; one_line
 run 2 --threads many plan vit_tiny_bs8; complains "--threads"; one_line
 run 2 --isa sse plan vit_tiny_bs8; complains "--isa"; one_line

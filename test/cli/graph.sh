@@ -91,7 +91,7 @@ run 0 graph --data "molecules:path=$tmp/wide.csv,cache=none" --model graphormer:
 grep '^val' "$tmp/wide/predictions.csv" | tail -1 | grep -q ',1000,60000$' || fail "the file does not say what it lacks"
 sed '/^test/d' "$tmp/wide/predictions.csv" >"$tmp/val.csv" && mv "$tmp/val.csv" "$tmp/wide/predictions.csv"
 run 0 report "$tmp/wide" -o "$tmp/page.html"
-for text in 'Shown is task 1 of 1000.' 'the first 50000 of the 60000 known targets of the val split'; do
+for text in 'The page shows task 1 of 1000.' 'the first 50000 of the 60000 known targets of the val split'; do
 	grep -qF -- "$text" "$tmp/page.html" || fail "the page lacks '$text'"
 done
 
@@ -125,7 +125,7 @@ run 0 analyze "$tmp/classes/best.safetensors" --split val --only gradients,map -
 grep -q '"colours": "class"' "$tmp/yes/analysis.json" || fail "classes are not the colours of the map"
 run 0 analyze "$tmp/whole/run/best.safetensors" --only sensitivity,against,gradients --against "$tmp/whole/run/model.safetensors"
 says "sensitivity to the batch"; says "separate"; says "linear CKA with the layers of"
-run 1 analyze "$tmp/values/best.safetensors" --data "molecules:path=$tmp/values.csv"; complains "9 features of nodes"; one_line
+run 1 analyze "$tmp/values/best.safetensors" --data "molecules:path=$tmp/values.csv"; complains "9 node and"; one_line
 
 # the report
 run 0 report "$tmp/values" "$tmp/whole/run" -o "$tmp/page.html"
@@ -162,8 +162,8 @@ done
 # rows that are no molecules
 { cat "$tmp/values.csv"; echo "C1CC,1,train"; echo "CC,x,train"; } >"$tmp/bad.csv"
 bad="molecules:path=$tmp/bad.csv,features=zinc,cache=none"
-run 0 data info "$bad"; complains "row 97 is left out"; complains "column 2: ring 1"; complains "row 98"
-says "2 of 98 rows are no molecules"
+run 0 data info "$bad"; complains "skipping row 97"; complains "column 2: ring 1"; complains "row 98"
+says "2 of 98 rows are not molecules"
 run 0 data info "$bad,bad=skip"; silent; says "2 of 98"
 run 1 data info "$bad,bad=fatal"; complains "row 97"; complains "bad=skip"
 run 1 data info "$bad,bad=never"; complains "never"; one_line

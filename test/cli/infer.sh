@@ -35,18 +35,18 @@ run 0 infer "$tmp/w" --model ${tiny/image=16/image=24} --resample timm --input "
 run 1 infer "$tmp/w" --model ${tiny/image=16/image=24} --input "$tmp/large.npy" --output "$tmp/y.npy"; complains "--resample"; one_line
 
 bad() { run "$1" infer "$tmp/w" --output "$tmp/none.npy" "${@:2}"; one_line; }
-bad 1 --input "$tmp/large.npy"; complains "(1,3,24,24), the model wants (N,3,16,16)"
+bad 1 --input "$tmp/large.npy"; complains "(1,3,24,24), the model needs (N,3,16,16)"
 npy '3, 16, 16' 768 '<f4' >"$tmp/flat.npy"; bad 1 --input "$tmp/flat.npy"; complains "(3,16,16)"
 npy '1, 1, 16, 16' 256 '<f4' >"$tmp/grey.npy"; bad 1 --input "$tmp/grey.npy"; complains "(1,1,16,16)"
 npy '0, 3, 16, 16' 0 '<f4' >"$tmp/zero.npy"; bad 1 --input "$tmp/zero.npy"; complains "(0,3,16,16)"
-npy '1, 3, 16, 16' 768 '<i4' >"$tmp/int.npy"; bad 1 --input "$tmp/int.npy"; complains "not floats"
+npy '1, 3, 16, 16' 768 '<i4' >"$tmp/int.npy"; bad 1 --input "$tmp/int.npy"; complains "instead of floats"
 head -c 200 "$tmp/x.npy" >"$tmp/cut.npy"; bad 1 --input "$tmp/cut.npy"; complains "cut.npy"
 bad 1 --input "$tmp/w"; complains "cannot read"
 bad 1 --input "$tmp/nosuch.npy"; complains "nosuch.npy"
 bad 2; complains "--input"
 bad 2 --input "$tmp/x.npy" --model vit_tiny_patch16_22; complains "did you mean 'vit_tiny_patch16_224'?"
 bad 1 --input "$tmp/x.npy" --model ${tiny/depth=2/depth=3}; complains "it has no tensor 'blocks.2.attn.in.weight'"
-bad 1 --input "$tmp/x.npy" --model ${tiny/dim=32/dim=64}; complains "the model wants"
+bad 1 --input "$tmp/x.npy" --model ${tiny/dim=32/dim=64}; complains "the model needs"
 bad 2 --input "$tmp/x.npy" --what logit; complains "--what"
 run 1 infer "$tmp/x.npy" --input "$tmp/x.npy" --output "$tmp/none.npy"; complains "x.npy"; one_line
 run 1 infer "$tmp/nosuch" --input "$tmp/x.npy" --output "$tmp/none.npy"; complains "nosuch"; one_line

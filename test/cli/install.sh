@@ -10,7 +10,7 @@ DESTDIR="$dir/stage" cmake --install "$NORMA_BUILD" --prefix /opt/norma >/dev/nu
 mv "$dir/stage/opt/norma" "$dir/moved"
 lib=$(dirname "$(find "$dir/moved" -name libnorma.a)")
 
-others=$(nm -D --defined-only "$lib/libnorma.so" | awk '$3 !~ /^nr_/ { print $3 }')
+others=$(nm -D --defined-only "$lib/libnorma.so" | awk '$2 != "A" && $3 !~ /^nr_/ { print $3 }')   # A: the version itself
 [ -z "$others" ] || { echo "libnorma.so also shows: $others" >&2; exit 1; }
 [ -L "$lib/libnorma.so.0" ] || { echo "no libnorma.so.0" >&2; exit 1; }
 
@@ -38,7 +38,7 @@ done
 cat >CMakeLists.txt <<'END'
 cmake_minimum_required(VERSION 3.21)
 project(use C)
-find_package(norma 0.1 REQUIRED)
+find_package(norma 0.2 REQUIRED)
 add_executable(a use.c)
 target_link_libraries(a norma::norma)
 add_executable(b use.c)

@@ -56,7 +56,7 @@ cmp -s "$tmp/one/run/microscope.csv" "$tmp/cut/run/microscope.csv" || fail "the 
 # one that is damaged is not gone on with
 sed -i '3s/.*/nonsense/' "$tmp/two/run/microscope.csv"
 cd "$tmp/two"
-run 1 train --resume --out run; complains "line 3 is no record (remove"
+run 1 train --resume --out run; complains "line 3 is not a record (remove"
 cd - >/dev/null
 
 # also for pre-training, decoder included

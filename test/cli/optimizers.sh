@@ -25,6 +25,6 @@ for o in $(names optimizer); do run 0 "${short[@]}" --optimizer "$o" --out "$tmp
 for s in $(names schedule); do run 0 "${short[@]}" --schedule "$s" --milestones 1 --out "$tmp/s-$s"; done
 rate() { awk -F, 'NR == 1 { for (i = 1; i <= NF; i++) if ($i == "lr") c = i } $c != "" { v = $c } END { print v }' "$tmp/$1/metrics.csv"; }
 [[ $(rate s-constant) = 0.001 && $(rate s-step) = 0.0001 ]] || fail "rates $(rate s-constant), $(rate s-step)"
-run 2 "${short[@]}" --schedule step --out "$tmp/none"; complains "it wants milestones"
+run 2 "${short[@]}" --schedule step --out "$tmp/none"; complains "it needs milestones"
 run 2 "${short[@]}" --optimizer lars-tim --out "$tmp/none"; complains "did you mean 'lars-timm'?"
 exit "$failed"

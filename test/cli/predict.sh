@@ -82,7 +82,7 @@ done
 run 1 predict "$tmp/values" CCO C1CC; complains "argument 2: cannot read molecule"; complains "1 of 2"; says "CCO"
 run 1 predict "$tmp/values" C1CC; complains "ring 1"; one_line
 run 2 predict "$tmp/values" </dev/null; complains "standard input has none"; one_line
-run 2 predict "$tmp/values" CCO --pixels half; complains "pixels=half does not go with"; one_line
+run 2 predict "$tmp/values" CCO --pixels half; complains "pixels=half does not apply to"; one_line
 
 # more tasks than a table has columns: a row for each
 awk 'BEGIN { printf "smiles"; for (t = 0; t < 40; t++) printf ",assay%d", t; print ",split"
@@ -100,7 +100,7 @@ run 0 models graphormer-nano --write "$tmp/new.safetensors"
 run 2 predict "$tmp/new.safetensors" CCO; complains "--outputs value"; one_line
 run 0 predict "$tmp/new.safetensors" CCO --outputs value; says "task 1"
 run 0 models graphormer-nano:node_features=2,classes=1 --write "$tmp/odd.safetensors"
-run 1 predict "$tmp/odd.safetensors" CCO --outputs value; complains "2 features of nodes"; one_line
+run 1 predict "$tmp/odd.safetensors" CCO --outputs value; complains "2 features of nodes and 1 of edges"; one_line
 run 0 models graphormer-nano:in_degrees=3 --write "$tmp/few.safetensors"
 run 1 predict "$tmp/few.safetensors" --outputs value CC "CC(C)C isobutane"; complains "argument 2"; complains "in_degrees"; says "CC"
 exit $failed

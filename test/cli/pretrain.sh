@@ -71,7 +71,7 @@ run 0 convert "$tmp/run/model.safetensors" "$tmp/encoder.safetensors" --to timm 
 run 2 train "$tmp/run/config.yaml"; complains "norma pretrain"
 run 2 pretrain --data mnist --task mea; complains "did you mean 'mae'?"; one_line
 run 2 pretrain --data mnist --task classify; complains "norma train"
-run 1 pretrain "${settings[@]}" --mask-ratio 0.999 --out "$tmp/x"; complains "leaves none of 49 patches"
+run 1 pretrain "${settings[@]}" --mask-ratio 0.999 --out "$tmp/x"; complains "leaves none of the 49 patches"
 run 2 pretrain "${settings[@]}" --model vit_nano:class_token=0,pool=avg --uniform cls --out "$tmp/x"; complains "class token"
 run 2 pretrain "${settings[@]}" --norm "decodr.*=bn" --out "$tmp/x"; complains "no site matches"
 run 1 pretrain "${settings[@]}" --split extra --out "$tmp/x"; complains "no split extra"

@@ -50,7 +50,7 @@ run 1 eval "$tmp/mae/model.safetensors"; complains "has no head"; complains "nor
 
 run 2 probe; complains "one checkpoint"; one_line
 run 1 probe "$tmp/none.safetensors"; complains "none.safetensors"; one_line
-run 2 probe "$ckpt" --weight-decay 1e-3,x; complains "'x' is no number"
+run 2 probe "$ckpt" --weight-decay 1e-3,x; complains "'x' is not a number"
 run 2 probe "$ckpt" --split train; complains "fitted to"
 run 1 probe "$ckpt" --train-limit 1 --no-keep; complains "too few samples"
 run 0 train --data mnist --model "$model,class_token=0,pool=avg" --batch 32 --steps 2 --out "$tmp/avg" --json

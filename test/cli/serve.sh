@@ -70,7 +70,7 @@ sends 'x-content-type-options: nosniff'; sends 'referrer-policy: no-referrer'; s
 get 200 /run/live; has 'data-name="live"'; has 'made-up'; has 'step 1200'
 get 200 /run/a%20b; has 'data-name="a b"'
 get 200 /study/deep/study; has 'a norm of its own'; has 'does it &lt;help&gt;?'; has '80.00'; has '± 1.20'; has '+10.00'; has 'out of &lt;luck&gt;'
-has 'begun, not finished'; has '/run/deep/study/sep_bn_ln/seed-0/train'; has 'one run &lt;failed&gt;'; has '6 of 8 stages done, 1 failed'
+has 'started, not finished'; has '/run/deep/study/sep_bn_ln/seed-0/train'; has 'one run &lt;failed&gt;'; has '6 of 8 stages done, 1 failed'
 get 200 /run/deep/study/ln/seed-0/train; has 'href="/study/deep/study"'
 get 200 /run/broken; has 'cannot be read'
 get 200 /study/bad-study; has 'study.yaml'

@@ -37,7 +37,7 @@ one_line
 # bad lines: told and counted, only counted, or fatal
 run_on 0 'CC\nC1CC\nC[Xx]\nO\n'
 complains "row 2: cannot read molecule 'C1CC': column 2: ring 1 is opened but not closed"
-complains "row 3: cannot read molecule 'C[Xx]': column 3: 'Xx' is no element"
+complains "row 3: cannot read molecule 'C[Xx]': column 3: 'Xx' is not an element"
 complains "2 of 4 rows"
 [ "$(wc -l <"$tmp/out")" = 2 ] || fail "not the two good lines: $out"
 run_on 0 'CC\nC1CC\n' --bad skip
@@ -52,7 +52,7 @@ head -c 1048576 /dev/zero | tr '\0' C >"$tmp/long"
 run 1 smiles "$tmp/long"
 complains "row 1: cannot read molecule 'CCC"
 complains "1048576 characters, more than 32768"
-complains "no row of it is a molecule"
+complains "none of its rows is a molecule"
 run 1 smiles "$tmp/none"
 one_line
 

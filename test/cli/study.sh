@@ -27,7 +27,7 @@ marks() { (cd "$1" && find . -name '*.mark' -exec sha256sum {} + | sort -k2); }
 study two
 run 0 study "$tmp/two.yaml" --dry-run; says "2 arms x 2 seeds = 4 runs"; [ ! -e "$tmp/two" ] || fail "a dry run left something"
 run 0 study "$tmp/two.yaml"
-says "a norm of its own"; says "knn.top1 %"; says "baseline"; says "sep(bn,ln)"; says "Holm over 1 comparison"; says "train.eval_top1 %"
+says "a norm of its own"; says "knn.top1 %"; says "baseline"; says "sep(bn,ln)"; says "Holm's correction over 1 comparison"; says "train.eval_top1 %"
 says "differ in what their batch statistics saw"; says "each sees one batch of 16 samples"
 complains "[4/4]"
 for f in study.yaml results.csv table.md table.tex table.csv table.json runs.db sep_bn_ln/seed-1/train/model.safetensors ln/seed-0/knn.json ln/seed-0/train.log; do
@@ -37,14 +37,14 @@ done
 grep -q 'toprule' "$tmp/two/table.tex" || fail "no LaTeX"
 grep -q '^| sep(bn,ln) | 2 |' "$tmp/two/table.md" || fail "no Markdown: $(cat "$tmp/two/table.md")"
 grep -q '"p_wilcoxon_holm"' "$tmp/two/table.json" || fail "no p-value in the JSON"
-run 0 runs --store "$tmp/two/runs.db"; [ "$(grep -c "done" <<<"$out")" = 4 ] || fail "the run store lacks runs: $out"
+run 0 runs --store "$tmp/two/runs.db"; [ "$(grep -c "done" <<<"$out")" = 4 ] || fail "the run database lacks runs: $out"
 says "ln/seed-0/train"; says "sep_bn_ln/seed-1/train"
 before=$(marks "$tmp/two")
-run 0 study "$tmp/two.yaml"; complains "4 of 4 runs were there already"
+run 0 study "$tmp/two.yaml"; complains "4 of 4 runs were done already"
 [ "$(marks "$tmp/two")" = "$before" ] || fail "something ran again"
 run 0 study "$tmp/two/study.yaml" --json; json arms notes; [ "$(marks "$tmp/two")" = "$before" ] || fail "its own record is another study"
 # more seeds: only these run
-run 0 study "$tmp/two.yaml" --seeds 3 --parallel 2; complains "4 of 6 runs were there already"
+run 0 study "$tmp/two.yaml" --seeds 3 --parallel 2; complains "4 of 6 runs were done already"
 [ "$(marks "$tmp/two" | grep -v seed-2)" = "$before" ] || fail "old runs ran again"
 
 # ---- other settings: refused, or made again with the old ones kept
@@ -104,7 +104,7 @@ code=0
 wait "$pid" || code=$?
 ran="interrupt" err=$(cat "$tmp/err")
 [ "$code" = 130 ] || fail "exit code $code, not 130: $err"
-complains "go on with: norma study $tmp/interrupted/study.yaml"
+complains "resume with: norma study $tmp/interrupted/study.yaml"
 grep -q '"status":"interrupted"' "$tmp/interrupted/ln/seed-0/train/events.jsonl" || fail "the training did not save"
 grep -q '"status":"begun"' "$tmp/interrupted/ln/seed-0/train.mark" || fail "not marked as begun"
 
@@ -126,7 +126,7 @@ run 2 study "$tmp/slip.yaml"; complains "did you mean 'knn.top1'?"; results=$(fi
 # ---- early stop: an arm that differs for sure is not run further, nor is its baseline
 study early "stop: {when: decided, looks: [6]}"
 sed -i 's/^grid.*/arms: [{name: good, norm: ln}, {name: idle, norm: ln, lr: 0}]/; s/^seeds.*/seeds: 9/; s/^metric.*/metric: train.eval_loss/' "$tmp/early.yaml"
-run 0 study "$tmp/early.yaml"; complains "idle is decided: it is not run further"; says "differs (6 seeds)"; says "after 6,"
+run 0 study "$tmp/early.yaml"; complains "idle is decided: no further runs"; says "differs (6 seeds)"; says "after 6,"
 [ "$(find "$tmp/early" -name knn.json | wc -l)" = 12 ] || fail "not stopped at the first look: $(find "$tmp/early" -name knn.json)"
 before=$(marks "$tmp/early")
 run 0 study "$tmp/early/study.yaml" --json; json looks; [ "$(marks "$tmp/early")" = "$before" ] || fail "it went on after the decision"
@@ -143,7 +143,7 @@ grep -q 'epochs=2' "$tmp/tuned/ln/seed-0/train.mark" || fail "the real runs were
 before=$(marks "$tmp/tuned")
 run 0 study "$tmp/tuned/study.yaml"; says "taken: lr 3e-3"; [ "$(marks "$tmp/tuned")" = "$before" ] || fail "something ran again"
 run 0 study "$tmp/two.yaml" --tune lr=1e-3,2e-3 --tune batch=8,16 --tune budget=3 --tune epochs=1 --dry-run; says "tuning first: 3 settings"
-run 2 study "$tmp/two.yaml" --tune lr; complains "as --tune lr=1e-3,2e-3"
+run 2 study "$tmp/two.yaml" --tune lr; complains "e.g. --tune lr=1e-3,2e-3"
 
 # ---- numbers of a paper beside the measured ones
 study paper "published: {label: Table 1, theirs: ViT-B on ImageNet, cells: [{arm: ln, value: \"79.90\", unsure: point}]}"
@@ -168,15 +168,15 @@ wrong "epochs: 2" "epochs: two" "'epochs' of train" "wrong.yaml:4"
 wrong "grid: {norm" "grid: {nrom" "no stage has an option 'nrom'" "did you mean 'norm'?" "wrong.yaml:6"
 wrong "\\[ln," "[lm," "did you mean 'ln'?" "wrong.yaml:6:15"
 wrong "data: mnist" "data: mnits" "did you mean 'mnist'?" "wrong.yaml:2"
-wrong "data: mnist" "seed: 3, data: mnist" "the study itself sets 'seed'"
+wrong "data: mnist" "seed: 3, data: mnist" "'seed' is set by the study itself"
 wrong "{data: mnist}" "{}" "'train' has no data set"
-wrong "seeds: 2" "seeds: none" "'seeds' should be how many"
+wrong "seeds: 2" "seeds: none" "'seeds' should be a number"
 wrong "seeds: 2" "seeds: [1, 1]" "seed 1 is given twice"
 wrong "metric: knn" "metric: knnn" "did you mean 'knn.top1'?" "wrong.yaml:8"
 wrong "norm: .ln, " "norm: [ln, ln, " "arms 'ln' and 'ln' are the same"
-wrong "^seeds.*" "baseline: lb" "no arm is called 'lb'"
-wrong "^seeds.*" "stop: {when: decidedd}" "a study can stop when 'decided'" "wrong.yaml:7"
-wrong "^seeds.*" "stop: {when: decided, looks: [5, 3]}" "from 2 on and rising"
+wrong "^seeds.*" "baseline: lb" "there is no arm 'lb'"
+wrong "^seeds.*" "stop: {when: decidedd}" "the only time to stop is 'decided'" "wrong.yaml:7"
+wrong "^seeds.*" "stop: {when: decided, looks: [5, 3]}" "rising numbers of seeds"
 wrong "^seeds.*" "tune: {lrr: [1, 2]}" "did you mean 'lr'?"
 wrong "^seeds.*" "tune: {epochs: 2}" "no option with several values"
 wrong "^seeds.*" "published: {tabel: x}" "did you mean 'table'?"
@@ -188,7 +188,7 @@ run 2 study; one_line
 run 0 compare --norm ln --norm bn --data mnist --model "$model" --batch 16 --epochs 1 --seeds 2 --out "$tmp/flags"
 says "train.eval_top1 %"; says "baseline"
 before=$(marks "$tmp/flags")
-run 0 study "$tmp/flags/study.yaml"; complains "4 of 4 runs were there already"; [ "$(marks "$tmp/flags")" = "$before" ] || fail "another study"
+run 0 study "$tmp/flags/study.yaml"; complains "4 of 4 runs were done already"; [ "$(marks "$tmp/flags")" = "$before" ] || fail "another study"
 run 0 compare --task pretrain --norm ln --norm bn --data mnist --model "$model" --batch 16 --epochs 1 --seeds 1 --out "$tmp/probed" \
 	--also probe.mean.top1 --also pretrain.eval_uniformity_cls
 says "probe.cls.top1 %"; says "pretrain.eval_uniformity_cls"; [ -s "$tmp/probed/bn/seed-0/pretrain/model.safetensors" ] || fail "no pre-training"

@@ -48,15 +48,15 @@ run 0 infer "$tmp/bert" --input "$tmp/short.npy" --output "$tmp/z.npy" --what po
 [ "$(tail -c 64 "$tmp/z.npy" | od -An -t f4)" = "$(tail -c 64 "$tmp/pooled.npy" | od -An -t f4)" ] || fail "padding changes the result"
 # what does not fit
 ids '<i4' 4 '1, 2' 5 77 >"$tmp/bad.npy"
-run 1 infer "$tmp/bert" --input "$tmp/bad.npy" --output "$tmp/z.npy"; complains "row 0 has the number 77"; one_line
+run 1 infer "$tmp/bert" --input "$tmp/bad.npy" --output "$tmp/z.npy"; complains "row 0 has the id 77"; one_line
 ids '<i4' 4 '1, 13' 1 1 1 1 1 1 1 1 1 1 1 1 1 >"$tmp/long.npy"
-run 1 infer "$tmp/bert" --input "$tmp/long.npy" --output "$tmp/z.npy"; complains "places for 12"; one_line
+run 1 infer "$tmp/bert" --input "$tmp/long.npy" --output "$tmp/z.npy"; complains "only 12 positions"; one_line
 ids '<f4' 4 '1, 2' 1 1 >"$tmp/float.npy"
-run 1 infer "$tmp/bert" --input "$tmp/float.npy" --output "$tmp/z.npy"; complains "numbers of tokens (N,T)"; one_line
+run 1 infer "$tmp/bert" --input "$tmp/float.npy" --output "$tmp/z.npy"; complains "token ids (N,T)"; one_line
 made_up "$tmp/data/mnist" train 40
 made_up "$tmp/data/mnist" t10k 10
-run 2 knn "$tmp/bert" --data mnist --data-root "$tmp/data"; complains "it reads text; this wants a model of pictures"
+run 2 knn "$tmp/bert" --data mnist --data-root "$tmp/data"; complains "it reads text, but a model of pictures is needed"
 run 2 train --data mnist --data-root "$tmp/data" --model bert:$tiny --batch 10 --out "$tmp/run"; complains "it reads text"
 run 2 pretrain --data mnist --data-root "$tmp/data" --model bert:$tiny --batch 10 --out "$tmp/run"
-run 1 models bert:${tiny/heads=2/heads=3}; complains "16 channels cannot be shared by 3 heads"; one_line
+run 1 models bert:${tiny/heads=2/heads=3}; complains "16 channels cannot be divided into 3 heads"; one_line
 exit "$failed"

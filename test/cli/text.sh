@@ -22,7 +22,7 @@ far() { paste "$1" "$2" | awk '{ for (i = 1; i <= NF / 2; i++) s += ($i - $(i + 
 same() { cmp -s "$1" "$2" || fail "$1 and $2 differ"; }
 
 # ---- data sets
-run 0 data info "$lines"; says "60 train"; says "7, parted by blank lines"; says "words"
+run 0 data info "$lines"; says "60 train"; says "7, separated by blank lines"; says "words"
 run 0 data info "text:path=$tmp/triplets.csv" --json; json columns count texts; says '"columns":3'
 run 0 data show "text:path=$tmp/triplets.csv" --count 2; says "hard negative"
 run 0 data check "$lines"; says "60 samples of 1 texts each"
@@ -30,7 +30,7 @@ run 0 data list; says "sts-senteval"
 printf 'a,b\n"never closed,x\n' >"$tmp/bad.csv"
 run 1 data info "text:path=$tmp/bad.csv"; complains "a quote is not closed"; one_line
 printf 'a,b\nx,y\nz\n' >"$tmp/bad.csv"
-run 1 data info "text:path=$tmp/bad.csv"; complains "line 3 has 1 columns, the head line 2"; one_line
+run 1 data info "text:path=$tmp/bad.csv"; complains "line 3 has 1 columns, but the header line has 2"; one_line
 
 # ---- masked words: threads, a stop and a resume leave the bits alone
 mlm="mlm --data $lines,val=0.2 --tokenizer $vocab --model bert:$size --batch 8 --epochs 2 --max-length 16 --lr 1e-3"
@@ -71,7 +71,7 @@ run 0 inspect "$tmp/triplets/model.safetensors"; says "cls+layer"
 	run 0 $contrast --data "$lines,val=0.2" --out "$tmp/apart"; says "12 set apart (val)"; says "evaluation        none"; says "done after 5"
 	run 0 $contrast --data "$lines" --mlm-weight 1 --norm bn --out "$tmp/passes"; says "bn at 5 of 24 sites"; says "batch statistics  4 norms"
 }
-run 0 simcse --resume "$tmp/apart" --steps 9 --batch 8; complains "goes on with its own settings; not used: steps"; one_line
+run 0 simcse --resume "$tmp/apart" --steps 9 --batch 8; complains "resumes with its own settings; not used: steps"; one_line
 # the norms of the weights to begin with stay, unless others are named
 run 0 simcse --data "$lines" --init "$tmp/pairs" --batch 8 --steps 2 --max-length 16 --out "$tmp/on"; says "sep(bn,ln)"
 
@@ -114,7 +114,7 @@ pooling '"pooling_mode":"mean"'; modules Dense; run 1 embed "$tmp/st" <"$tmp/ask
 echo '[{' >"$tmp/st/modules.json"; run 1 embed "$tmp/st" <"$tmp/ask"; complains "modules.json"; one_line
 printf 'a\0cat\n' >"$tmp/bytes"
 run 1 embed "$tmp/triplets" <"$tmp/bytes"; complains "line 1"; one_line
-run 1 embed "$tmp/triplets" --max-length 25 <"$tmp/ask"; complains "places for 24"; one_line
+run 1 embed "$tmp/triplets" --max-length 25 <"$tmp/ask"; complains "only 24 positions"; one_line
 run 1 embed "$tmp/triplets" --out "$tmp/none/e.tsv" <"$tmp/ask"; complains "none/e.tsv"; one_line
 # a weight that is not a number: no embedding comes of it
 mkdir "$tmp/nan"; cp "$vocab" "$tmp/nan"; cp "$tmp/mlm/model.safetensors" "$tmp/nan"
@@ -145,7 +145,7 @@ run 0 transfer "$tmp/triplets" --data-root "$tmp/data" --task CR --json; json av
 run 0 transfer "$tmp/triplets" --data-root "$tmp/data" --task CR --json --threads 2; [ "$out" = "$first" ] || fail "other numbers"
 run 1 transfer "$tmp/triplets" --data-root "$tmp/data" --task MR; complains "senteval/MR.tsv.gz"
 rated 8 5 >"$senteval/MR.tsv"
-run 1 transfer "$tmp/triplets" --data-root "$tmp/data" --task MR; complains "cannot evaluate 'MR': 5 rows, 30 are needed"; one_line
+run 1 transfer "$tmp/triplets" --data-root "$tmp/data" --task MR; complains "cannot evaluate 'MR': it has 5 rows instead of 30"; one_line
 
 # ---- norm surgery
 run 0 convert "$tmp/mlm/model.safetensors" "$tmp/same/" --norm "sep(ln,ln) embed=ln"; says "not calibrated"; [[ $out != *fitted* ]] || fail "columns of nothing"
@@ -163,8 +163,8 @@ made_up "$tmp/data/mnist" t10k 10
 run 0 models vit:image=28,patch=7,dim=16,depth=2,heads=2,classes=10,channels=1 --write "$tmp/vit"
 run 0 convert "$tmp/vit" "$tmp/vit2" --norm "sep(bn,ln)"; says "norms replaced at 5 sites"
 run 0 convert "$tmp/vit" "$tmp/vit3" --norm "sep(bn,ln)" --calibrate mnist --data-root "$tmp/data" --samples 32; says "special tokens"
-run 1 convert "$tmp/vit" "$tmp/vit4" --norm bn --calibrate "$lines"; complains "pictures are wanted here"; one_line
-run 2 convert "$tmp/vit" "$tmp/vit4" --calibrate mnist; complains "--calibrate goes with --norm"
+run 1 convert "$tmp/vit" "$tmp/vit4" --norm bn --calibrate "$lines"; complains "pictures are needed"; one_line
+run 2 convert "$tmp/vit" "$tmp/vit4" --calibrate mnist; complains "--calibrate needs --norm"
 run 1 convert "$tmp/mlm/model.safetensors" "$tmp/never/" --norm gn:groups=7; complains "groups"; one_line
 [ ! -e "$tmp/never" ] || fail "an empty folder stays"
 
@@ -176,15 +176,15 @@ run 0 analyze "$tmp/fit/model.safetensors" --data "$lines" --batch 16 --json --t
 run 0 analyze "$tmp/fit" --data "$lines" --only cost; run 0 inspect "$tmp/fit"; says "sep(bn,ln)"        # a folder will do
 run 0 models "bert:$size,length=24" --write "$tmp/blank"
 run 2 analyze "$tmp/blank" --only cost; complains "--data text:path=FILE"; one_line
-run 2 analyze "$tmp/fit/model.safetensors" --data "$lines" --only views; complains "this part is not for them (there are layers, distributions,"; one_line
+run 2 analyze "$tmp/fit/model.safetensors" --data "$lines" --only views; complains "this part does not support them (there are layers, distributions,"; one_line
 run 1 analyze "$tmp/fit/model.safetensors" --data "$lines" --tokens 25; complains "24 positions"; one_line
 
 # ---- what does not fit gets one line
-run 2 mlm --data "$lines" --out "$tmp/no"; complains "no tokenizer was named"
-run 1 train --data "$lines" --out "$tmp/no"; complains "its samples are texts, and pictures are wanted here"; one_line
+run 2 mlm --data "$lines" --out "$tmp/no"; complains "no tokenizer was given"
+run 1 train --data "$lines" --out "$tmp/no"; complains "its samples are texts, but pictures are needed"; one_line
 run 1 simcse --data mnist --data-root "$tmp/data" --tokenizer "$vocab" --out "$tmp/no"; complains "its samples are pictures"
-run 1 simcse --data "$lines" --tokenizer "$bpe" --init "$tmp/mlm" --batch 8 --max-length 16 --out "$tmp/no"; complains "tokens, the model"; one_line
-run 1 embed "$tmp/mlm" --tokenizer "$bpe" <"$tmp/ask"; complains "it has 1500 tokens, the model 25"; one_line
+run 1 simcse --data "$lines" --tokenizer "$bpe" --init "$tmp/mlm" --batch 8 --max-length 16 --out "$tmp/no"; complains "tokens, but the model"; one_line
+run 1 embed "$tmp/mlm" --tokenizer "$bpe" <"$tmp/ask"; complains "it has 1500 tokens, but the model has 25"; one_line
 run 1 mlm --data "$lines" --tokenizer "$vocab" --model bert:$size --max-length 25 --out "$tmp/no"; complains "24 positions"; one_line
 run 1 mlm --data "text:path=$tmp/pairs.csv" --tokenizer "$vocab" --model bert:$size --nsp --batch 8 --max-length 16 --out "$tmp/no"; complains "lines that follow"
 run 1 simcse --data "$lines" --init "$tmp/mlm" --sts "$tmp/nowhere" --batch 8 --max-length 16 --out "$tmp/no"; complains "STSB/dev.tsv"
@@ -201,8 +201,8 @@ complains "no normalization 'lm': no such name (did you mean 'ln'?)"; one_line
 run 2 data info "$lines,foo=1"; complains "there are path, form, val"; one_line
 run 1 convert "$tmp/mlm" "$tmp/never/" --norm bn --calibrate "text:path=$tmp/bad.csv"; complains "bad.csv"
 head -5 "$tmp/lines.txt" >"$tmp/few.txt"
-run 1 convert "$tmp/mlm" "$tmp/never/" --norm bn --calibrate "text:path=$tmp/few.txt"; complains "5 samples to train on do not fill a batch of 32"; one_line
-run 2 convert "$tmp/mlm" "$tmp/never/" --to official; complains "bert knows no such names (there are huggingface,"; one_line
+run 1 convert "$tmp/mlm" "$tmp/never/" --norm bn --calibrate "text:path=$tmp/few.txt"; complains "5 training samples do not fill a batch of 32"; one_line
+run 2 convert "$tmp/mlm" "$tmp/never/" --to official; complains "bert has no such names (there are huggingface,"; one_line
 [ ! -e "$tmp/never" ] || fail "a folder with a config.json stays"
 run 2 embed "$tmp/mlm" --format npy <"$tmp/ask"; complains "needs --out"
 exit "$failed"

@@ -17,7 +17,7 @@ json out status step steps train_loss eval_top1 best_top1; above "$(number eval_
 for f in config.yaml env.json metrics.csv events.jsonl last.safetensors best.safetensors model.safetensors; do
 	[ -s "$tmp/run/$f" ] || fail "no $f"
 done
-[ -s "$tmp/runs.db" ] || fail "no run store"
+[ -s "$tmp/runs.db" ] || fail "no run database"
 run 1 train --data mnist --model "$model" --out "$tmp/run"; complains "--resume"
 # its own record is a recipe, and flags count more
 run 0 train "$tmp/run/config.yaml" --out "$tmp/again" --steps 3 --json; [ "$(number steps)" = 3 ] || fail "the flag did not count"
@@ -46,7 +46,7 @@ while read -r recipe; do
 	fi
 done < <(find recipes -name '*.yaml' ! -name published.yaml)
 
-run 2 train; complains "no data set was named"; one_line
+run 2 train; complains "no data set was given"; one_line
 run 2 train --data mnits; complains "did you mean 'mnist'?"; one_line
 run 2 train --data mnist --model vit_nao; complains "did you mean 'vit_nano'?"
 run 2 train --data mnist --model vit_nano:dmi=3; complains "did you mean 'dim'?"

@@ -53,7 +53,7 @@ static void put(int file, const uint8_t *data, size_t size, int pack)
 static void look(const struct nr_molecules *m)
 {
 	assert(m->graphs + m->bad == m->rows && m->graphs == m->count[0] + m->count[1] + m->count[2]);
-	assert(m->tasks >= 1 && m->node_features >= 1 && m->edge_features >= 1 && m->largest >= 1 && m->largest <= NR_GRAPH_NODES);
+	assert(m->tasks >= 1 && m->node_features >= 1 && m->edge_features >= 1 && m->largest >= 1 && m->largest <= NR_MOLGRAPH_NODES);
 	for (int64_t i = 0; i < m->graphs; i++) assert(nr_molecules_sound(m, i));
 	read_back(m);
 }

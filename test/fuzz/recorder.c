@@ -8,9 +8,9 @@
 #include <string.h>
 
 #include "base/str.h"
-#include "train/recorder.h"
-#include "train/recorder_csv.h"
-#include "train/tensorboard.h"
+#include "record/recorder.h"
+#include "record/recorder_csv.h"
+#include "record/tensorboard.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -7,12 +7,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "data/graph.h"
-#include "data/layout.h"
+#include "chem/layout.h"
+#include "chem/molgraph.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static void check_features(const struct nr_graph *g)
+static void check_features(const struct nr_molgraph *g)
 {
 	static const int32_t most[9] = { 118, 4, 11, 11, 9, 5, 5, 1, 1 }, most_edge[3] = { 4, 5, 1 };
 	for (int32_t i = 0; i < g->nodes; i++)
@@ -23,13 +23,13 @@ static void check_features(const struct nr_graph *g)
 	}
 }
 
-static void check_paths(const struct nr_graph *g, struct nr_arena *arena)
+static void check_paths(const struct nr_molgraph *g, struct nr_arena *arena)
 {
-	const struct nr_graph_offsets offsets = { 512, 512, 5 };
-	struct nr_graph_input in;
+	const struct nr_molgraph_offsets offsets = { 512, 512, 5 };
+	struct nr_molgraph_input in;
 	struct nr_error err = { 0 };
 	if (g->nodes > 64) return;
-	assert(!nr_graph_preprocess(&in, g, &offsets, arena, &err));
+	assert(!nr_molgraph_preprocess(&in, g, &offsets, arena, &err));
 	for (int32_t i = 0; i < in.nodes * in.nodes; i++)
 		assert(in.spatial[i] == 1 || in.spatial[i] == 511 || in.path[(int64_t)i * in.longest * 3] > 0);
 }
@@ -49,7 +49,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct nr_arena *arena = nr_arena_make();
 	struct nr_error err = { 0 };
 	struct nr_molecule m;
-	struct nr_graph g;
+	struct nr_molgraph g;
 	char *text = malloc(size + !size);
 	memcpy(text, data, size);
 	const int e = nr_molecule_read(&m, arena, text, size, &err);
@@ -57,11 +57,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (e) {
 		assert(e == NR_EMEMORY || strstr(err.detail, "column "));
 	} else {
-		assert(m.atoms > 0 && !nr_graph_ogb(&g, &m, arena, &err));
+		assert(m.atoms > 0 && !nr_molgraph_ogb(&g, &m, arena, &err));
 		check_features(&g);
 		check_paths(&g, arena);
 		check_places(&m, arena);
-		(void)nr_graph_zinc(&g, &m, arena, &err);
+		(void)nr_molgraph_zinc(&g, &m, arena, &err);
 	}
 	free(text);
 	nr_arena_free(arena);

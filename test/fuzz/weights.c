@@ -7,7 +7,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "norma/trainer.h"
+#include "norma/infer.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -15,7 +15,7 @@ static void open_it(const char *path)
 {
 	struct nr_weights *w;
 	struct nr_error err = { 0 };
-	if (nr_weights_open(&w, path, NULL, NULL, "timm", false, &err)) {
+	if (nr_weights_open(&w, path, &(struct nr_weights_how){ .resample = "timm" }, &err)) {
 		assert(!w && err.code != NR_OK);
 		return;
 	}

@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "data/augment.h"
+#include "picture/augment.h"
 #include "unit/pictures.h"
 
 enum op {
@@ -115,8 +115,8 @@ static void unknown_statistics_are_an_error_with_a_way_out(void **state)
 	a.normalize = true;
 	make_picture(&p, 8, 8, 3, 0);
 	assert_int_equal(run(0, out), NR_EVALUE);
-	assert_non_null(strstr(err.hint, "normalize=0"));
-	const struct nr_source s = { .channels = 3, .mean = { .5f, .5f, .5f }, .std = { .2f, .2f, .2f } };
+	assert_non_null(strstr(err.hint, "--no-normalize"));
+	const struct nr_pixel_stats s = { .channels = 3, .mean = { .5f, .5f, .5f }, .std = { .2f, .2f, .2f } };
 	assert_int_equal(nr_augment_run(&a, &s, &p, 1, 1, 0, out, scratch, NULL), NR_OK);
 }
 
@@ -126,7 +126,7 @@ static void a_picture_of_another_size_needs_a_crop(void **state)
 	a.size = 16;
 	make_picture(&p, 16, 17, 3, 0);
 	assert_int_equal(run(0, out), NR_ESHAPE);
-	assert_non_null(strstr(err.hint, "crop=resize"));
+	assert_non_null(strstr(err.hint, "--crop resize"));
 	a.crop = NR_CROP_RESIZE;
 	assert_int_equal(run(0, out), NR_OK);
 }

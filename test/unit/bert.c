@@ -1,6 +1,7 @@
 /* src/models/{bert,roberta,text_heads,hf_config}.c: padding, places, pooling, gradients of pads, files. */
 #include <unistd.h>
 
+#include "models/guess.h"
 #include "unit/rig.h"
 #include "unit/folder.h"
 
@@ -125,7 +126,7 @@ static void rows_of_pads_learn_from_the_decoder_alone(void **state)
 	for (int tied = 0; tied < 2; tied++)
 		for (int m = 0; m < 2; m++) {
 			struct text x = built(models[m], "");
-			nr_t *labels = nr_input(x.r.n, "labels", NR_I32, 2, (int64_t)B, (int64_t)T);
+			nr_t *labels = nr_input(x.r.n, "labels", NR_I32, NR_SHAPE(B, T));
 			nr_t *logits = nr_mlm_logits(x.r.n, &x.model, x.t.tokens, tied);
 			ready(&x, nr_cross_entropy(x.r.n, logits, labels, 0, NR_TEXT_IGNORED), m);
 			int32_t *label = nr_plan_data(x.r.plan, labels);
@@ -167,7 +168,7 @@ static void robertas_head_is_gelu_whatever_its_blocks_have(void **state)
 	(void)state;
 	for (int roberta = 0; roberta < 2; roberta++) {
 		struct text x = built(roberta ? ROBERTA ",act=relu" : BERT ",act=relu", "ln:eps=1e-5");
-		nr_t *tokens = nr_tap(x.r.n, "tokens", x.t.tokens), *labels = nr_input(x.r.n, "labels", NR_I32, 2, (int64_t)B, (int64_t)T);
+		nr_t *tokens = nr_tap(x.r.n, "tokens", x.t.tokens), *labels = nr_input(x.r.n, "labels", NR_I32, NR_SHAPE(B, T));
 		nr_t *logits = nr_tap(x.r.n, "logits", nr_mlm_logits(x.r.n, &x.model, x.t.tokens, true));
 		ready(&x, nr_cross_entropy(x.r.n, logits, labels, 0, NR_TEXT_IGNORED), roberta);
 		memset(nr_plan_data(x.r.plan, labels), 0, B * T * sizeof(int32_t));
@@ -224,10 +225,10 @@ static void what_does_not_fit_is_said(void **state)
 {
 	(void)state;
 	static const struct { const char *model, *norms, *says; } cases[] = {
-		{ BERT ",length=10", "", "texts of 10 tokens, but there are places for 9" },
-		{ ROBERTA ",length=8", "", "texts of 8 tokens, but there are places for 7" },
-		{ BERT ",heads=5", "", "cannot be shared by 5 heads" },
-		{ "vit_nano", "", "a model of text is wanted" },
+		{ BERT ",length=10", "", "texts have 10 tokens, but there are only 9 positions" },
+		{ ROBERTA ",length=8", "", "texts have 8 tokens, but there are only 7 positions" },
+		{ BERT ",heads=5", "", "cannot be divided into 5 heads" },
+		{ "vit_nano", "", "a text model" },
 	};
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
 		struct rig r = rig();

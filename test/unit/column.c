@@ -206,9 +206,9 @@ static struct graph graph_of(const char *norm, int64_t B, int64_t T, int64_t C, 
 	struct graph g = { 0 };
 	assert_int_equal(nr_store_make(&g.store, 1, NULL), 0);
 	g.net = nr_net_make(g.store);
-	g.x = nr_input(g.net, "x", NR_REAL, 3, B, T, C);
+	g.x = nr_input(g.net, "x", NR_REAL, NR_SHAPE(B, T, C));
 	if (padded) {
-		g.valid = nr_input(g.net, "valid", NR_I32, 1, B);
+		g.valid = nr_input(g.net, "valid", NR_I32, NR_SHAPE(B));
 		nr_with_tokens(g.net, g.x, (struct nr_tokens){ .valid = g.valid });
 	}
 	g.y = nr_tap(g.net, "y", nr_norm_make(g.net, "n", norm, g.x));
@@ -289,8 +289,8 @@ static void groups_that_do_not_fit_are_refused(void **state)
 {
 	(void)state;
 	static const struct { const char *norm, *says; } bad[] = {
-		{ "group", "heads" }, { "group:groups=4", "do not split" },
-		{ "group:groups=9,scope=token", "do not split" },
+		{ "group", "heads" }, { "group:groups=4", "cannot be divided" },
+		{ "group:groups=9,scope=token", "cannot be divided" },
 		{ "instance:scope=token,unbiased=1", "unbiased" },
 	};
 	for (size_t k = 0; k < sizeof bad / sizeof *bad; k++) {

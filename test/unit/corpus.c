@@ -6,6 +6,7 @@
 #include "unit/folder.h"
 
 #include "data/corpus.h"
+#include "data/order.h"
 #include "norma/tokenizer.h"
 
 static void ids_have_special_tokens_and_are_cut(void **state)

@@ -138,7 +138,7 @@ static void idx_is_read_from_gz(void **state)
 	made_cut(made_path("mnist/train-images-idx3-ubyte.gz"), st.st_size / 2);
 	refuses("mnist", "train-images-idx3-ubyte.gz", "gzip data end");
 	made_poke(made_path("mnist/train-images-idx3-ubyte.gz"), 0, 'x');
-	refuses("mnist", "train-images-idx3-ubyte.gz", "no gzip file");
+	refuses("mnist", "train-images-idx3-ubyte.gz", "not a gzip file");
 }
 
 static void emnist_is_turned_and_letters_count_from_one(void **state)
@@ -166,14 +166,14 @@ static void damaged_idx_is_refused(void **state)
 	made_cut(made_path("mnist/%s", images), 5000);
 	refuses("mnist", images, "5000 bytes instead of 16 and the header's 9408");
 	made_cut(made_path("mnist/%s", images), 10);
-	refuses("mnist", images, "header alone has 16");
+	refuses("mnist", images, "header alone needs 16");
 	made_cut(made_path("mnist/%s", images), 2);
 	refuses("mnist", images, "too few");
 	made_cut(made_path("mnist/%s", images), 0);
 	refuses("mnist", images, "empty");
 	put_mnist("mnist");
 	made_poke(made_path("mnist/%s", images), 0, 'P');
-	refuses("mnist", images, "begins with 50000803, not as IDX files do");
+	refuses("mnist", images, "begins with 50000803 instead of 000008");
 	put_mnist("mnist");
 	made_poke(made_path("mnist/%s", images), 2, 13);
 	refuses("mnist", images, "type 0x0d");
@@ -182,7 +182,7 @@ static void damaged_idx_is_refused(void **state)
 	refuses("mnist", images, "bytes instead of");
 	put_mnist("mnist");
 	made_poke(made_path("mnist/%s", labels), 10, 10);
-	refuses("mnist", labels, "label 10 of picture 2 is not in 0..9");
+	refuses("mnist", labels, "label 10 of picture 2 is not from 0 to 9");
 	made_poke(made_path("mnist/%s", labels), 7, 11);
 	made_cut(made_path("mnist/%s", labels), 19);
 	refuses("mnist", labels, "11 labels for 12 pictures");
@@ -257,10 +257,10 @@ static void damaged_cifar_is_refused(void **state)
 	(void)state;
 	put_cifar10(5);
 	made_cut(made_path("cifar-10-batches-bin/data_batch_2.bin"), 3073 * 2 + 1);
-	refuses("cifar10", "data_batch_2.bin", "6147 bytes are no whole number of records of 3073");
+	refuses("cifar10", "data_batch_2.bin", "6147 bytes are not a multiple of the record size 3073");
 	put_cifar10(5);
 	made_poke(made_path("cifar-10-batches-bin/test_batch.bin"), 3073, 77);
-	refuses("cifar10", "test_batch.bin", "label 77 of picture 1 is not in 0..9");
+	refuses("cifar10", "test_batch.bin", "label 77 of picture 1 is not from 0 to 9");
 	put_cifar(made_path("cifar-100-binary/train.bin"), 4, 2, 0);
 	put_cifar(made_path("cifar-100-binary/test.bin"), 2, 2, 0);
 	made_text(made_path("cifar-100-binary/fine_label_names.txt"), "apple\nbaby\n");
@@ -298,11 +298,11 @@ static void stl10_is_turned_and_counts_from_one(void **state)
 	has(s, NR_EXTRA, 2, 2, -1);
 	nr_source_close(s);
 	made_poke(made_path("stl10_binary/train_y.bin"), 4, 0);
-	refuses("stl10", "train_y.bin", "label 0 of picture 4 is not in 1..10");
+	refuses("stl10", "train_y.bin", "label 0 of picture 4 is not from 1 to 10");
 	made_cut(made_path("stl10_binary/train_y.bin"), 4);
 	refuses("stl10", "train_y.bin", "4 labels for 10 pictures");
 	made_cut(made_path("stl10_binary/train_X.bin"), 27649);
-	refuses("stl10", "train_X.bin", "no whole number of pictures");
+	refuses("stl10", "train_X.bin", "not a multiple of the picture size");
 }
 
 /* ---- MAT: SVHN, Flowers
@@ -358,7 +358,7 @@ static void damaged_mat_is_refused(void **state)
 	(void)state;
 	put_svhn("train_32x32.mat", 11, true, 11);
 	put_svhn("test_32x32.mat", 3, false, -1);
-	refuses("svhn", "train_32x32.mat", "label 11 of picture 1 is not in 1..10");
+	refuses("svhn", "train_32x32.mat", "label 11 of picture 1 is not from 1 to 10");
 	put_svhn("train_32x32.mat", 11, true, -1);
 	struct stat st;
 	stat(made_path("svhn/train_32x32.mat"), &st);
@@ -371,12 +371,12 @@ static void damaged_mat_is_refused(void **state)
 	refuses("svhn", "train_32x32.mat", "HDF5");
 	made_poke(made_path("svhn/train_32x32.mat"), 126, 'M');
 	made_poke(made_path("svhn/train_32x32.mat"), 125, 1);
-	refuses("svhn", "train_32x32.mat", "no little-endian MAT v5");
+	refuses("svhn", "train_32x32.mat", "not a little-endian MAT v5");
 	uint8_t flat[3072] = { 0 };
 	mat_t *f = Mat_CreateVer(made_path("svhn/train_32x32.mat"), NULL, MAT_FT_MAT5);
 	put_var(f, "X", MAT_C_UINT8, MAT_T_UINT8, 2, (size_t[]){ 32, 96 }, flat);
 	Mat_Close(f);
-	refuses("svhn", "train_32x32.mat", "no array of 32 x 32 x 3 x N bytes");
+	refuses("svhn", "train_32x32.mat", "not an array of 32 x 32 x 3 x N bytes");
 	unlink(made_path("svhn/train_32x32.mat"));
 	refuses("svhn", "svhn", "norma data get svhn");
 }
@@ -413,14 +413,14 @@ static void flowers_count_from_one(void **state)
 	assert_int_equal(m.h[1], 10);
 	nr_source_close(s);
 	put_flowers(103, 5);
-	refuses("flowers102", "imagelabels.mat", "label 103 of picture 4 is not in 1..102");
+	refuses("flowers102", "imagelabels.mat", "label 103 of picture 4 is not from 1 to 102");
 	put_flowers(1.5, 5);
 	refuses("flowers102", "imagelabels.mat", "label 1.5");
 	put_flowers(4, 7);
 	refuses("flowers102", "setid.mat", "number 1 of tstid is 7");
 	put_flowers(4, 5);
 	unlink(made_path("flowers-102/jpg/image_00001.jpg"));
-	refuses("flowers102", "image_00001.jpg", "unpack them too");
+	refuses("flowers102", "image_00001.jpg", "unpack them, too");
 }
 
 /* ---- lists of files
@@ -486,7 +486,7 @@ static void tiny_imagenet_is_ordered_by_wnid(void **state)
 	put_tiny("n02000000\nn01000000\n", "val_0.JPEG\tn03000000\t0\t32\t44\t62\n");
 	refuses("tiny-imagenet", "val_annotations.txt", "line 1: wnid 'n03000000' is not in wnids.txt");
 	put_tiny("n02000000\n../etc\n", "val_0.JPEG\tn02000000\n");
-	refuses("tiny-imagenet", "wnids.txt", "line 2 is no wnid");
+	refuses("tiny-imagenet", "wnids.txt", "line 2 is not a wnid");
 	put_tiny("n02000000\nn02000000\n", "val_0.JPEG\tn02000000\n");
 	refuses("tiny-imagenet", "wnids.txt", "twice");
 	put_tiny("n02000000\nn09000000\n", "val_0.JPEG\tn02000000\n");
@@ -515,9 +515,9 @@ static void folders_are_classes(void **state)
 	refuses("folder", "folder", "option 'path' is missing");
 	refuses("folder:path=", "folder", "option 'path' is missing");
 	made_picture(made_path("own/val/dog/d.png"), 4, 5, 5, 3);
-	refuses(text, "val/dog", "train has no class 'dog'");
+	refuses(text, "val/dog", "class 'dog' is not in train");
 	mkdir(made_path("hollow"), 0777);
-	refuses("folder:path=hollow", "hollow", "no pictures");
+	refuses("folder:path=hollow", "hollow", "no class folders");
 	made_text(made_path("broken/x/x.png"), "not a picture");
 	s = opened("folder:path=broken");
 	struct nr_error err = { 0 };

@@ -266,11 +266,11 @@ static void what_cannot_be_is_refused_with_a_reason(void **state)
 	static const struct { const char *text; struct nr_tokens tok; int padded; const char *says; } cases[] = {
 		{ "dtn", { .h = 3, .w = 4 }, 0, "give heads=" },
 		{ "dtn:heads=5", { .h = 3, .w = 4 }, 0, "cannot be split into 5 heads" },
-		{ "dtn", { .h = 3, .w = 5, .heads = 3 }, 0, "no grid of 3 x 5" },
-		{ "dtn:grid_h=5", { .heads = 3 }, 0, "no grid of 5 x 2" },
+		{ "dtn", { .h = 3, .w = 5, .heads = 3 }, 0, "not a grid of 3 x 5" },
+		{ "dtn:grid_h=5", { .heads = 3 }, 0, "not a grid of 5 x 2" },
 		{ "dtn:pool=2", { .h = 3, .w = 4, .heads = 3 }, 0, "cannot be pooled by 2" },
 		{ "dtn:pool=2", { .h = 2, .w = 6, .heads = 3 }, 1, "pool needs whole grids" },
-		{ "dtn:special_tokens=13", { .h = 3, .w = 4, .heads = 3 }, 0, "13 special tokens of 12" },
+		{ "dtn:special_tokens=13", { .h = 3, .w = 4, .heads = 3 }, 0, "special_tokens=13, but there are 12 tokens" },
 		{ "dtn:lam=2", { .h = 3, .w = 4, .heads = 3 }, 0, "neither learn nor a number" },
 		{ "dtn:lam=half", { .h = 3, .w = 4, .heads = 3 }, 0, "neither learn nor a number" },
 	};

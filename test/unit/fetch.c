@@ -1,8 +1,8 @@
-/* data/fetch.c against a server on the loopback that behaves as badly as real ones. */
+/* fetch/fetch.c against a server on the loopback that behaves as badly as real ones. */
 #include "unit/server.h"
 
-#include "data/checksum.h"
-#include "data/fetch.h"
+#include "fetch/checksum.h"
+#include "fetch/fetch.h"
 
 enum { SIZE = 300000 };
 
@@ -117,7 +117,7 @@ static void what_came_stays_after_a_failure(void **state)
 	struct stat st;
 	put_file();
 	put_part(1000, false);
-	refuses(get("dead", "file", sum, SIZE, &err), &err, "goes on from byte 1000");
+	refuses(get("dead", "file", sum, SIZE, &err), &err, "resumes at byte 1000");
 	assert_int_equal(server.requests, 4);
 	assert_int_equal(stat(made_path("got.part"), &st), 0);
 	assert_int_equal(st.st_size, 1000);
@@ -156,7 +156,7 @@ static void a_missing_file_is_said_to_be_missing(void **state)
 	(void)state;
 	struct nr_error err = { 0 };
 	put_file();
-	refuses(get("range", "nosuch", sum, SIZE, &err), &err, "the server answers 404");
+	refuses(get("range", "nosuch", sum, SIZE, &err), &err, "the server answered 404");
 	assert_int_equal(server.requests, 1);                        /* asking again would not help */
 	assert_int_not_equal(access(made_path("got.part"), F_OK), 0);
 	fetches("busy");                                             /* 503, then well */

@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 
 #include "base/save.h"
-#include "data/unpack.h"
+#include "fetch/unpack.h"
 
 static char made_dir[64];
 

@@ -1,13 +1,13 @@
-/* data/get.c and data/package.c: from addresses and packages to a checked folder, or nothing at all. */
+/* data/dataset_get.c and fetch/package.c: from addresses and packages to a checked folder, or nothing at all. */
 #include "unit/server.h"
 
 #include <archive.h>
 #include <archive_entry.h>
 
 #include "base/mem.h"
-#include "data/checksum.h"
-#include "data/get.h"
-#include "data/package.h"
+#include "data/dataset_get.h"
+#include "fetch/checksum.h"
+#include "fetch/package.h"
 
 static struct nr_arena *arena;
 static char old_path[4096];
@@ -135,7 +135,7 @@ static void an_archive_becomes_the_folder(void **state)
 	assert_int_equal(server.requests, 1);
 	made_text(made_path("c.bin"), "seventh");
 	g.optional = true;
-	refuses(&g, "it is there but not whole: no c.bin");
+	refuses(&g, "it exists but is incomplete: no c.bin");
 	g.force = true;
 	gets(&g, true);
 	assert_int_equal(access(made_path("root/folder-of-set/c.bin"), F_OK), 0);
@@ -224,13 +224,13 @@ static void origins_are_tried_in_turn(void **state)
 	refuses(&g, "npm ERR! network");
 	nothing_there();
 	no_programs();
-	refuses(&g, "npm is not there");
+	refuses(&g, "npm is not installed");
 	g.from = NULL;
 	gets(&g, true);
 	nr_remove_tree(made_path("root"), NULL);
 	unlink(made_path("set.tar.gz"));
-	refuses(&g, "npm: cannot fetch");
-	refuses(&g, "official: cannot fetch");
+	refuses(&g, "npm: cannot download");
+	refuses(&g, "official: cannot download");
 	g.from = "officail";
 	refuses(&g, "did you mean 'official'?");
 }

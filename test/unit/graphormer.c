@@ -2,6 +2,7 @@
 #include <math.h>
 #include <unistd.h>
 
+#include "models/names.h"
 #include "unit/rig.h"
 #include "unit/folder.h"
 
@@ -54,7 +55,7 @@ static void put(const struct graphs *x, const nr_t *t, int64_t nodes, const int3
 static void ready(struct graphs *x, const int32_t *valid, int32_t pad)
 {
 	char text[1200];
-	nr_t *weight = nr_input(x->r.n, "weight", NR_REAL, 2, (int64_t)B, x->logits->d[1]);
+	nr_t *weight = nr_input(x->r.n, "weight", NR_REAL, NR_SHAPE(B, x->logits->d[1]));
 	nr_t *loss = nr_weighted_sum(x->r.n, x->logits, weight);
 	if (nr_norms_done(x->r.n, &x->r.err) || nr_plan_make(&x->r.plan, x->r.n, loss, NR_PLAN_TRAIN | NR_PLAN_POISON, &x->r.err))
 		fail_msg("%s", nr_error_text(&x->r.err, text, sizeof text));
@@ -150,9 +151,9 @@ static void pairs_beyond_the_cut_do_not_attend(void **state)
 	(void)state;
 	static const int32_t distance[9] = { 1, 2, 3, 2, 1, 2, 3, 2, 1 };         /* a path of three nodes */
 	struct rig r = rig();
-	nr_t *d = nr_input(r.n, "d", NR_I32, 3, (int64_t)1, (int64_t)3, (int64_t)3);
-	nr_t *table = nr_param(r.n, "t", NR_ONES, 2, (int64_t)5, (int64_t)2);
-	nr_t *own = nr_param(r.n, "v", NR_ZEROS, 2, (int64_t)1, (int64_t)2);
+	nr_t *d = nr_input(r.n, "d", NR_I32, NR_SHAPE(1, 3, 3));
+	nr_t *table = nr_param(r.n, "t", NR_ONES, NR_SHAPE(5, 2));
+	nr_t *own = nr_param(r.n, "v", NR_ZEROS, NR_SHAPE(1, 2));
 	nr_t *y = nr_graph_bias(r.n, &(struct nr_graph_bias){ .distance_table = table, .virtual_distance = own, .distance = d, .cut = 2 });
 	assert_int_equal(nr_plan_make(&r.plan, r.n, y, 0, &r.err), 0);
 	memcpy(nr_plan_data(r.plan, d), distance, sizeof distance);
@@ -177,8 +178,8 @@ static void targets_that_are_missing_do_not_count(void **state)
 	for (int kind = 0; kind < 3; kind++)
 		for (int k = 0; k < 3; k++) {
 			struct rig r = rig();
-			nr_t *p = nr_input(r.n, "p", NR_REAL, 2, (int64_t)2, (int64_t)2);
-			nr_t *t = nr_input(r.n, "t", NR_REAL, 2, (int64_t)2, (int64_t)2);
+			nr_t *p = nr_input(r.n, "p", NR_REAL, NR_SHAPE(2, 2));
+			nr_t *t = nr_input(r.n, "t", NR_REAL, NR_SHAPE(2, 2));
 			nr_t *y = nr_known_loss(r.n, p, t, (enum nr_known)kind);
 			p->flags |= NR_GRAD;
 			assert_int_equal(nr_plan_make(&r.plan, r.n, y, NR_PLAN_TRAIN, &r.err), 0);

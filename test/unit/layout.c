@@ -1,4 +1,4 @@
-/* src/data/layout*.c, src/draw/structure.c, src/analysis/depict.c: molecules in the plane, and their formulas. */
+/* src/data/layout*.c, src/draw/structure.c, src/chem/depict.c: molecules in the plane, and their formulas. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -10,8 +10,8 @@
 
 #include <cmocka.h>
 
-#include "analysis/depict.h"
-#include "data/layout.h"
+#include "chem/depict.h"
+#include "chem/layout.h"
 #include "unit/arena.h"
 
 struct drawn { struct nr_molecule m; struct nr_layout l; struct nr_layout_faults f; };

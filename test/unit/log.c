@@ -47,17 +47,6 @@ static void levels_filter_and_prefix(void **state)
 	assert_non_null(strstr(logged(NR_LOG_DEBUG, NR_LOG_DEBUG), " s: value 7\n"));
 }
 
-static void level_names_are_read(void **state)
-{
-	(void)state;
-	enum nr_level level;
-	struct nr_error e = { 0 };
-	assert_int_equal(nr_log_level_parse("debug", &level, &e), NR_OK);
-	assert_int_equal(level, NR_LOG_DEBUG);
-	assert_int_equal(nr_log_level_parse("warnign", &level, &e), NR_EVALUE);
-	assert_string_equal(e.hint, "did you mean 'warning'?");
-}
-
 static void note(void *arg)
 {
 	++*(int *)arg;
@@ -117,7 +106,6 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(library_is_silent_without_a_sink),
 		cmocka_unit_test(levels_filter_and_prefix),
-		cmocka_unit_test(level_names_are_read),
 		cmocka_unit_test(hook_runs_before_lines_that_are_written),
 		cmocka_unit_test(durations_read_as_people_write_them),
 		cmocka_unit_test(times_are_iso_in_utc),

@@ -1,6 +1,7 @@
 /* src/models/{mae,position}.c: masks, what the encoder and the decoder see, uniformity terms, plans, names. */
 #include <unistd.h>
 
+#include "models/names.h"
 #include "unit/rig.h"
 
 #include "base/mem.h"
@@ -175,7 +176,7 @@ static void gradients_reach_visible_patches_only(void **state)
 	(void)state;
 	struct mae m = built(TINY, SMALL, "sep(bn,ln) decoder.*=ln");
 	m.g.image->flags |= NR_GRAD;
-	nr_t *each = nr_input(m.r.n, "each", NR_REAL, 3, m.g.latent->d[0], m.g.latent->d[1], m.g.latent->d[2]);
+	nr_t *each = nr_input(m.r.n, "each", NR_REAL, NR_SHAPE(m.g.latent->d[0], m.g.latent->d[1], m.g.latent->d[2]));
 	const struct nr_mae_mask mask = ready(&m, nr_weighted_sum(m.r.n, m.g.latent, each));
 	assert_int_equal(m.g.latent->d[1], 1 + 4);
 	assert_ptr_equal(m.g.latent->tok->pos, m.g.kept);
@@ -237,8 +238,9 @@ static void a_subset_of_all_tokens_changes_nothing(void **state)
 	static const char *const plans[] = { "ln", "bn", "sep(bn,ln)", "dtn", "sep(bn,dtn)", "dtn:variant=official", "rms" };
 	for (size_t c = 0; c < sizeof plans / sizeof *plans; c++) {
 		struct mae m = built(TINY, SMALL ",mask_ratio=0", plans[c]);
-		nr_t *patches = m.model.of->embed(m.r.n, &(struct nr_inputs){ .image = m.g.image }, m.model.conf);
-		nr_t *all = nr_tap(m.r.n, "all", m.model.of->encode(m.r.n, patches, m.model.conf));
+		const struct nr_inputs in = { .image = m.g.image };
+		nr_t *patches = m.model.of->embed(m.r.n, &in, m.model.conf);
+		nr_t *all = nr_tap(m.r.n, "all", m.model.of->encode(m.r.n, &in, patches, m.model.conf));
 		const struct nr_mae_mask mask = ready(&m, m.g.loss);
 		pass(&m, 1);
 		const real *x = kept_data(&m, m.g.latent), *y = kept_data(&m, all);
@@ -505,12 +507,12 @@ static void wrong_settings_say_what_is_wrong(void **state)
 {
 	(void)state;
 	static const struct { const char *model, *options, *says; int64_t batch; } cases[] = {
-		{ TINY, SMALL ",mask_ratio=1", "leaves none of 16 patches", B },
-		{ TINY, SMALL ",mask_ratio=.95", "leaves none of 16 patches", B },
-		{ TINY ",class_token=0", SMALL ",uniform=cls", "wants an encoder with a class token", B },
+		{ TINY, SMALL ",mask_ratio=1", "leaves none of the 16 patches", B },
+		{ TINY, SMALL ",mask_ratio=.95", "leaves none of the 16 patches", B },
+		{ TINY ",class_token=0", SMALL ",uniform=cls", "needs an encoder with a class token", B },
 		{ TINY ",image=512", SMALL, "more than 4096 patches", 1 },
 		{ TINY, SMALL ",uniform=cls,self=0", "two embeddings", 1 },
-		{ TINY, "decoder_dim=10,decoder_depth=1,decoder_heads=2", "4 divides", B },
+		{ TINY, "decoder_dim=10,decoder_depth=1,decoder_heads=2", "divisible by 4", B },
 	};
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
 		struct mae m;

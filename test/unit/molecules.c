@@ -13,7 +13,7 @@
 #include <cmocka.h>
 
 #include "data/molecules.h"
-#include "data/unpack.h"
+#include "fetch/unpack.h"
 
 static void write_text(const char *path, const char *text)
 {
@@ -69,8 +69,8 @@ static void csv_rows_and_missing_labels(void **state)
 	assert_int_equal(t.n, 4);
 	assert_int_equal(t.rows[0], 4);
 	assert_non_null(strstr(t.detail[0], "column 2: ring 1"));
-	assert_non_null(strstr(t.detail[1], "'x' is no number"));
-	assert_non_null(strstr(t.detail[2], "'later' is no split"));
+	assert_non_null(strstr(t.detail[1], "'x' is not a number"));
+	assert_non_null(strstr(t.detail[2], "'later' is not a split"));
 	assert_non_null(strstr(t.detail[3], "2 cells, but the header has 4"));
 	assert_int_equal(m->largest, 6);
 	assert_string_equal(m->task_name[0], "active");
@@ -139,7 +139,7 @@ static void raw_folder_has_both_directions(void **state)
 	}
 	struct nr_molecules *m = open_set(&(struct nr_molecules_config){ .path = dir });
 	struct nr_arena *arena = nr_arena_make();
-	struct nr_graph g;
+	struct nr_molgraph g;
 	struct nr_error err = { 0 };
 	assert_int_equal(m->graphs, 2);
 	assert_int_equal(m->node_features, 2);
@@ -149,8 +149,8 @@ static void raw_folder_has_both_directions(void **state)
 	assert_int_equal(nr_molecules_graph(m, 0, &g, arena, &err), 0);
 	assert_int_equal(g.edges, 4);
 	assert_true(g.from[1] == 1 && g.to[1] == 0 && g.edge[2] == 2 && g.edge[3] == 2 && g.node[2] == 6);
-	const struct nr_graph_offsets offsets = { 512, 512, 20 };
-	struct nr_graph_input in;
+	const struct nr_molgraph_offsets offsets = { 512, 512, 20 };
+	struct nr_molgraph_input in;
 	assert_int_equal(nr_molecules_input(m, 0, &offsets, &in, arena, &err), 0);
 	assert_int_equal(in.spatial[2], 3);
 	nr_arena_free(arena);
@@ -158,15 +158,15 @@ static void raw_folder_has_both_directions(void **state)
 	snprintf(path, sizeof path, "%s/raw/edge.csv", dir);
 	write_text(path, "0,1\n1,3\n");
 	assert_int_equal(nr_molecules_open(&m, &(struct nr_molecules_config){ .path = dir }, &err), NR_EFORMAT);
-	assert_non_null(strstr(err.detail, "line 2: graph 0 has 3 nodes only"));
+	assert_non_null(strstr(err.detail, "line 2: graph 0 has only 3 nodes"));
 	static const struct { int file; const char *text, *why; } wrong[] = {
-		{ 0, "3\n1.5\n", "line 2: 1.5 is no whole number from 1" }, { 0, "3\n0\n", "line 2: 0 is no whole number from 1" },
-		{ 0, "3,1\n", "lines must have one cell" }, { 1, "2\n\n", "line 2: an empty cell is no whole number" },
-		{ 1, "2\n-1\n", "line 2: -1 is no whole number" }, { 2, "0,1\n1,0.5\n", "line 2: 0.5 is no whole number" },
+		{ 0, "3\n1.5\n", "line 2: 1.5 is not a whole number from 1" }, { 0, "3\n0\n", "line 2: 0 is not a whole number from 1" },
+		{ 0, "3,1\n", "lines must have one cell" }, { 1, "2\n\n", "line 2: an empty cell is not a whole number" },
+		{ 1, "2\n-1\n", "line 2: -1 is not a whole number" }, { 2, "0,1\n1,0.5\n", "line 2: 0.5 is not a whole number" },
 		{ 2, "0,1\n,0\n", "line 2: an empty cell" },
-		{ 3, "5,0\n6,1\n70000,0\n8,0\n", "line 3: 70000 is no whole number from 0 to 32767" },
-		{ 3, "5,0\n6,1\n7,1e300\n8,0\n", "line 3: 1e+300 is no" }, { 4, "1\n-2\n", "line 2: -2 is no whole number" },
-		{ 4, "1\nnan\n", "line 2: an empty cell is no" }, { 6, "2\n", "line 1: 2 is no whole number from 0 to 1" } };
+		{ 3, "5,0\n6,1\n70000,0\n8,0\n", "line 3: 70000 is not a whole number from 0 to 32767" },
+		{ 3, "5,0\n6,1\n7,1e300\n8,0\n", "line 3: 1e+300 is not" }, { 4, "1\n-2\n", "line 2: -2 is not a whole number" },
+		{ 4, "1\nnan\n", "line 2: an empty cell is not" }, { 6, "2\n", "line 1: 2 is not a whole number from 0 to 1" } };
 	write_text(path, files[2].text);
 	for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
 		err = (struct nr_error){ 0 };

@@ -1,6 +1,8 @@
 /* src/models/{names,guess}.c: public names in and out of safetensors, what does not fit, what a file looks like. */
 #include <unistd.h>
 
+#include "models/names.h"
+#include "models/guess.h"
 #include "unit/rig.h"
 
 #include "base/mem.h"
@@ -213,13 +215,13 @@ static void what_does_not_fit_is_named(void **state)
 	says(refused(TINY ",depth=3", "", (struct nr_import){ 0 }, NR_EFORMAT),
 		"it has no tensor 'blocks.2.norm1.weight'");
 	const char *line = refused(TINY ",depth=1", "", (struct nr_import){ 0 }, NR_EFORMAT);
-	says(line, "the model has no place for tensor 'blocks.1.");
-	says(line, "names were taken to be those of timm");
+	says(line, "the model has no tensor 'blocks.1.");
+	says(line, "read with the names of timm");
 	line = refused(SEVEN, "", (struct nr_import){ 0 }, NR_ESHAPE);
-	says(line, "tensor 'head.weight' is 5x8, the model wants 7x8");
-	says(refused(TINY ",dim=12", "", (struct nr_import){ 0 }, NR_ESHAPE), "the model wants");
+	says(line, "tensor 'head.weight' is 5x8, but the model needs 7x8");
+	says(refused(TINY ",dim=12", "", (struct nr_import){ 0 }, NR_ESHAPE), "the model needs");
 	line = refused(LARGE, "", (struct nr_import){ 0 }, NR_ESHAPE);
-	says(line, "tensor 'pos_embed' is 1x17x8, the model wants 1x37x8");
+	says(line, "tensor 'pos_embed' is 1x17x8, but the model needs 1x37x8");
 	says(line, "--resample");
 	const struct nr_import wrong = { .resample = "tinm", .special = 1 };
 	says(refused(LARGE, "", wrong, NR_ENAME), "did you mean 'timm'");
@@ -369,7 +371,7 @@ static void a_file_looks_like_its_model(void **state)
 	assert_int_equal(nr_model_guess(&g, f, arena), 0);
 	nr_st_close(f);
 	nr_arena_free(arena);
-	says(refused(TINY, "", (struct nr_import){ 0 }, NR_EFORMAT), "none of its 1 tensors belongs to this model");
+	says(refused(TINY, "", (struct nr_import){ 0 }, NR_EFORMAT), "none of its 1 tensors belong to this model");
 }
 
 static int clean_up(void **state)

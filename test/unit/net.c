@@ -26,7 +26,7 @@ static int end(void **state)
 	nr_store_free(store);
 	return 0;
 }
-static nr_t *input(void) { return nr_input(net, "x", NR_REAL, 3, (int64_t)2, (int64_t)5, (int64_t)8); }
+static nr_t *input(void) { return nr_input(net, "x", NR_REAL, NR_SHAPE(2, 5, 8)); }
 static const char *message(void)
 {
 	static char text[1024];
@@ -97,15 +97,32 @@ static void an_unknown_norm_option_names_the_nearest(void **state)
 static void sizes_that_cannot_be_are_refused(void **state)
 {
 	(void)state;
-	assert_null(nr_input(net, "x", NR_REAL, 2, (int64_t)0, (int64_t)3));
+	assert_null(nr_input(net, "x", NR_REAL, NR_SHAPE(0, 3)));
 	assert_int_equal(nr_net_error(net)->code, NR_ESHAPE);
 }
 
 static void sizes_that_overflow_are_refused(void **state)
 {
 	(void)state;
-	assert_null(nr_input(net, "x", NR_REAL, 3, (int64_t)1 << 40, (int64_t)1 << 40, (int64_t)8));
+	assert_null(nr_input(net, "x", NR_REAL, NR_SHAPE((int64_t)1 << 40, (int64_t)1 << 40, 8)));
 	assert_int_equal(nr_net_error(net)->code, NR_ESHAPE);
+}
+
+static void a_shape_counts_its_sizes(void **state)
+{
+	(void)state;
+	const int32_t narrow = 5;
+	const struct nr_shape s = NR_SHAPE(2, narrow, (int64_t)8), scalar = NR_SHAPE(1);
+	assert_int_equal(s.nd, 3);
+	assert_int_equal(s.d[1], 5);
+	assert_int_equal(scalar.nd, 1);
+	const struct nr_shape same = nr_shape_of(input());
+	assert_int_equal(same.nd, 3);
+	assert_int_equal(same.d[2], 8);
+	const nr_t *flat = nr_reshape(net, input(), NR_SHAPE(-1, 4));
+	assert_int_equal(flat->d[0], 20);
+	assert_null(nr_reshape(net, input(), (struct nr_shape){ .nd = NR_MAXD + 1 }));
+	assert_int_equal(nr_net_error(net)->code, NR_ELIMIT);
 }
 
 static void one_name_is_one_parameter(void **state)
@@ -143,7 +160,8 @@ int main(void)
 		T(scopes_name_the_parameters), T(a_shape_error_names_scope_file_and_sizes),
 		T(the_first_error_sticks_and_builders_pass_null),
 		T(an_unknown_norm_names_the_nearest), T(an_unknown_norm_option_names_the_nearest), T(sizes_that_cannot_be_are_refused),
-		T(sizes_that_overflow_are_refused), T(one_name_is_one_parameter), T(endless_scopes_are_refused),
+		T(sizes_that_overflow_are_refused), T(a_shape_counts_its_sizes), T(one_name_is_one_parameter),
+		T(endless_scopes_are_refused),
 		T(a_span_keeps_the_meaning_of_its_tokens),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

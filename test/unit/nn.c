@@ -433,7 +433,7 @@ static void wrong_shapes_are_refused_with_the_sizes(void **state)
 {
 	(void)state;
 	static const struct { nr_t *(*build)(struct rig *); const char *says; } bad[] = {
-		{ bad_packed, "2x4x10 is not (B,T,3C)" }, { bad_heads, "5 channels cannot be shared by 2 heads" },
+		{ bad_packed, "2x4x10 is not (B,T,3C)" }, { bad_heads, "5 channels cannot be divided into 2 heads" },
 		{ bad_bias, "the bias 2x4x5 is neither" },
 		{ bad_lengths, "key lengths must be 2 int32" },
 		{ bad_keys, "queries 2x4x6, keys 2x4x5 and values 2x4x6" },
@@ -441,10 +441,10 @@ static void wrong_shapes_are_refused_with_the_sizes(void **state)
 		{ bad_table, "the table 1x5x6 does not fit 2x4x6" },
 		{ bad_token, "not 2x1x6" }, { bad_index, "must be int32 (B,K)" },
 		{ bad_subset, "without special ones" },
-		{ bad_mask_token, "the mask token has 5 channels, the others 6" },
+		{ bad_mask_token, "the mask token has 5 channels, but the others have 6" },
 		{ bad_labels, "the labels 3 are not one int32 for each row of 2x4" },
 		{ bad_smoothing, "label smoothing 1.5" },
-		{ bad_targets, "the targets 2x3 do not fit the logits 2x4" },
+		{ bad_targets, "the targets 2x3 do not match the logits 2x4" },
 		{ bad_weights, "the weights 2x2 are not one for each row of 2x3x4" },
 		{ bad_p, "probability 1 is not in [0,1)" },
 		{ bad_mul, "4 and 5 differ" }, { bad_gain, "5 gains do not divide the channels of 4x6" },

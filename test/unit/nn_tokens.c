@@ -167,17 +167,16 @@ static void a_masked_autoencoder_learns(void **state)
 	nr_t *weight = leaf(&r, NR_REAL, mask, 2, B, N, 1, 1);
 	image->flags &= ~(uint32_t)NR_GRAD;
 	nr_t *t = nr_patch_linear(n, "patch_embed.proj", nr_patches(n, image, P, NR_PATCH_CHANNEL_ROW_COL), P, D);
-	t = nr_add_table(n, t, nr_param(n, "pos_embed", NR_TRUNC_02, 3, (int64_t)1, (int64_t)N, (int64_t)D));
-	t = nr_prepend(n, nr_param(n, "cls_token", NR_TRUNC_02, 3, (int64_t)1, (int64_t)1, (int64_t)D),
+	t = nr_add_table(n, t, nr_param(n, "pos_embed", NR_TRUNC_02, NR_SHAPE(1, N, D)));
+	t = nr_prepend(n, nr_param(n, "cls_token", NR_TRUNC_02, NR_SHAPE(1, 1, D)),
 		nr_take_tokens(n, t, index));
 	for (int i = 0; i < 2; i++) t = block(n, "blocks", i, t, 3);
 	t = nr_linear(n, "decoder_embed", nr_norm_make(n, "norm", "layer", t), E);
-	nr_t *mask_token = nr_param(n, "mask_token", NR_TRUNC_02, 3, (int64_t)1, (int64_t)1, (int64_t)E);
+	nr_t *mask_token = nr_param(n, "mask_token", NR_TRUNC_02, NR_SHAPE(1, 1, E));
 	nr_t *full = nr_restore_tokens(n, nr_span(n, t, 1, NR_END), mask_token, restore);
 	assert_int_equal(full->tok->h, 4);
 	t = nr_join(n, nr_span(n, t, 0, 1), full);
-	t = nr_add_table(n, t, nr_param(n, "decoder_pos_embed", NR_TRUNC_02, 3, (int64_t)1, (int64_t)(N + 1),
-		(int64_t)E));
+	t = nr_add_table(n, t, nr_param(n, "decoder_pos_embed", NR_TRUNC_02, NR_SHAPE(1, N + 1, E)));
 	t = block(n, "decoder_blocks", 0, t, 2);
 	t = nr_linear(n, "decoder_pred", nr_norm_make(n, "decoder_norm", "layer", t), P * P * 3);
 	nr_t *target = nr_patches(n, image, P, NR_PATCH_ROW_COL_CHANNEL);

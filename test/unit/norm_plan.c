@@ -138,10 +138,10 @@ static void wrong_plans_name_the_nearest(void **state)
 		{ "sep(bn)", "more norms" },
 		{ "sep(bn,ln,rms)", "too many" },
 		{ "sep(bn,lm)", "did you mean 'ln'" },
-		{ "ln(rms)", "none in parentheses" },
-		{ "blocks[a].attn.in=ln", "ranges are" },
-		{ "at*n.in=ln", "a star ends" },
-		{ "att$.in=ln", "does not belong" },
+		{ "ln(rms)", "no norms in parentheses" },
+		{ "blocks[a].attn.in=ln", "ranges look like" },
+		{ "at*n.in=ln", "a star must" },
+		{ "att$.in=ln", "unexpected" },
 	};
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
 		struct rig r = rig();
@@ -161,8 +161,8 @@ static void eps_of_the_model_counts_where_the_text_gives_none(void **state)
 	static const real v[] = { -1, 1 };
 	nr_t *x = leaf(&r, NR_REAL, v, 2, 1, 2, 1, 1);
 	assert_int_equal(nr_norms_use(r.n, "a=ln b=ln:eps=0", &d, &r.err), 0);
-	nr_t *y = nr_join(r.n, nr_reshape(r.n, nr_norm(r.n, "a", x), 3, (int64_t)1, (int64_t)1, (int64_t)2),
-		nr_reshape(r.n, nr_norm(r.n, "b", x), 3, (int64_t)1, (int64_t)1, (int64_t)2));
+	nr_t *y = nr_join(r.n, nr_reshape(r.n, nr_norm(r.n, "a", x), NR_SHAPE(1, 1, 2)),
+		nr_reshape(r.n, nr_norm(r.n, "b", x), NR_SHAPE(1, 1, 2)));
 	const real *out = run(&r, y);
 	assert_true(fabs((double)out[1] - sqrt(.5)) < 1e-6 && fabs((double)out[3] - 1) < 1e-6);
 	release(&r);

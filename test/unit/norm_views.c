@@ -3,9 +3,9 @@
 
 #include "analysis/flow.h"
 #include "analysis/ragged.h"
-#include "analysis/sphere.h"
 #include "analysis/uniformity.h"
 #include "base/mem.h"
+#include "laws/sphere.h"
 
 enum { P = NR_SPHERE_PICTURES, N = NR_SPHERE_POINTS, TOKENS = NR_SPHERE_TOKENS };
 

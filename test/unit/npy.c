@@ -82,8 +82,8 @@ static void numpy_headers_are_read(void **state)
 static void wrong_headers_are_refused(void **state)
 {
 	(void)state;
-	refuses("{'descr': '<f4', 'fortran_order': False, 'shape': (3,), }", 11, "11 bytes of data instead of 12");
-	refuses("{'descr': '<f4', 'fortran_order': False, 'shape': (3,), }", 13, "13 bytes of data instead of 12");
+	refuses("{'descr': '<f4', 'fortran_order': False, 'shape': (3,), }", 11, "it has 11 bytes of data instead of 12");
+	refuses("{'descr': '<f4', 'fortran_order': False, 'shape': (3,), }", 13, "it has 13 bytes of data instead of 12");
 	refuses("{'descr': '<f4', 'fortran_order': True, 'shape': (3, 2), }", 24, "Fortran");
 	refuses("{'descr': '>f4', 'fortran_order': False, 'shape': (3,), }", 12, "type '>f4'");
 	refuses("{'descr': '|O', 'fortran_order': False, 'shape': (3,), }", 12, "type '|O'");
@@ -97,8 +97,8 @@ static void wrong_headers_are_refused(void **state)
 	refuses("{'descr': '<f4', 'fortran_order': False}", 12, "lacks");
 	refuses("{'descr': '<f4', 'descr': '<f4', 'fortran_order': False, 'shape': (3,)}", 12, "twice");
 	refuses("{'descr': '<f4', 'fortran_order': False, 'shape': (3,)} print", 12, "follows");
-	refuses("['descr']", 12, "no dictionary");
-	refuses("", 12, "no dictionary");
+	refuses("['descr']", 12, "not a dictionary");
+	refuses("", 12, "not a dictionary");
 	refuses("{'descr", 12, "dictionary");
 	struct nr_st_tensor a;
 	assert_int_equal(nr_npy_parse(&a, "\x93NUMPY", 6, "x", NULL), NR_EFORMAT);
@@ -191,13 +191,13 @@ static void npz_pictures_are_read(void **state)
 	has("npz:path=a.npz");
 	put_npz(made_path("a.npz"), "(4, 5, 6, 3)", false, "answer.npy", 1);
 	has("npz:path=a.npz,labels=answer");
-	refuses_npz("npz:path=a.npz", "no array of labels; it has: x_train, answer, x_test, y_test");
+	refuses_npz("npz:path=a.npz", "there is no array of labels; it has: x_train, answer, x_test, y_test");
 	refuses_npz("npz:path=a.npz,images=nosuch", "no array of pictures");
-	refuses_npz("npz:path=a.npz,labels=answer,classes=2", "label 2 of picture 0 is not in 0..1");
+	refuses_npz("npz:path=a.npz,labels=answer,classes=2", "label 2 of picture 0 is not from 0 to 1");
 	put_npz(made_path("a.npz"), "(4, 5, 6, 3)", false, "y_train.npy", -1);
 	refuses_npz("npz:path=a.npz", "label -1 of picture 2");
 	put_npz(made_path("a.npz"), "(4, 90)", false, "y_train.npy", 1);
-	refuses_npz("npz:path=a.npz", "no array of bytes");
+	refuses_npz("npz:path=a.npz", "not an array of bytes");
 	put_npz(made_path("a.npz"), "(4, 5, 6, 4)", false, "y_train.npy", 1);
 	refuses_npz("npz:path=a.npz", "x_train.npy");
 	made_text(made_path("b.npz"), "this is no zip");

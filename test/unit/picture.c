@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "data/picture.h"
+#include "picture/picture.h"
 #include "unit/pictures.h"
 
 static const struct file { const char *name; int32_t h, w, channels; uint64_t rgb, grey; } files[] = {

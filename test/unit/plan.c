@@ -19,7 +19,7 @@ static struct fixture begin(void)
 	struct nr_error err = { 0 };
 	assert_int_equal(nr_store_make(&f.store, 1, &err), 0);
 	f.net = nr_net_make(f.store);
-	f.x = nr_input(f.net, "x", NR_REAL, 3, (int64_t)2, (int64_t)9, (int64_t)16);
+	f.x = nr_input(f.net, "x", NR_REAL, NR_SHAPE(2, 9, 16));
 	return f;
 }
 static struct nr_plan *plan(struct fixture *f, nr_t *loss, unsigned flags)
@@ -185,6 +185,45 @@ static void living_buffers_never_overlap(void **state)
 	end(&f, p);
 }
 
+/* Largest first, each at the lowest offset that is free during its life: the plan of before, found by trying every place. */
+static int placed_before(const struct buffer *a, const struct buffer *b)
+{
+	if (a->bytes != b->bytes) return a->bytes > b->bytes;
+	return a->first != b->first ? a->first < b->first : a->root < b->root;
+}
+static int is_free(const struct nr_plan *p, const struct buffer *x, int64_t at)
+{
+	for (int32_t b = 0; b < p->n_buf; b++) {
+		const struct buffer *y = &p->buf[b];
+		if (y->root != b || y->first > y->last || !placed_before(y, x) || y->first > x->last || x->first > y->last) continue;
+		if (y->offset < at + x->bytes && at < y->offset + y->bytes) return 0;
+	}
+	return 1;
+}
+static void every_buffer_lies_as_low_as_it_can(void **state)
+{
+	(void)state;
+	struct fixture f = begin();
+	nr_t *x = nr_linear(f.net, "embed", f.x, 16);
+	for (int i = 0; i < 7; i++) {
+		x = block(f.net, x, i);
+		if (i % 3 == 1)
+			x = nr_add(f.net, x, nr_linear(f.net, i == 1 ? "a" : "b", nr_linear(f.net, i == 1 ? "c" : "d", x, 5 + 9 * i), 16));
+	}
+	struct nr_plan *p = plan(&f, ln(f.net, "final", x), NR_PLAN_TRAIN | NR_PLAN_REBUILD);
+	int64_t checked = 0, moved = 0;
+	for (int32_t b = 0; b < p->n_buf; b++) {
+		const struct buffer *y = &p->buf[b];
+		if (y->root != b || y->first > y->last) continue;
+		assert_true(is_free(p, y, y->offset));
+		for (int64_t at = 0; at < y->offset; at += 64) assert_false(is_free(p, y, at));
+		checked++;
+		moved += y->offset > 0;
+	}
+	assert_true(checked > 40 && moved > 20);
+	end(&f, p);
+}
+
 static void flops_of_a_linear_layer_are_counted(void **state)
 {
 	(void)state;
@@ -241,7 +280,7 @@ static void a_guest_shares_the_memory_of_its_host(void **state)
 	(void)state;
 	struct fixture f = begin();
 	struct nr_net *small = nr_net_make(f.store);
-	nr_t *x = nr_input(small, "x", NR_REAL, 3, (int64_t)2, (int64_t)3, (int64_t)16);
+	nr_t *x = nr_input(small, "x", NR_REAL, NR_SHAPE(2, 3, 16));
 	nr_t *large_loss = block(f.net, f.x, 0), *small_loss = block(small, x, 0);
 	struct nr_plan *host = plan(&f, large_loss, NR_PLAN_TRAIN), *guest, *alone;
 	assert_int_equal(nr_plan_make_beside(&guest, small, small_loss, NR_PLAN_TRAIN, host, NULL), 0);
@@ -313,6 +352,7 @@ int main(void)
 		cmocka_unit_test(residual_and_norm_become_one), cmocka_unit_test(the_environment_turns_fusing_off),
 		cmocka_unit_test(split_and_join_copy_nothing), cmocka_unit_test(skips_share_one_gradient),
 		cmocka_unit_test(dead_buffers_are_used_again), cmocka_unit_test(living_buffers_never_overlap),
+		cmocka_unit_test(every_buffer_lies_as_low_as_it_can),
 		cmocka_unit_test(flops_of_a_linear_layer_are_counted), cmocka_unit_test(the_print_names_the_peak),
 		cmocka_unit_test(training_without_parameters_is_refused), cmocka_unit_test(a_frozen_parameter_gets_no_gradient),
 		cmocka_unit_test(a_guest_shares_the_memory_of_its_host),

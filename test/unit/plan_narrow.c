@@ -110,7 +110,7 @@ static struct built build(const struct trial *t, unsigned flags, int how)
 	b.in = nr_model_inputs(b.r.n, &m, B);
 	nr_t *pooled = m.of->pool(b.r.n, nr_model_tokens(b.r.n, &m, &b.in), m.conf);
 	b.logits = m.of->head ? nr_model_head(b.r.n, &m, pooled) : nr_linear(b.r.n, "head", pooled, 4);
-	b.label = nr_input(b.r.n, "label", NR_I32, 1, (int64_t)B);
+	b.label = nr_input(b.r.n, "label", NR_I32, NR_SHAPE(B));
 	if (flags & NR_PLAN_TRAIN) nr_tap(b.r.n, "logits", b.logits);
 	b.loss = flags & NR_PLAN_TRAIN ? nr_cross_entropy(b.r.n, b.logits, b.label, 0, -1) : b.logits;
 	if (nr_norms_done(b.r.n, &b.r.err) || nr_plan_make(&b.r.plan, b.r.n, b.loss, flags, &b.r.err))
@@ -275,7 +275,7 @@ static void threads_change_no_bit(void **state)
 		real *first = NULL;
 		for (int threads = 1; threads < 4; threads++) {
 			omp_set_num_threads(threads);
-			struct built b = build(&trials[i], NR_PLAN_TRAIN, NOBODY);
+			struct built b = build(&trials[i], NR_PLAN_TRAIN | NR_PLAN_SHARE, NOBODY);
 			pass(&b, 1, 0);
 			int64_t n;
 			const real *grads = nr_store_grads(b.r.store, &n);

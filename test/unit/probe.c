@@ -150,7 +150,7 @@ static void data_that_cannot_be_probed_are_refused(void **state)
 	few.count = 3;
 	assert_non_null(strstr(refused(&o, few, test), "to hold any out"));
 	d.test_label[5] = K;
-	assert_non_null(strstr(refused(&o, train, test), "sample 5 is of class 4"));
+	assert_non_null(strstr(refused(&o, train, test), "sample 5 has class 4"));
 	d.test_label[5] = -1;
 	assert_non_null(strstr(refused(&o, train, test), "has no label"));
 	d.test_label[5] = 0;

@@ -6,11 +6,11 @@
 #include <stdlib.h>
 #include <cmocka.h>
 
-#include "analysis/norm_card.h"
-#include "analysis/norm_trial.h"
-#include "analysis/prove.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "laws/norm_card.h"
+#include "laws/norm_trial.h"
+#include "laws/prove.h"
 
 static struct nr_proof prove(const char *text)
 {

@@ -1,4 +1,4 @@
-/* train/recorder.c and its files: what is written, and what a resume keeps. `unit-recorder sample DIR` writes three runs for
+/* record/recorder.c and its files: what is written, and what a resume keeps. `unit-recorder sample DIR` writes three runs for
  * test/cli/runs.sh. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -67,7 +67,7 @@ static void a_directory_is_used_for_one_run_only(void **state)
 	unlink(at("once/config.yaml"));
 	refused("once", &info, false, 0, "--resume");   /* there are metrics */
 	refused("once", &info, true, 0, "config.yaml");
-	refused("nothing", &info, true, 0, "holds no run");
+	refused("nothing", &info, true, 0, "there is no run in it");
 	assert_int_not_equal(access(at("nothing"), F_OK), 0);
 	refused("once/metrics.csv", &info, false, 0, "metrics.csv");
 }
@@ -170,7 +170,7 @@ static void lines_that_are_no_records_are_named(void **state)
 	}
 	end(begin("badly", -1), "done");
 	append(at("badly/events.jsonl"), "{}\n", 3);
-	refused("badly", &info, true, 10, "line 3 is no event");
+	refused("badly", &info, true, 10, "line 3 is not an event");
 	static const char *const others[] = { "loss", "lr", NULL };
 	struct nr_run_info other = info;
 	other.columns = others;
@@ -178,7 +178,7 @@ static void lines_that_are_no_records_are_named(void **state)
 	refused("badcolumns", &other, true, 10, "columns");
 	static const char *const twice[] = { "loss", "loss", NULL };
 	other.columns = twice;
-	refused("badnames", &other, false, 0, "there twice");
+	refused("badnames", &other, false, 0, "a duplicate");
 }
 
 static void damage_in_a_tensorboard_file_is_cut_off_with_a_warning(void **state)

@@ -1,4 +1,4 @@
-/* train/recorder.c in trouble: locked, damaged and shared stores, kills at random moments, full disks. */
+/* record/recorder.c in trouble: locked, damaged and shared stores, kills at random moments, full disks. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -71,7 +71,7 @@ static void seeds_become_a_mean_with_a_band(void **state)
 	assert_null(json_object_get(other, "lo"));
 	assert_string_equal(json_string_value(json_object_get(mean, "name")), "A<b>&");
 	assert_non_null(strstr(html, "lowest A&lt;b&gt;&amp; (19.0), highest B (22.0)"));
-	assert_non_null(strstr(html, "have not come as far"));
+	assert_non_null(strstr(html, "have not got as far"));
 	assert_non_null(strstr(html, "class=\"band\""));
 	assert_null(strstr(html, "u</script>"));
 	json_decref(data);

@@ -73,7 +73,7 @@ static void every_arm_has_its_own_split_and_kind(void **state)
 	const char *html = section_of(csv, 2);
 	assert_non_null(strstr(html, "Prediction against target: ln"));
 	assert_null(strstr(html, "Prediction against target: bn"));
-	assert_int_equal(count_of(html, "Found against falsely taken"), 1);
+	assert_int_equal(count_of(html, "ROC curve: found against false alarms"), 1);
 	assert_non_null(strstr(html, "predicted worst"));
 	assert_non_null(strstr(html, "missed: positive"));
 	assert_non_null(strstr(html, "A: ln, val split"));
@@ -89,20 +89,20 @@ static void rows_with_gaps_do_not_count(void **state)
 	assert_non_null(strstr(html, "of the best weights 0.5"));
 	assert_null(strstr(html, "nan"));
 	assert_string_equal(section(HEAD "test,0,1,CC\n"), "");
-	assert_non_null(strstr(section(HEAD "test,0,1,CC\nval,1,1,CC,1.5,1\n"), "say of the val split"));
+	assert_non_null(strstr(section(HEAD "test,0,1,CC\nval,1,1,CC,1.5,1\n"), "for the val split"));
 }
 
 static void the_task_shown_is_named(void **state)
 {
 	(void)state;
-	assert_null(strstr(section(HEAD "test,0,1,CC,1.5,1\n"), "Shown is"));
-	assert_null(strstr(section(COUNTED "test,0,1,CC,1.5,1,1,1\n"), "Shown is"));
-	assert_non_null(strstr(section(HEAD "test,0,1,CC,1.5,1\ntest,0,3,CC,2,1\n"), "Shown is task 1 of 3."));
-	assert_non_null(strstr(section(COUNTED "test,0,1,CC,1.5,1,12,1\n"), "Shown is task 1 of 12."));
+	assert_null(strstr(section(HEAD "test,0,1,CC,1.5,1\n"), "The page shows"));
+	assert_null(strstr(section(COUNTED "test,0,1,CC,1.5,1,1,1\n"), "The page shows"));
+	assert_non_null(strstr(section(HEAD "test,0,1,CC,1.5,1\ntest,0,3,CC,2,1\n"), "The page shows task 1 of 3."));
+	assert_non_null(strstr(section(COUNTED "test,0,1,CC,1.5,1,12,1\n"), "The page shows task 1 of 12."));
 	static const char *const csv[] = { COUNTED "test,0,1,CC,1.5,1,12,1\n", COUNTED "test,0,1,CC,1.5,1,2,1\n",
 		HEAD "test,0,1,CC,1.5,1\n" };
 	const char *html = section_of(csv, 3);
-	assert_non_null(strstr(html, "Shown is the first task of each."));
+	assert_non_null(strstr(html, "The page shows the first task of each."));
 	assert_non_null(strstr(html, "A: ln, task 1 of 12<"));
 	assert_non_null(strstr(html, "B: bn, task 1 of 2<"));
 	assert_non_null(strstr(html, "C: rms<"));
@@ -113,14 +113,14 @@ static void a_file_that_was_cut_is_said_to_be(void **state)
 	(void)state;
 	static const char whole[] = COUNTED "test,0,1,CC,1.5,1,2,2\ntest,0,2,CC,2,1,2,2\nval,1,1,CO,1,1,2,7\n";
 	static const char cut[] = COUNTED "test,0,1,CC,1.5,1,2,60000\ntest,0,2,CC,2,1,2,60000\nval,1,1,CO,1,1,2,7\n";
-	assert_null(strstr(section(whole), "was cut"));
-	assert_null(strstr(section(HEAD "test,0,1,CC,1.5,1\n"), "was cut"));
-	assert_null(strstr(section(COUNTED "test,0,1,CC,1.5,1,1,nan\n"), "was cut"));
+	assert_null(strstr(section(whole), "is truncated"));
+	assert_null(strstr(section(HEAD "test,0,1,CC,1.5,1\n"), "is truncated"));
+	assert_null(strstr(section(COUNTED "test,0,1,CC,1.5,1,1,nan\n"), "is truncated"));
 	assert_non_null(strstr(section(cut), "the first 2 of the 60000 known targets of the test split"));
 	static const char *const same[] = { cut, cut }, *const differ[] = { cut, whole };
-	assert_int_equal(count_of(section_of(same, 2), "was cut"), 1);
-	const char *html = section_of(differ, 2), *said = strstr(html, "was cut"), *b = strstr(html, "B: bn</h3>");
-	assert_int_equal(count_of(html, "was cut"), 1);
+	assert_int_equal(count_of(section_of(same, 2), "is truncated"), 1);
+	const char *html = section_of(differ, 2), *said = strstr(html, "is truncated"), *b = strstr(html, "B: bn</h3>");
+	assert_int_equal(count_of(html, "is truncated"), 1);
 	assert_true(strstr(html, "A: ln</h3>") < said && said < b);
 }
 

@@ -1,5 +1,5 @@
-/* data/resize.c and math/pixel.h: Pillow's bytes for every filter, size, box and instruction set. */
-#include "data/resize.h"
+/* picture/resize.c and math/pixel.h: Pillow's bytes for every filter, size, box and instruction set. */
+#include "picture/resize.h"
 #include "unit/pictures.h"
 #include "unit/values.h"
 

@@ -5,6 +5,7 @@
 #include <math.h>
 #include <stdio.h>
 
+#include "base/real.h"
 #include "unit/values.h"
 
 #include "norma/nn.h"
@@ -34,7 +35,7 @@ static inline struct rig rig(void)
 static inline nr_t *leaf(struct rig *r, enum nr_dtype type, const void *from, int nd, int64_t a, int64_t b,
 	int64_t c, int64_t d)
 {
-	nr_t *t = nr_input(r->n, "x", type, nd, a, b, c, d);
+	nr_t *t = nr_input(r->n, "x", type, (struct nr_shape){ nd, { a, b, c, d } });
 	assert_non_null(t);
 	const size_t bytes = (size_t)nr_len(t) * nr_dtype_size(type);
 	if (type == NR_REAL) t->flags |= NR_GRAD;

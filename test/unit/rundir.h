@@ -7,10 +7,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "train/recorder.h"
-#include "train/recorder_csv.h"
-#include "train/runstore.h"
-#include "train/tensorboard.h"
+#include "record/recorder.h"
+#include "record/recorder_csv.h"
+#include "record/rundb.h"
+#include "record/tensorboard.h"
 
 static const char *const columns[] = { "loss", "lr", "eval_top1", NULL };
 static char root[64];
@@ -146,22 +146,22 @@ static inline struct steps store_steps(const char *store, const char *dir, const
 {
 	struct steps s = { 0 };
 	struct nr_error e = { 0 };
-	struct nr_runstore *db;
+	struct nr_rundb *db;
 	struct nr_arena *a = nr_arena_make();
 	struct nr_run *runs;
 	struct nr_curve c;
 	int64_t n, found = 0;
-	assert_int_equal(nr_runstore_open(&db, at("%s", store), 1, false, &e), NR_OK);
-	assert_int_equal(nr_runstore_runs(db, a, &runs, &n, &e), NR_OK);
+	assert_int_equal(nr_rundb_open(&db, at("%s", store), 1, false, &e), NR_OK);
+	assert_int_equal(nr_rundb_runs(db, a, &runs, &n, &e), NR_OK);
 	for (int64_t i = 0; i < n; i++) {
 		if (strcmp(runs[i].dir, dir)) continue;
 		found++;
 		assert_string_equal(runs[i].status, status);
-		assert_int_equal(nr_runstore_curve(db, runs[i].id, metric, a, &c, &e), NR_OK);
+		assert_int_equal(nr_rundb_curve(db, runs[i].id, metric, a, &c, &e), NR_OK);
 		for (int64_t k = 0; k < c.count; k++) note(&s, c.step[k]);
 	}
 	assert_int_equal(found, 1);
-	nr_runstore_close(db);
+	nr_rundb_close(db);
 	nr_arena_free(a);
 	return s;
 }

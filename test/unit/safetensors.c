@@ -262,10 +262,10 @@ static void tensor_fields_are_checked(void **state)
 	refuses_header(ONE("\"F32\"", "[1]", "[0,\"4\"]"), 4, "'w': data_offsets");
 	refuses_header(ONE("\"F32\"", "[1]", "[-4,0]"), 4, "'w': data_offsets");
 	refuses_header(ONE("\"F32\"", "[1]", "[4,0]"), 4, "'w': data_offsets 4 to 0 run backwards");
-	refuses_header(ONE("\"F32\"", "[2]", "[0,8]"), 4, "'w' ends at byte 8 of the data, the file has 4");
+	refuses_header(ONE("\"F32\"", "[2]", "[0,8]"), 4, "'w' ends at byte 8 of the data, but the file has 4");
 	refuses_header(ONE("\"F32\"", "[1]", "[9223372036854775800,9223372036854775804]"), 4,
 		       "'w' ends at byte");
-	refuses_header(ONE("\"F32\"", "[2]", "[0,4]"), 4, "'w' has 4 bytes, its shape and dtype need 8");
+	refuses_header(ONE("\"F32\"", "[2]", "[0,4]"), 4, "'w' has 4 bytes, but its shape and dtype need 8");
 }
 
 static void overlaps_and_holes_are_refused(void **state)
@@ -276,7 +276,7 @@ static void overlaps_and_holes_are_refused(void **state)
 	refuses_header("{\"a\":" T("\"U8\"", "[4]", "[0,4]") ",\"b\":" T("\"U8\"", "[4]", "[0,4]") "}", 4,
 		       "overlap");
 	refuses_header("{\"a\":" T("\"U8\"", "[2]", "[0,2]") ",\"b\":" T("\"U8\"", "[2]", "[4,6]") "}", 6,
-		       "2 bytes of data before tensor 'b' belong to none");
+		       "2 bytes of data before tensor 'b' belong to no tensor");
 	refuses_header(ONE("\"U8\"", "[2]", "[0,2]"), 5, "the last 3 bytes");
 }
 
@@ -284,7 +284,7 @@ static void metadata_must_be_texts(void **state)
 {
 	(void)state;
 	refuses_header("{\"__metadata__\": 3}", 0, "__metadata__");
-	refuses_header("{\"__metadata__\": {\"k\": 3}}", 0, "__metadata__ 'k' is not a text");
+	refuses_header("{\"__metadata__\": {\"k\": 3}}", 0, "__metadata__ 'k' is not a string");
 	refuses_header("{\"__metadata__\": {\"k\": \"a\", \"k\": \"b\"}}", 0, "duplicate");
 }
 
@@ -350,7 +350,7 @@ static void conversion_checks_count_and_kind(void **state)
 	int64_t whole[3];
 	struct nr_error e = { 0 };
 	assert_int_equal(nr_st_to_f32(&sample[0], out, 2, &e), NR_ESHAPE);
-	assert_string_equal(e.detail, "it has 3 elements, 2 are wanted");
+	assert_string_equal(e.detail, "it has 3 elements instead of 2");
 	assert_int_equal(nr_st_to_i64(&sample[0], whole, 3, NULL), NR_EVALUE);
 }
 

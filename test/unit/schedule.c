@@ -7,14 +7,14 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "norma/train.h"
+#include "norma/optim.h"
 
 static struct nr_schedule schedule(const char *text)
 {
 	struct nr_schedule s;
 	struct nr_error err = { 0 };
-	nr_option_defaults(nr_schedule_options, &s);
-	assert_int_equal(nr_option_parse(nr_schedule_options, &s, text, NULL, &err), 0);
+	nr_option_defaults(nr_schedule_options(), &s);
+	assert_int_equal(nr_option_parse(nr_schedule_options(), &s, text, NULL, &err), 0);
 	return s;
 }
 

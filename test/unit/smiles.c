@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "data/graph.h"
+#include "chem/molgraph.h"
 #include "unit/arena.h"
 
 static struct nr_molecule molecule(const char *text)
@@ -167,12 +167,13 @@ static void errors_name_the_column(void **state)
 	(void)state;
 	static const struct { const char *text, *says; } bad[] = {
 		{ "CC(C", "column 5: 1 '(' without ')'" }, { "C1CC", "column 2: ring 1 is opened but not closed" },
-		{ "CC)C", "column 3: ')' without '('" }, { "C[Xx]C", "column 3: 'Xx' is no element" },
-		{ "CZ", "column 2: 'Z' is no atom outside of brackets" }, { "C(C)(C)(C)(C)C", "column 1: C has 5 bonds" },
+		{ "CC)C", "column 3: ')' without '('" }, { "C[Xx]C", "column 3: 'Xx' is not an element" },
+		{ "CZ", "column 2: 'Z' is not an atom outside brackets" }, { "C(C)(C)(C)(C)C", "column 1: C has 5 bonds" },
 		{ "c1cccc1", "no place for the double bond" }, { "cC", "column 1: aromatic C is in no ring" },
-		{ "C1C1", "joins two atoms that are bound already" }, { "C11", "joins an atom to itself" }, { "C=", "the text ends" },
+		{ "C1C1", "joins two atoms that are already bonded" }, { "C11", "joins an atom to itself" }, { "C=", "the text ends" },
 		{ "[CH4", "']'" }, { "C..C", "column 3" }, { "C\x80", "byte 0x80" }, { "", "no atoms" },
-		{ "[Fe+++]", "column 6" }, { "C[H@+]C", "hydrogen is no centre" }, { "C[C@TH0](F)(Cl)Br", "@TH goes from 1 to 2" },
+		{ "[Fe+++]", "column 6" }, { "C[H@+]C", "hydrogen cannot be a stereo centre" },
+		{ "C[C@TH0](F)(Cl)Br", "@TH must be from 1 to 2" },
 	};
 	for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
 		struct nr_molecule m;
@@ -202,29 +203,29 @@ static void zinc_types_of_atoms(void **state)
 {
 	(void)state;
 	const struct nr_molecule m = molecule("C[C@H](O)C[NH2+]Cc1c[nH]cn1");
-	struct nr_graph g;
+	struct nr_molgraph g;
 	struct nr_error err = { 0 };
-	assert_int_equal(nr_graph_zinc(&g, &m, arena, &err), 0);
+	assert_int_equal(nr_molgraph_zinc(&g, &m, arena, &err), 0);
 	static const int32_t want[] = { 0, 4, 1, 0, 11, 0, 0, 0, 2, 0, 2 };
 	assert_memory_equal(g.node, want, sizeof want);
 	int32_t sum = 0;
 	for (int i = 0; i < g.edges; i += 2) sum += g.edge[i];
 	assert_int_equal(sum, 11 + 2);
 	const struct nr_molecule silicon = molecule("C[SiH3]");
-	assert_int_equal(nr_graph_zinc(&g, &silicon, arena, &err), NR_EFORMAT);
+	assert_int_equal(nr_molgraph_zinc(&g, &silicon, arena, &err), NR_EFORMAT);
 }
 
 static void paths_follow_the_lowest_middle(void **state)
 {
 	(void)state;
 	const struct nr_molecule m = molecule("C1CCC1.O");
-	const struct nr_graph_offsets offsets = { 512, 512, 20 };
-	struct nr_graph g;
-	struct nr_graph_input in;
+	const struct nr_molgraph_offsets offsets = { 512, 512, 20 };
+	struct nr_molgraph g;
+	struct nr_molgraph_input in;
 	struct nr_error err = { 0 };
-	assert_int_equal(nr_graph_ogb(&g, &m, arena, &err), 0);
+	assert_int_equal(nr_molgraph_ogb(&g, &m, arena, &err), 0);
 	g.edge[0] = g.edge[3] = 1;                              /* the bond 0-1 is told from the others */
-	assert_int_equal(nr_graph_preprocess(&in, &g, &offsets, arena, &err), 0);
+	assert_int_equal(nr_molgraph_preprocess(&in, &g, &offsets, arena, &err), 0);
 	assert_int_equal(in.longest, NR_PATH_EDGES);            /* a part cannot be reached */
 	assert_int_equal(in.degree[0], 3);
 	assert_int_equal(in.degree[4], 1);

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "base/real.h"
 #include "norma/nn.h"
 #include "norma/norm.h"
 #include "norma/safetensors.h"
@@ -18,10 +19,10 @@ static struct model make(uint64_t seed, int64_t width)
 	struct model m = { 0 };
 	nr_store_make(&m.store, seed, &m.err);
 	m.net = nr_net_make(m.store);
-	nr_t *x = nr_input(m.net, "x", NR_REAL, 2, (int64_t)3, (int64_t)100);
+	nr_t *x = nr_input(m.net, "x", NR_REAL, NR_SHAPE(3, 100));
 	nr_norm_make(m.net, "norm", "layer", nr_linear(m.net, "fc", x, width));
 	nr_push(m.net, "bn");
-	nr_buffer(m.net, "running_var", NR_ONES, 1, width);
+	nr_buffer(m.net, "running_var", NR_ONES, NR_SHAPE(width));
 	nr_pop(m.net, x);
 	assert_int_equal(nr_store_seal(m.store, &m.err), 0);
 	return m;
@@ -59,6 +60,30 @@ static void xavier_fills_its_bounds(void **state)
 	for (int64_t i = 0; i < e->count; i++) sum += (double)v[i], most = fmax(most, fabs((double)v[i]));
 	assert_true(most <= (double)bound && most > 0.99 * (double)bound);
 	assert_true(fabs(sum / (double)e->count) < 0.01);
+	drop(&m);
+}
+
+static void every_one_of_many_names_is_found(void **state)
+{
+	(void)state;
+	struct model m = { 0 };
+	char name[32];
+	nr_t *first[1000];
+	nr_store_make(&m.store, 1, &m.err);
+	m.net = nr_net_make(m.store);
+	for (int i = 0; i < 1000; i++) {
+		snprintf(name, sizeof name, "blocks.%d.weight", i);
+		assert_null(nr_store_find(m.store, name));
+		assert_non_null(first[i] = nr_param(m.net, name, NR_ONES, NR_SHAPE(i + 1)));
+	}
+	for (int i = 0; i < 1000; i++) {
+		snprintf(name, sizeof name, "blocks.%d.weight", i);
+		assert_ptr_equal(nr_store_find(m.store, name), nr_store_at(m.store, i));
+		assert_int_equal(nr_store_at(m.store, i)->count, i + 1);
+		assert_ptr_equal(nr_param(m.net, name, NR_ONES, NR_SHAPE(i + 1)), first[i]);
+	}
+	assert_int_equal(nr_store_count(m.store), 1000);
+	assert_null(nr_store_find(m.store, "blocks.1000.weight"));
 	drop(&m);
 }
 
@@ -135,7 +160,7 @@ static void a_sealed_store_takes_no_new_names(void **state)
 {
 	(void)state;
 	struct model a = make(4, 7);
-	assert_null(nr_param(a.net, "late", NR_ZEROS, 1, (int64_t)3));
+	assert_null(nr_param(a.net, "late", NR_ZEROS, NR_SHAPE(3)));
 	assert_int_equal(nr_net_error(a.net)->code, NR_EUSAGE);
 	drop(&a);
 }
@@ -144,7 +169,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_seed_means_the_same_weights), cmocka_unit_test(xavier_fills_its_bounds),
-		cmocka_unit_test(entries_begin_at_whole_lines), cmocka_unit_test(what_is_saved_is_loaded),
+		cmocka_unit_test(every_one_of_many_names_is_found), cmocka_unit_test(entries_begin_at_whole_lines),
+		cmocka_unit_test(what_is_saved_is_loaded),
 		cmocka_unit_test(another_shape_is_refused_and_changes_nothing), cmocka_unit_test(a_left_over_tensor_is_named),
 		cmocka_unit_test(a_missing_file_is_named), cmocka_unit_test(a_sealed_store_takes_no_new_names),
 	};

@@ -171,7 +171,7 @@ static void errors_name_line_and_nearest_match(void **state)
 	wrong(STAGES "arms:\n  - {name: a, norm: ln}\n  - {name: a, norm: bn}\n", 5, "two arms are called 'a'", NULL);
 	wrong(STAGES "base2: 1\ngrid: {epochs: [x]}\n", 4, "'epochs' of train", NULL);     /* all errors at once */
 	wrong("base: {epochs: [1, 2], data: mnist}\nstages: [train]\n", 1, "takes one value", "grid");
-	wrong("base: {out: x, data: mnist}\nstages: [train]\n", 1, "the study itself sets 'out'", NULL);
+	wrong("base: {out: x, data: mnist}\nstages: [train]\n", 1, "'out' is set by the study itself", NULL);
 	wrong("base: {data: mnist}\nstages: [probe]\n", 2, "has no checkpoint", NULL);
 	wrong("base: {data: mnist}\nstages: [train, train]\n", 2, "two stages are called", NULL);
 	wrong("base: {data: mnist}\nstages: [train: {from: x}]\n", 2, "takes no checkpoint", NULL);

@@ -136,7 +136,7 @@ static void each_arm_gets_its_best(void **state)
 	assert_string_equal(to.arm[0].own.item[1].value[0], "0.2");
 	assert_string_equal(to.arm[1].own.item[1].value[0], "0.1");
 	assert_string_equal(s.tune->notes.item[0], "tuned by train.top1, A: lr 0.1 1; lr 0.2 3; lr 0.4 2; taken: lr 0.2");
-	assert_non_null(strstr(s.tune->notes.item[1], "lr 0.4 no result; taken: lr 0.1, at the end of the list"));
+	assert_non_null(strstr(s.tune->notes.item[1], "lr 0.4 no result; taken: lr 0.1, at the end of the list (extend it)"));
 	s.tune->better = -1;
 	assert_int_equal(nr_tune_apply(&s, &m, &to, &err), NR_OK);
 	assert_string_equal(to.arm[0].own.item[1].value[0], "0.1");

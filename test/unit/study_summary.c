@@ -51,7 +51,7 @@ static void leave(struct fixture *f, int64_t arm, int64_t seed)
 		assert_int_equal(nr_mark_write(&j, NR_MARK_DIVERGED, 1, "the loss is not finite", &f->err), NR_OK);
 		return;
 	}
-	const char *env = nr_arena_printf(f->arena, "{\"run\":\"model             vit: 10 parameters, 0.5 GFLOP forward a sample\\n"
+	const char *env = nr_arena_printf(f->arena, "{\"run\":\"model             vit: 10 parameters, 0.5 GFLOP forward per sample\\n"
 						     "batch statistics  %s\\nsteps             10 of 4 samples, 5 an epoch\\n\"}",
 		arm ? "5 norms" : "none");
 	const char *path = nr_arena_printf(f->arena, "%s/env.json", j.dir);

@@ -5,7 +5,7 @@
 #include "unit/rig.h"
 
 #include "base/mem.h"
-#include "train/surgery.h"
+#include "surgery/surgery.h"
 
 #define TINY "bert:vocab=20,dim=16,depth=2,heads=2,hidden=24,positions=12,length=8,dropout=0.5,attention_dropout=0.5"
 enum { COUNT = 64, BATCH = 16, LENGTH = 8, WIDTH = 16 };
@@ -36,7 +36,8 @@ static struct nr_weights *made(const char *name)
 	nr_net_free(n);
 	nr_store_free(store);
 	nr_arena_free(arena);
-	if (nr_weights_open(&w, path, TINY, "", NULL, false, &err)) fail_msg("%s", nr_error_text(&err, line, sizeof line));
+	const struct nr_weights_how how = { .model = TINY };
+	if (nr_weights_open(&w, path, &how, &err)) fail_msg("%s", nr_error_text(&err, line, sizeof line));
 	return w;
 }
 

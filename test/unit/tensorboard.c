@@ -1,4 +1,4 @@
-/* train/tensorboard.c: bytes as the tensorboard package writes them; files cut and damaged at every place. */
+/* record/tensorboard.c: bytes as the tensorboard package writes them; files cut and damaged at every place. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -9,8 +9,8 @@
 #include <cmocka.h>
 
 #include "base/str.h"
-#include "train/recorder.h"
-#include "train/tensorboard.h"
+#include "record/recorder.h"
+#include "record/tensorboard.h"
 
 /* tensorboard.summary.writer.record_writer of Event(wall_time=1.5, file_version="brain.Event:2") and of
  * Event(wall_time=2.25, step=300) with the scalars train_loss 0.25 and lr -3. */

@@ -89,11 +89,11 @@ static void what_is_wrong_is_told_with_the_line(void **state)
 	refused("t.csv", "a,b\nx,y\n\"x\n\nz", "line 5: a quote is not closed");
 	refused("t.csv", "a,b\nx,\"y\"z\n", "line 2: text follows a closing quote");
 	refused("t.csv", "a,b\nx,\"y\"\rz\n", "line 2: text follows a closing quote");
-	refused("t.csv", "a,b\nx,y\nx,y,z\n", "line 3 has 3 columns, the head line 2");
+	refused("t.csv", "a,b\nx,y\nx,y,z\n", "line 3 has 3 columns, but the header line has 2");
 	refused("t.csv", "a,b,c,d\n", "line 1: more than three columns");
 	refused("t.csv", "a,b\n", "it has no text");
 	refused("t.txt", "\n \n", "it has no text");
-	refused("t.txt", "a\n\nb\xff\n", "line 3: this is not UTF-8");
+	refused("t.txt", "a\n\nb\xff\n", "line 3: it is not UTF-8");
 	assert_int_equal(open_with(&s, "z.txt", "ab\0c\n", 5, "", &err), NR_EFORMAT);
 	assert_non_null(strstr(err.detail, "byte 2 is zero"));
 	assert_int_not_equal(open_with(&s, "empty.txt", "", 0, "", &err), 0);

@@ -104,9 +104,9 @@ static void pairs_are_cut_as_asked(void **state)
 	gives(t, a, b, (struct nr_encode_how){ .max_length = 9, .cut = NR_CUT_ONLY_FIRST }, "[CLS] a a a [SEP] i i i [SEP]");
 	gives(t, a, NULL, (struct nr_encode_how){ .max_length = 4 }, "[CLS] a a [SEP]");
 	gives(t, a, b, (struct nr_encode_how){ .plain = true }, "a a a a a i i i");
-	gives(t, a, b, (struct nr_encode_how){ .max_length = 2 }, "error: 2 ids have no room for 3 special tokens");
+	gives(t, a, b, (struct nr_encode_how){ .max_length = 2 }, "error: 2 ids have no room for the 3 special tokens");
 	gives(t, a, b, (struct nr_encode_how){ .max_length = 8, .cut = NR_CUT_ONLY_SECOND },
-		"error: the text that may be cut has 3 ids, and 3 must go");
+		"error: the text that may be cut has 3 ids, but 3 must be removed");
 	nr_tokenizer_close(t);
 }
 
@@ -179,12 +179,12 @@ static void wrong_vocabularies_are_refused(void **state)
 	(void)state;
 	refuses("nosuch/vocab.txt", "cannot read");
 	assert_int_equal(nr_folder_make(made_path("none"), NULL), 0);
-	refuses("none", "no tokenizer.json, no vocab.txt");
+	refuses("none", "no tokenizer.json, vocab.txt");
 	refuses_text("v/vocab.txt", "[UNK]\na\n\nb\n", "line 3 is empty");
-	refuses_text("v/vocab.txt", "[UNK]\n[CLS]\n[SEP]\na\nb\na\n", "line 6: 'a' is token 3 already (line 4)");
+	refuses_text("v/vocab.txt", "[UNK]\n[CLS]\n[SEP]\na\nb\na\n", "line 6: 'a' is already token 3 (line 4)");
 	refuses_text("v/vocab.txt", "a\nb\n", "no token '[UNK]'");
 	refuses_text("v/vocab.txt", "a\n\xff\n", "line 2 is not UTF-8");
-	refuses_text("v/words.dat", "a\n", "no kind of vocabulary");
+	refuses_text("v/words.dat", "a\n", "not the name of a vocabulary");
 	refuses_text("b/vocab.json", "{\"a\":0,\"b\":0}", "tokens 'a' and 'b' both have id 0");
 	refuses_text("b/vocab.json", "{\"a\":-1}", "needs a text, and an id");
 	refuses_text("b/vocab.json", "{\"a\":0,\"b\":1}", "merges.txt");

@@ -49,8 +49,8 @@ static void what_is_wrong_is_told_with_the_line(void **state)
 	static const struct { const char *text, *says; } bad[] = {
 		{ "1\ta\n\n", "line 2 is empty" }, { "1\ta\n2", "line 2 has 1 columns instead of 2" },
 		{ "1\ta\tb\n", "line 1 has 3 columns" },
-		{ "one\ta\n", "'one' is no number" }, { "0\ta\n.5\tb\n", "line 2: label .5 is not a whole number" },
-		{ "0\ta\n2\tb\n", "line 2: 2 is outside 0 to 1" }, { "inf\ta\n", "is no number" },
+		{ "one\ta\n", "'one' is not a number" }, { "0\ta\n.5\tb\n", "line 2: label .5 is not a whole number" },
+		{ "0\ta\n2\tb\n", "line 2: 2 is outside 0 to 1" }, { "inf\ta\n", "is not a number" },
 		{ "0\ta\n1\t\xff\n", "line 2 is not UTF-8" },
 		{ "", "no rows" },
 	};

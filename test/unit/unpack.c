@@ -1,4 +1,4 @@
-/* data/unpack.c: honest archives arrive whole, hostile ones never write outside their folder. */
+/* fetch/unpack.c: honest archives arrive whole, hostile ones never write outside their folder. */
 #include "unit/datasets.h"
 
 #include <archive.h>
@@ -183,7 +183,7 @@ static void nothing_is_written_through_links(void **state)
 	entry(a, "link", AE_IFLNK, "dir");
 	entry(a, "link/file", AE_IFREG, "dead");
 	archive_write_free(a);
-	refuses("behind a file or link");
+	refuses("inside a file or link");
 	a = start(made_path("a.tgz"), false);
 	entry(a, "x", AE_IFREG, "one");
 	entry(a, "link", AE_IFLNK, "x");
@@ -196,7 +196,7 @@ static void nothing_is_written_through_links(void **state)
 	archive_write_free(a);
 	mkdir(made_path("into"), 0777);
 	assert_int_equal(symlink("..", made_path("into/out")), 0);
-	refuses("behind a file or link");
+	refuses("inside a file or link");
 }
 
 static void devices_and_doubles_are_refused(void **state)
@@ -207,7 +207,7 @@ static void devices_and_doubles_are_refused(void **state)
 	hostile("pipe", AE_IFIFO, "", "device");
 	hostile("ok.txt", AE_IFREG, "again", "occurs twice");
 	hostile("./ok.txt", AE_IFREG, "again", "occurs twice");
-	hostile("ok.txt/below", AE_IFREG, "x", "behind a file");
+	hostile("ok.txt/below", AE_IFREG, "x", "inside a file");
 }
 
 static void absurd_sizes_are_refused(void **state)

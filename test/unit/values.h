@@ -11,6 +11,7 @@
 
 #include <cmocka.h>
 
+#include "base/real.h"
 #include "math/isa.h"
 
 static uint32_t value_seed = 1;

@@ -1,12 +1,13 @@
 /* src/train/{weights,features}.c: pre-trained encoders in every naming, without a head; class token and mean of the patches. */
+#include "models/guess.h"
 #include "unit/datasets.h"
 #include "unit/rig.h"
 
 #include "analysis/probe_features.h"
 #include "base/mem.h"
+#include "infer/features.h"
 #include "models/mae.h"
 #include "norma/safetensors.h"
-#include "train/features.h"
 
 #define TINY "vit:image=8,channels=1,patch=2,dim=8,depth=2,heads=2"
 
@@ -39,7 +40,8 @@ static struct nr_weights *opened(const char *path, const char *model)
 	struct nr_weights *w;
 	struct nr_error err = { 0 };
 	char line[1200];
-	if (nr_weights_open(&w, path, model, NULL, NULL, false, &err)) fail_msg("%s", nr_error_text(&err, line, sizeof line));
+	const struct nr_weights_how how = { .model = model };
+	if (nr_weights_open(&w, path, &how, &err)) fail_msg("%s", nr_error_text(&err, line, sizeof line));
 	return w;
 }
 
@@ -133,7 +135,9 @@ static void features_are_the_class_token_and_the_mean_of_the_patches(void **stat
 	}
 	struct nr_weights *none;
 	struct nr_error err = { 0 };
-	assert_int_equal(nr_weights_open(&none, path, TINY ",pos=sincos,class_token=0,pool=avg,fc_norm=0", NULL, "timm", true, NULL), 0);
+	const struct nr_weights_how how = { .model = TINY ",pos=sincos,class_token=0,pool=avg,fc_norm=0", .resample = "timm",
+		.partial = true };
+	assert_int_equal(nr_weights_open(&none, path, &how, NULL), 0);
 	assert_int_equal(nr_token_features_of(&a, none, &e, 4, 1u << NR_FEATURE_CLS, &err), NR_EUSAGE);
 	assert_non_null(strstr(err.hint, "--features mean"));
 	nr_weights_close(none);

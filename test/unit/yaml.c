@@ -165,14 +165,14 @@ static void wrong_types_and_ranges_point_at_the_value(void **state)
 	one_error("train:\n  steps: [1]\n", "2:10: 'steps' should be a whole number, not a list");
 	one_error("train:\n  rate: {a: 1}\n", "2:9: 'rate' should be a number, not a mapping");
 	one_error("train:\n  steps: '3'\n",
-		  "2:10: 'steps' should be a whole number, not a text (remove the quotes)");
+		  "2:10: 'steps' should be a whole number, not text (remove the quotes)");
 	one_error("train:\n  steps:\n", "'steps' has no value");
 	one_error("train:\n  amp: ~\n", "'amp' has no value");
 	one_error("train:\n  schedule: cosin\n", "(did you mean 'cosine'?)");
-	one_error("norm: [ln, [x]]\n", "1:12: 'norm' should be a text or a list of texts, not a list");
+	one_error("norm: [ln, [x]]\n", "1:12: 'norm' should be text or a list of texts, not a list");
 	one_error("train: 3\n", "1:8: 'train' should be a mapping of keys, not a value");
-	one_error("[a, b]\n", "1:1: a configuration is a mapping of keys, not a list");
-	one_error("? [a]\n: b\n", "1:3: a key should be a text, not a list");
+	one_error("[a, b]\n", "1:1: a configuration should be a mapping of keys, not a list");
+	one_error("? [a]\n: b\n", "1:3: a key should be text, not a list");
 	one_error("name: \"a\\0b\"\n", "zero byte");
 }
 

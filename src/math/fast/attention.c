@@ -40,6 +40,27 @@ static struct unit unit(const struct nr_attention *a, int64_t b, int64_t h)
 	return u;
 }
 
+/* Rows shorter than a line are there with those of the unit before; of many rows the cache would not hold so much more. */
+static struct ahead ahead_of(const struct unit *u, int backward)
+{
+	const struct nr_attention *a = u->a;
+	const int64_t h = (u->h + 1) % a->H, b = u->b + (h == 0);
+	struct ahead x = { 0 };
+	if (b >= a->B || a->d < 16 || a->Tq > FAR || a->Tk > FAR) return x;
+#define NEXT(p, s) ((p) ? (p) + b * a->s.batch + h * a->s.head : NULL)
+	x = (struct ahead){ .q = NEXT(a->q, sq), .k = NEXT(a->k, sk), .v = NEXT(a->v, sv) };
+	if (!backward) {
+		x.out = NEXT(a->out, so);
+		return x;
+	}
+	x.g = NEXT(a->gout, sgo);
+	x.gq = NEXT(a->gq, sgq);
+	x.gk = NEXT(a->gk, sgk);
+	x.gv = NEXT(a->gv, sgv);
+#undef NEXT
+	return x;
+}
+
 static enum kind kind_of(const struct unit *u, int64_t N)
 {
 	if (u->mask || u->banded || u->a->scale <= 0) return GENERAL;
@@ -83,6 +104,7 @@ static float *take(float **w, int64_t n)
 static void forward(const struct nr_attention *a, int64_t b, int64_t h, void *scratch)
 {
 	struct unit u = unit(a, b, h);
+	u.next = ahead_of(&u, 0);
 	const int64_t QB = nr_attention_block(a->Tq, NR_ATTENTION_QB),
 		      KB = nr_attention_block(a->Tk, NR_ATTENTION_KB);
 	const int64_t n = u.n, lt = lead(n), ldS = lead(KB), dp = up(a->d), ep = up(a->dv);
@@ -162,121 +184,180 @@ static void row_dots(int64_t T, int64_t d, const float *g, int64_t lg, const flo
 	}
 }
 
+/* A gradient of a unit: where it goes, and where it is summed, which is there or, if rows of d floats cannot be read and written as
+ * vectors, in scratch. */
+struct sum {
+	float *to, *p; /* to NULL: not wanted */
+	int64_t ldto, ld, d;
+	int add, copied; /* add: to what is there */
+};
+
+static struct sum sum_of(const struct unit *u, float *to, const struct nr_heads *s, int64_t d, int add, int copied)
+{
+	float *at = to ? to + u->b * s->batch + u->h * s->head : NULL;
+	return (struct sum){ .to = at, .p = at, .ldto = s->row, .ld = copied ? up(d) : s->row, .d = d, .add = add != 0, .copied = copied };
+}
+static struct sum sum_from(const struct sum *g, int64_t row)
+{
+	struct sum from = *g;
+	if (from.to) from.to += row * g->ldto;
+	if (!g->copied) from.p = from.to;
+	return from;
+}
+static int64_t sum_width(const struct sum *g) { return g->copied ? up(g->d) : g->d; }
+static void sum_clear(const struct sum *g, int64_t rows)
+{
+	if (g->to && (g->copied || !g->add)) clear(rows, sum_width(g), g->p, g->ld);
+}
+/* Rows from `row` on (+)= alpha A B; later: not the first term. */
+static void sum_add(const struct sum *g, int64_t row, int64_t M, int64_t K, const float *A, int64_t ars, int64_t acs,
+	const float *B, int64_t ldb, float alpha, int later)
+{
+	if (!g->to) return;
+	mm(M, sum_width(g), K, A, ars, acs, B, ldb, g->p + row * g->ld, g->ld, alpha, later || (!g->copied && g->add));
+}
+static void sum_put(const struct sum *g, int64_t rows)
+{
+	if (g->to && g->copied) unpack(rows, g->d, g->p, g->to, g->ldto, g->add);
+}
+
+/* Backward of a unit: its operands, sums and scratch. */
+struct back {
+	struct unit u;
+	int64_t QB, KB, ld;         /* blocks of queries, of keys; of a row of S, P, kt, vt */
+	const float *q, *k, *v, *g; /* q and g perhaps copied together */
+	int64_t lq, lg;
+	const float *lse;
+	struct sum gq, gk, gv; /* of all queries; of the tile's keys if copied, else of all */
+	float *S, *P, *D, *kt, *vt, *kp; /* D NULL: the tile has all keys of its rows; kp NULL: keys are read where they lie */
+	float *gbias;
+	int add_bias, zero; /* zero: sums start from zeros, because a band leaves parts of them untouched */
+};
+
+static const float *copied(int64_t T, int64_t d, const float *x, int64_t *ldx, float **w)
+{
+	float *p = take(w, T * up(d));
+	pack(T, d, x, *ldx, p);
+	*ldx = up(d);
+	return p;
+}
+
+static struct back back_begin(const struct nr_attention *a, int64_t b, int64_t h, float *w)
+{
+	const int64_t d = a->d, e = a->dv;
+	const int far = a->Tq > FAR || a->Tk > FAR, copy = !mm_fits(d) || far, copy_v = !mm_fits(e) || far;
+	struct back x = { .u = unit(a, b, h), .QB = nr_attention_block(a->Tq, NR_ATTENTION_QB),
+		.KB = nr_attention_block(a->Tk, NR_ATTENTION_KB),
+		.q = a->q + b * a->sq.batch + h * a->sq.head, .k = a->k + b * a->sk.batch + h * a->sk.head,
+		.v = a->v + b * a->sv.batch + h * a->sv.head, .g = a->gout + b * a->sgo.batch + h * a->sgo.head,
+		.lq = a->sq.row, .lg = a->sgo.row, .lse = a->lse + (b * a->H + h) * a->Tq };
+	x.ld = lead(x.KB);
+	x.u.next = ahead_of(&x.u, 1);
+	x.zero = x.u.banded || x.u.n == 0;
+	x.gq = sum_of(&x.u, a->gq, &a->sgq, d, a->add & NR_ATTENTION_ADD_Q, copy);
+	x.gk = sum_of(&x.u, a->gk, &a->sgk, d, a->add & NR_ATTENTION_ADD_K, copy);
+	x.gv = sum_of(&x.u, a->gv, &a->sgv, e, a->add & NR_ATTENTION_ADD_V, copy_v);
+	x.S = take(&w, x.QB * x.ld);
+	x.P = take(&w, x.QB * x.ld);
+	x.u.words = take(&w, 4 * x.ld);
+	x.kt = take(&w, up(d) * x.ld);
+	x.vt = take(&w, up(e) * x.ld);
+	if (x.u.n > x.KB) {
+		x.D = take(&w, a->Tq + 4);
+		row_dots(a->Tq, e, x.g, x.lg, a->out + b * a->so.batch + h * a->so.head, a->so.row, x.D);
+	}
+	if (copy) {
+		x.kp = take(&w, x.KB * up(d));
+		x.q = copied(a->Tq, d, x.q, &x.lq, &w);
+		x.gq.p = take(&w, a->Tq * up(d));
+		x.gk.p = take(&w, x.KB * up(d));
+	}
+	if (copy_v) {
+		x.g = copied(a->Tq, e, x.g, &x.lg, &w);
+		x.gv.p = take(&w, x.KB * up(e));
+	}
+	return x;
+}
+
+/* Queries i0 .. i0 + M with the keys that they see of the tile j0 .. j0 + NT; gk and gv are of the tile. */
+static void back_block(const struct back *x, int64_t i0, int64_t M, int64_t j0, int64_t NT, const struct sum *gk, const struct sum *gv)
+{
+	const struct nr_attention *a = x->u.a;
+	int64_t lo, hi;
+	nr_attention_range(a, x->u.b, i0, i0 + M, &lo, &hi);
+	const int64_t c = down(max64(lo - j0, 0)), N = min64(hi, j0 + NT) - j0 - c; /* c: first column within the tile */
+	if (N <= 0) return;
+	const enum kind kind = kind_of(&x->u, N);
+	const int64_t columns = kind == LAST ? N - 1 : up(N), lk = x->kp ? up(a->d) : a->sk.row;
+	const float *Q = x->q + i0 * x->lq, *G = x->g + i0 * x->lg, *K = x->kp ? x->kp : x->k + j0 * lk;
+	const struct tile t = { .i0 = i0,
+		.M = M,
+		.j0 = j0 + c,
+		.N = N,
+		.ld = x->ld,
+		.S = x->S,
+		.P = x->P,
+		.lse = x->lse + i0,
+		.D = x->D ? x->D + i0 : NULL,
+		.gbias = x->gbias,
+		.add_bias = x->add_bias,
+		.first = j0 == 0,
+		.q = Q,
+		.g = G,
+		.lq = x->lq,
+		.lg = x->lg,
+		.klast = x->k + (j0 + c + N - 1) * a->sk.row,
+		.vlast = x->v + (j0 + c + N - 1) * a->sv.row };
+	mm(M, columns, a->d, Q, x->lq, 1, x->kt + c, x->ld, x->P, x->ld, 1.f, 0);
+	mm(M, columns, a->dv, G, x->lg, 1, x->vt + c, x->ld, x->S, x->ld, 1.f, 0);
+	gradient_tile(kind, &x->u, &t);
+	sum_add(gv, c, N, M, x->P, 1, x->ld, G, x->lg, 1.f, x->zero || i0 > 0);
+	sum_add(gk, c, N, M, x->S, 1, x->ld, Q, x->lq, a->scale, x->zero || i0 > 0);
+	sum_add(&x->gq, i0, M, N, x->S, x->ld, 1, K + c * lk, lk, a->scale, x->zero || j0 > 0);
+}
+
+static void back_tile(const struct back *x, int64_t j0, int64_t NT)
+{
+	const struct nr_attention *a = x->u.a;
+	const struct sum gk = sum_from(&x->gk, j0), gv = sum_from(&x->gv, j0);
+	const float *k = x->k + j0 * a->sk.row;
+	const int64_t columns = NT - (kind_of(&x->u, NT) == LAST);
+	transpose(columns, a->d, k, a->sk.row, x->kt, x->ld);
+	transpose(columns, a->dv, x->v + j0 * a->sv.row, a->sv.row, x->vt, x->ld);
+	if (x->kp) pack(NT, a->d, k, a->sk.row, x->kp);
+	if (x->zero) {
+		sum_clear(&gk, NT);
+		sum_clear(&gv, NT);
+	}
+	for (int64_t i0 = 0; i0 < a->Tq; i0 += x->QB) back_block(x, i0, min64(x->QB, a->Tq - i0), j0, NT, &gk, &gv);
+	sum_put(&gk, NT);
+	sum_put(&gv, NT);
+}
+
+/* Keys that do not count get no gradient. */
+static void clear_padding(const struct sum *g, int64_t from, int64_t T)
+{
+	if (g->to && !g->add) clear(T - from, g->d, g->to + from * g->ldto, g->ldto);
+}
+
 static void backward(
 	const struct nr_attention *a, int64_t b, int64_t h, float *gbias, int add_bias, void *scratch)
 {
-	struct unit u = unit(a, b, h);
-	const int64_t Tq = a->Tq, d = a->d, e = a->dv, dp = up(d), ep = up(e), n = u.n;
-	const int64_t QB = nr_attention_block(Tq, NR_ATTENTION_QB),
-		      KB = nr_attention_block(a->Tk, NR_ATTENTION_KB), ldS = lead(KB);
-	const float *q = a->q + b * a->sq.batch + h * a->sq.head,
-		    *k = a->k + b * a->sk.batch + h * a->sk.head;
-	const float *v = a->v + b * a->sv.batch + h * a->sv.head,
-		    *g = a->gout + b * a->sgo.batch + h * a->sgo.head;
-	const float *out = a->out + b * a->so.batch + h * a->so.head, *lse = a->lse + (b * a->H + h) * Tq;
-	float *gq = a->gq ? a->gq + b * a->sgq.batch + h * a->sgq.head : NULL;
-	float *gk = a->gk ? a->gk + b * a->sgk.batch + h * a->sgk.head : NULL;
-	float *gv = a->gv ? a->gv + b * a->sgv.batch + h * a->sgv.head : NULL;
-	const int far = Tq > FAR || a->Tk > FAR, copy = !mm_fits(d) || far, copy_v = !mm_fits(e) || far;
-	const int addq = (a->add & NR_ATTENTION_ADD_Q) != 0, addk = (a->add & NR_ATTENTION_ADD_K) != 0;
-	const int addv = (a->add & NR_ATTENTION_ADD_V) != 0;
-
-	float *w = scratch, *S = take(&w, QB * ldS), *P = take(&w, QB * ldS), *D = take(&w, Tq + 4);
-	u.words = take(&w, 4 * ldS);
-	float *kt = take(&w, dp * ldS), *vt = take(&w, ep * ldS), *kp = take(&w, copy ? KB * dp : 0);
-	int64_t lq = a->sq.row, lg = a->sgo.row;
-	const int whole = n <= KB; /* rows are in one tile */
-	if (!whole) row_dots(Tq, e, g, lg, out, a->so.row, D);
-	if (copy) {
-		float *p = take(&w, Tq * dp);
-		pack(Tq, d, q, lq, p);
-		q = p;
-		lq = dp;
-	}
-	if (copy_v) {
-		float *p = take(&w, Tq * ep);
-		pack(Tq, e, g, lg, p);
-		g = p;
-		lg = ep;
-	}
-	/* Sums are kept in scratch and copied out at the end, or made in place. A band leaves parts
-	 * untouched: zero first. */
-	float *sq = copy ? take(&w, Tq * dp) : gq, *sk = copy ? take(&w, KB * dp) : NULL,
-	      *sv = copy_v ? take(&w, KB * ep) : NULL;
-	const int64_t lsq = copy ? dp : a->sgq.row, lsk = copy ? dp : a->sgk.row,
-		      lsv = copy_v ? ep : a->sgv.row;
-	const int zero = u.banded || n == 0;
-	if (gq && zero && (copy || !addq)) clear(Tq, copy ? dp : d, sq, lsq);
-	if (gbias && !add_bias && zero) {
-		memset(gbias, 0, (size_t)(Tq * a->Tk) * sizeof *gbias);
+	struct back x = back_begin(a, b, h, scratch);
+	const int64_t n = x.u.n;
+	if (x.zero) {
+		sum_clear(&x.gq, a->Tq);
+		if (gbias && !add_bias) memset(gbias, 0, (size_t)(a->Tq * a->Tk) * sizeof *gbias);
 		add_bias = 1;
 	}
-	for (int64_t j0 = 0; j0 < n; j0 += KB) {
-		const int64_t NT = min64(KB, n - j0), lk = copy ? dp : a->sk.row;
-		const float *kr = copy ? kp : k + j0 * lk;
-		float *tk = copy ? sk
-			: gk     ? gk + j0 * lsk
-				 : NULL,
-		      *tv = copy_v ? sv
-			: gv       ? gv + j0 * lsv
-				   : NULL;
-		const int64_t columns = NT - (kind_of(&u, NT) == LAST);
-		transpose(columns, d, k + j0 * a->sk.row, a->sk.row, kt, ldS);
-		transpose(columns, e, v + j0 * a->sv.row, a->sv.row, vt, ldS);
-		if (copy) pack(NT, d, k + j0 * a->sk.row, a->sk.row, kp);
-		if (gk && zero && (copy || !addk)) clear(NT, copy ? dp : d, tk, lsk);
-		if (gv && zero && (copy_v || !addv)) clear(NT, copy_v ? ep : e, tv, lsv);
-		for (int64_t i0 = 0; i0 < Tq; i0 += QB) {
-			const int64_t M = min64(QB, Tq - i0);
-			int64_t lo, hi;
-			nr_attention_range(a, b, i0, i0 + M, &lo, &hi);
-			lo = j0 + down(max64(lo - j0, 0));
-			const int64_t N = min64(hi, j0 + NT) - lo,
-				      c = lo - j0; /* c: first column within the tile */
-			if (N <= 0) continue;
-			const enum kind kind = kind_of(&u, N);
-			const int64_t Nv = kind == LAST ? N - 1 : up(N);
-			const float *Q = q + i0 * lq, *G = g + i0 * lg;
-			const struct tile t = { .i0 = i0,
-				.M = M,
-				.j0 = lo,
-				.N = N,
-				.ld = ldS,
-				.S = S,
-				.P = P,
-				.lse = lse + i0,
-				.D = whole ? NULL : D + i0,
-				.gbias = gbias,
-				.add_bias = add_bias,
-				.q = Q,
-				.g = G,
-				.lq = lq,
-				.lg = lg,
-				.klast = k + (lo + N - 1) * a->sk.row,
-				.vlast = v + (lo + N - 1) * a->sv.row };
-			mm(M, Nv, d, Q, lq, 1, kt + c, ldS, P, ldS, 1.f, 0);
-			mm(M, Nv, e, G, lg, 1, vt + c, ldS, S, ldS, 1.f, 0);
-			gradient_tile(kind, &u, &t);
-			if (gv)
-				mm(N, copy_v ? ep : e, M, P, 1, ldS, G, lg, tv + c * lsv, lsv, 1.f,
-					zero || i0 > 0 || (!copy_v && addv));
-			if (gk)
-				mm(N, copy ? dp : d, M, S, 1, ldS, Q, lq, tk + c * lsk, lsk, a->scale,
-					zero || i0 > 0 || (!copy && addk));
-			if (gq)
-				mm(M, copy ? dp : d, N, S, ldS, 1, kr + c * lk, lk, sq + i0 * lsq, lsq, a->scale,
-					zero || j0 > 0 || (!copy && addq));
-		}
-		if (copy && gk) unpack(NT, d, sk, gk + j0 * a->sgk.row, a->sgk.row, addk);
-		if (copy_v && gv) unpack(NT, e, sv, gv + j0 * a->sgv.row, a->sgv.row, addv);
-	}
-	if (copy && gq) unpack(Tq, d, sq, gq, a->sgq.row, addq);
-	if (gk && !addk) /* keys that do not count */
-		clear(a->Tk - n, d, gk + n * a->sgk.row, a->sgk.row);
-	if (gv && !addv) clear(a->Tk - n, e, gv + n * a->sgv.row, a->sgv.row);
-	if (gbias && !add_bias)
-		for (int64_t i = 0; n < a->Tk && i < Tq; i++)
-			memset(gbias + i * a->Tk + n, 0, (size_t)(a->Tk - n) * sizeof *gbias);
+	x.gbias = gbias;
+	x.add_bias = add_bias;
+	for (int64_t j0 = 0; j0 < n; j0 += x.KB) back_tile(&x, j0, min64(x.KB, n - j0));
+	sum_put(&x.gq, a->Tq);
+	clear_padding(&x.gk, n, a->Tk);
+	clear_padding(&x.gv, n, a->Tk);
+	for (int64_t i = 0; gbias && !add_bias && n < a->Tk && i < a->Tq; i++)
+		memset(gbias + i * a->Tk + n, 0, (size_t)(a->Tk - n) * sizeof *gbias);
 }
 
 static void probs(const struct nr_attention *a, int64_t b, int64_t h, float *to, void *scratch)

@@ -195,38 +195,52 @@ INL void transpose4(const vf r[4], float *y, int64_t ldy)
 #undef QUAD
 }
 
-/* Four columns of VL rows from x on, the rows as pieces of r; those beyond `rows` and columns beyond `left` read as 0. */
-INL vf gather4(const float *x, int64_t ldx, int64_t k, int64_t rows, int64_t left)
+/* Four pieces as one vector; AVX2 has two. */
+INL vf join4(const float *const p[4], int64_t left)
 {
-#define PIECE(l) (4 * (l) + k < rows ? ld4(x + (4 * (l) + k) * ldx, left) : _mm_setzero_ps())
 #if VL == 16
-	__m512 v = _mm512_castps128_ps512(PIECE(0));
-	v = _mm512_insertf32x4(v, PIECE(1), 1);
-	v = _mm512_insertf32x4(v, PIECE(2), 2);
-	return (vf)_mm512_insertf32x4(v, PIECE(3), 3);
+	__m512 v = _mm512_castps128_ps512(ld4(p[0], left));
+	v = _mm512_insertf32x4(v, ld4(p[1], left), 1);
+	v = _mm512_insertf32x4(v, ld4(p[2], left), 2);
+	return (vf)_mm512_insertf32x4(v, ld4(p[3], left), 3);
 #else
-	return (vf)_mm256_insertf128_ps(_mm256_castps128_ps256(PIECE(0)), PIECE(1), 1);
+	return (vf)_mm256_insertf128_ps(_mm256_castps128_ps256(ld4(p[0], left)), ld4(p[1], left), 1);
 #endif
-#undef PIECE
 }
 
-/* y = x (T x d)^T; columns T..up(T) zero. VL rows by 4 columns at a time, so y has (d + 3) / 4 * 4 rows. */
+/* Four columns of rows 0 .. last of x, those beyond `left` read as 0, become four rows of VL; rows beyond the last are the last. */
+INL void transpose_columns(int64_t last, const float *x, int64_t ldx, int64_t left, float *y, int64_t ldy)
+{
+	vf r[4];
+	const float *p[4];
+	UNROLL(4)
+	for (int l = 0; l < VL / 4; l++) p[l] = x + (4 * l < last ? 4 * l : last) * ldx;
+	UNROLL(4)
+	for (int k = 0; k < 4; k++) {
+		r[k] = join4(p, left);
+		UNROLL(4)
+		for (int l = 0; l < VL / 4; l++) {
+			p[l] += 4 * l + k < last ? ldx : 0;
+			HIDE(p[l]);
+		}
+	}
+	transpose4(r, y, ldy);
+}
+
+INL void transpose_rows(int64_t last, int64_t d, const float *x, int64_t ldx, float *y, int64_t ldy)
+{
+	int64_t c = 0;
+	for (; c + 4 <= d; c += 4) transpose_columns(last, x + c, ldx, 4, y + c * ldy, ldy);
+	if (c < d) transpose_columns(last, x + c, ldx, d - c, y + c * ldy, ldy);
+}
+
+/* y = x (T x d)^T; columns T..up(T) are the last one again, nobody looks at what is made of them. VL rows by 4 columns at a time, so y
+ * has (d + 3) / 4 * 4 rows. */
 static void transpose(int64_t T, int64_t d, const float *x, int64_t ldx, float *y, int64_t ldy)
 {
-	const int64_t whole = d / 4 * 4;
 	for (int64_t t = 0; t < T; t += VL, x += VL * ldx, y += VL) {
-		vf r[4];
-		int64_t c = 0;
-		for (; c < whole && t + VL <= T; c += 4) {
-			UNROLL(4)
-			for (int k = 0; k < 4; k++) r[k] = gather4(x + c, ldx, k, VL, 4);
-			transpose4(r, y + c * ldy, ldy);
-		}
-		for (; c < d; c += 4) {
-			UNROLL(4)
-			for (int k = 0; k < 4; k++) r[k] = gather4(x + c, ldx, k, T - t, d - c);
-			transpose4(r, y + c * ldy, ldy);
-		}
+		if (t + VL <= T) transpose_rows(VL, d, x, ldx, y, ldy);
+		else transpose_rows(T - t - 1, d, x, ldx, y, ldy);
 	}
 }
 

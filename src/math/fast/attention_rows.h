@@ -17,6 +17,11 @@ enum kind {
 	GENERAL, /* bias, mask, band, any scale */
 };
 
+/* The rows of the unit that comes next; q NULL: nothing is fetched ahead. */
+struct ahead {
+	const float *q, *k, *v, *out, *g, *gq, *gk, *gv; /* out: forward; g and what follows: backward */
+};
+
 struct unit {
 	const struct nr_attention *a;
 	int64_t b, h, n;          /* n: keys of this sample */
@@ -24,6 +29,7 @@ struct unit {
 	int banded, drop;
 	float *words; /* Philox words of eight rows of a tile */
 	struct keys keys;
+	struct ahead next;
 };
 
 struct tile {                     /* queries i0 .. i0 + M, keys j0 .. j0 + N */
@@ -56,6 +62,34 @@ INL __m128 low4(vf x)
 #else
 	return _mm256_castps256_ps128((__m256)x);
 #endif
+}
+
+/* A row of d floats on its way to the second-level cache. */
+INL void fetch_row(const float *p, int64_t d, const int write)
+{
+	for (int64_t c = 0; c < d; c += 16) {
+		if (write) __builtin_prefetch(p + c, 1, 2);
+		else __builtin_prefetch(p + c, 0, 2);
+	}
+}
+/* Rows of a packed tensor are far apart, where the CPU does not look ahead by itself: while this unit's row i is made, that of the
+ * next is on its way. */
+INL void fetch_ahead(const struct unit *u, int64_t i)
+{
+	const struct nr_attention *a = u->a;
+	const struct ahead *x = &u->next;
+	if (!x->q) return;
+	fetch_row(x->q + i * a->sq.row, a->d, 0);
+	if (i < a->Tk) {
+		fetch_row(x->k + i * a->sk.row, a->d, 0);
+		fetch_row(x->v + i * a->sv.row, a->dv, 0);
+	}
+	if (x->out) fetch_row(x->out + i * a->so.row, a->dv, 1);
+	if (!x->g) return;
+	fetch_row(x->g + i * a->sgo.row, a->dv, 0);
+	if (x->gq) fetch_row(x->gq + i * a->sgq.row, a->d, 1);
+	if (x->gk && i < a->Tk) fetch_row(x->gk + i * a->sgk.row, a->d, 1);
+	if (x->gv && i < a->Tk) fetch_row(x->gv + i * a->sgv.row, a->dv, 1);
 }
 
 INL vi iota(void)
@@ -134,6 +168,7 @@ INL void softmax(const enum kind kind, const int drop, const struct unit *u, con
 		memset(t->S + i * ldS, 0, (size_t)Nv * sizeof(float));
 	for (int64_t i = 0; i < t->M; i += 4) {
 		float *s = t->S + i * ldS;
+		for (int64_t r = i; t->first && r < i + 4 && r < t->M; r++) fetch_ahead(u, t->i0 + r);
 		vf x[4] = { bc(LOW), bc(LOW), bc(LOW), bc(LOW) }, top[4];
 		__m128 end = _mm_setzero_ps();
 		if (drop && i % 8 == 0) drop_words(u->a, &u->keys, u->b, u->h, t->i0 + i, t->j0, Nv, u->words, ldS);
@@ -243,6 +278,7 @@ INL void gradients(const enum kind kind, const int drop, const struct unit *u, c
 	for (int64_t i = 0; kind == LAST && i < t->M; i += VL) last_column(u, t, i);
 	for (int64_t i = 0; i < t->M; i++) {
 		float *p = t->P + i * ldS, *s = t->S + i * ldS;
+		if (t->first) fetch_ahead(u, t->i0 + i);
 		const vf L = bc(t->lse[i]);
 		vf sum = { 0 }, dot = { 0 }, D = t->D ? bc(t->D[i]) : (vf){ 0 };
 		if (drop && i % 8 == 0) drop_words(u->a, &u->keys, u->b, u->h, t->i0 + i, t->j0, Nv, u->words, ldS);

@@ -20,7 +20,8 @@ typedef __m256i wide;
 #define wide_odd(even, odd) _mm256_blend_epi32(even, odd, 0xaa)
 #endif
 
-struct keys { wide k0[NR_PHILOX_ROUNDS], k1[NR_PHILOX_ROUNDS], m0, m1, step, stream; };
+/* Keys stay scalars: a vector operation takes them from memory for all lanes. */
+struct keys { uint64_t k0[NR_PHILOX_ROUNDS], k1[NR_PHILOX_ROUNDS]; wide m0, m1, step, stream; };
 
 INL struct keys keys_of(struct nr_rng r)
 {
@@ -30,8 +31,8 @@ INL struct keys keys_of(struct nr_rng r)
 		.stream = wide_set(r.stream) };
 	uint32_t a = r.key[0], b = r.key[1];
 	for (int i = 0; i < NR_PHILOX_ROUNDS; i++, a += NR_PHILOX_W0, b += NR_PHILOX_W1) {
-		k.k0[i] = wide_set(a);
-		k.k1[i] = wide_set(b);
+		k.k0[i] = a;
+		k.k1[i] = b;
 	}
 	return k;
 }
@@ -50,8 +51,8 @@ INL void philox(const struct keys *k, wide a[2], wide b[2], wide c[2], wide d[2]
 		for (int g = 0; g < 2; g++) {
 			const wide p = W(mul_epu32)(a[g], k->m0), q = W(mul_epu32)(c[g], k->m1);
 			a[g] = wide_xor(W(srli_epi64)(q, 32),
-				wide_xor(b[g], k->k0[r])); /* the key first: it is not on the longest path */
-			c[g] = wide_xor(W(srli_epi64)(p, 32), wide_xor(d[g], k->k1[r]));
+				wide_xor(b[g], wide_set(k->k0[r]))); /* the key first: it is not on the longest path */
+			c[g] = wide_xor(W(srli_epi64)(p, 32), wide_xor(d[g], wide_set(k->k1[r])));
 			b[g] = q;
 			d[g] = p;
 		}

@@ -1,0 +1,84 @@
+/* Evaluation: top-1, top-5, negative log-likelihood and the calibration error (Guo et al. 2017, arXiv:1706.04599; 15 bins of
+ * equal width of the largest probability). Sums run in sample order: the same bits for any number of threads. */
+#include "infer/evaluate.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "infer/metrics.h"
+
+enum { BINS = 15 };
+
+struct sums {
+	double nll, bin_conf[BINS], bin_right[BINS], bin_count[BINS];
+	int64_t top1, top5, samples;
+	int32_t *rank;                      /* (batch) */
+	int64_t *confusion;
+};
+
+static void add_sample(struct sums *s, int64_t K, const real *logits, int32_t label, int32_t rank, int64_t *confusion)
+{
+	int64_t best = 0;
+	double sum = 0;
+	for (int64_t k = 1; k < K; k++)
+		if (logits[k] > logits[best]) best = k;
+	for (int64_t k = 0; k < K; k++) sum += exp((double)logits[k] - (double)logits[best]);
+	const double conf = 1 / sum;
+	int bin = conf >= 0 ? (int)(conf * BINS) : 0;   /* a broken model gives NaN */
+	if (bin >= BINS) bin = BINS - 1;
+	if (label >= 0 && label < K) s->nll += log(sum) - ((double)logits[label] - (double)logits[best]);
+	s->top1 += rank < 1;
+	s->top5 += rank < 5;
+	s->bin_conf[bin] += conf;
+	s->bin_right[bin] += rank < 1;
+	s->bin_count[bin] += 1;
+	s->samples++;
+	if (confusion && label >= 0 && label < K) confusion[label * K + best]++;
+}
+
+static struct nr_score score_of(const struct sums *s)
+{
+	const double n = s->samples ? (double)s->samples : 1;
+	struct nr_score score = { .loss = s->nll / n, .top1 = (double)s->top1 / n, .top5 = (double)s->top5 / n, .samples = s->samples };
+	for (int b = 0; b < BINS; b++) score.ece += fabs(s->bin_conf[b] - s->bin_right[b]) / n;
+	return score;
+}
+
+int nr_run_over(struct nr_runner *r, const struct nr_evaluation *e, nr_each_batch *each, void *out, struct nr_error *err)
+{
+	const struct nr_loader_config config = { .source = e->source, .split = e->split, .augment = &e->augment, .batch = r->batch,
+		.index = e->index, .count = e->count, .threads = e->workers, .drop_last = e->stats == NR_STATS_BATCH };
+	struct nr_loader *loader = NULL;
+	int code = nr_loader_open(&loader, &config, err);
+	const int64_t batches = code ? 0 : nr_loader_batches(loader);
+	for (int64_t q = 0; !code && q < batches; q++) {
+		struct nr_batch *b;
+		if ((code = nr_loader_next(loader, &b, err))) break;
+		nr_runner_run(r, b->image, e->stats);
+		each(out, r, b, q * r->batch);
+		nr_loader_give_back(loader, b);
+		if (e->watch && e->watch(e->context, q + 1, batches)) code = 1;
+	}
+	nr_loader_close(loader);
+	return code;
+}
+
+static void score_batch(void *out, const struct nr_runner *r, const struct nr_batch *b, int64_t first)
+{
+	struct sums *s = out;
+	const real *logits = nr_plan_data(r->plan, r->logits);
+	(void)first;
+	nr_metric_rank(b->samples, r->classes, logits, b->label, s->rank);
+	for (int64_t i = 0; i < b->samples; i++)
+		add_sample(s, r->classes, logits + i * r->classes, b->label[i], s->rank[i], s->confusion);
+}
+
+int nr_evaluate(struct nr_runner *r, const struct nr_evaluation *e, struct nr_score *out, struct nr_error *err)
+{
+	struct sums s = { .rank = malloc((size_t)r->batch * sizeof *s.rank), .confusion = e->confusion };
+	if (!s.rank) return nr_fail(err, NR_EMEMORY, "cannot evaluate", NULL, "out of memory");
+	const int code = nr_run_over(r, e, score_batch, &s, err);
+	free(s.rank);
+	*out = score_of(&s);
+	return code < 0 ? code : NR_OK;                 /* stopped: what was seen counts */
+}

@@ -1,0 +1,139 @@
+/* Features of a split: see features.h. */
+#include "infer/features.h"
+
+#include <stdlib.h>
+
+#include "base/real.h"
+
+const char *const nr_feature_names[] = { "cls", "mean", NULL };
+
+/* Features of a part of the samples are of no use. */
+static int run_all(struct nr_runner *r, const struct nr_evaluation *e, nr_each_batch *take, void *out, struct nr_error *err)
+{
+	const int code = nr_run_over(r, e, take, out, err);
+	return code > 0 ? nr_fail(err, NR_EVALUE, "cannot keep the features", NULL, "interrupted") : code;
+}
+
+static int count_samples(const struct nr_evaluation *e, int64_t *count, struct nr_error *err)
+{
+	*count = e->count ? e->count : e->source->count[e->split];
+	return *count ? NR_OK : nr_fail(err, NR_EVALUE, "no samples in the split", nr_split_name(e->split), NULL);
+}
+
+static void take_pooled(void *out, const struct nr_runner *r, const struct nr_batch *b, int64_t first)
+{
+	struct nr_feature_set *f = out;
+	const real *pooled = nr_plan_data(r->plan, r->pooled);
+	for (int64_t i = 0; i < b->samples * r->width; i++) f->x[first * r->width + i] = (float)pooled[i];
+	memcpy(f->label + first, b->label, (size_t)b->samples * sizeof *f->label);
+}
+
+int nr_features_of(struct nr_feature_set *f, const struct nr_weights *w, const struct nr_evaluation *what,
+	int64_t batch, struct nr_error *err)
+{
+	struct nr_runner r;
+	*f = (struct nr_feature_set){ 0 };
+	if (count_samples(what, &f->count, err) || nr_runner_open_encoder(&r, w, batch < f->count ? batch : f->count, err))
+		return err->code;
+	f->width = r.width;
+	f->x = malloc((size_t)(f->count * f->width) * sizeof *f->x);
+	f->label = malloc((size_t)f->count * sizeof *f->label);
+	int code = f->x && f->label ? run_all(&r, what, take_pooled, f, err)
+				    : nr_fail(err, NR_EMEMORY, "cannot keep the features", NULL, "out of memory");
+	nr_runner_close(&r);
+	if (code) nr_features_release(f);
+	return code;
+}
+
+void nr_features_release(struct nr_feature_set *f)
+{
+	free(f->x);
+	free(f->label);
+	*f = (struct nr_feature_set){ 0 };
+}
+
+/* ---- class token and mean of the patches ------------------------------------------------------------------------------------ */
+
+bool nr_has_class_token(const struct nr_weights *w) { return nr_model_int(&w->model, "class_token") > 0; }
+
+/* What the model's own head reads. */
+static enum nr_feature_kind own_kind(const struct nr_weights *w)
+{
+	const struct nr_option *o = nr_option_find(w->model.of->options, "pool");
+	char text[64];
+	return o && !strcmp(nr_option_text(o, w->model.conf, text, sizeof text), "class") ? NR_FEATURE_CLS : NR_FEATURE_MEAN;
+}
+
+struct taking { struct nr_token_features *f; enum nr_feature_kind own; };
+
+static void mean_of_patches(const nr_t *tokens, const real *x, float *out)
+{
+	const int64_t T = tokens->d[1], C = tokens->d[2], special = tokens->tok ? tokens->tok->special : 0;
+	for (int64_t c = 0; c < C; c++) {
+		double sum = 0;
+		for (int64_t t = special; t < T; t++) sum += x[t * C + c];
+		out[c] = (float)(sum / (double)(T - special));
+	}
+}
+
+static void take_tokens(void *out, const struct nr_runner *r, const struct nr_batch *b, int64_t first)
+{
+	const struct taking *to = out;
+	struct nr_token_features *f = to->f;
+	const real *tokens = nr_plan_data(r->plan, r->tokens), *pooled = nr_plan_data(r->plan, r->pooled);
+	const int64_t C = f->width, each = r->tokens->d[1] * C;
+#pragma omp parallel for schedule(static)
+	for (int64_t i = 0; i < b->samples; i++) {
+		for (int kind = 0; kind < NR_FEATURE_KINDS; kind++) {
+			if (!f->x[kind]) continue;
+			float *row = f->x[kind] + (first + i) * C;
+			const real *from = kind == (int)to->own ? pooled + i * C : tokens + i * each;
+			if (kind == NR_FEATURE_MEAN && kind != (int)to->own) mean_of_patches(r->tokens, from, row);
+			else
+				for (int64_t c = 0; c < C; c++) row[c] = (float)from[c];
+		}
+		f->label[first + i] = b->label[i];
+	}
+}
+
+int nr_token_features_make(struct nr_token_features *f, int64_t count, int64_t width, unsigned want, struct nr_error *err)
+{
+	*f = (struct nr_token_features){ .count = count, .width = width, .label = malloc((size_t)count * sizeof *f->label) };
+	bool whole = f->label;
+	for (int kind = 0; kind < NR_FEATURE_KINDS; kind++) {
+		if (!(want & 1u << kind)) continue;
+		f->x[kind] = malloc((size_t)(count * width) * sizeof(float));
+		whole = whole && f->x[kind];
+	}
+	if (whole) return NR_OK;
+	nr_token_features_release(f);
+	return nr_fail(err, NR_EMEMORY, "cannot keep the features", NULL, "out of memory");
+}
+
+int nr_token_features_of(struct nr_token_features *f, const struct nr_weights *w, const struct nr_evaluation *what, int64_t batch,
+	unsigned want, struct nr_error *err)
+{
+	struct nr_runner r;
+	int64_t count;
+	*f = (struct nr_token_features){ 0 };
+	if (want & 1u << NR_FEATURE_CLS && !nr_has_class_token(w)) {
+		nr_fail(err, NR_EUSAGE, "the model has no class token", w->model.text, NULL);
+		return nr_hint(err, "use the mean of the patch tokens: --features mean");
+	}
+	if (count_samples(what, &count, err) || nr_runner_open_encoder(&r, w, batch < count ? batch : count, err)) return err->code;
+	struct taking to = { f, own_kind(w) };
+	const bool fits = r.tokens->nd == 3 && r.tokens->d[2] == r.width;
+	int code = fits ? nr_token_features_make(f, count, r.width, want, err)
+			: nr_fail(err, NR_ESHAPE, "cannot take features", w->model.text, "its head does not read a token's width");
+	if (!code) code = run_all(&r, what, take_tokens, &to, err);
+	nr_runner_close(&r);
+	if (code) nr_token_features_release(f);
+	return code;
+}
+
+void nr_token_features_release(struct nr_token_features *f)
+{
+	for (int kind = 0; kind < NR_FEATURE_KINDS; kind++) free(f->x[kind]);
+	free(f->label);
+	*f = (struct nr_token_features){ 0 };
+}

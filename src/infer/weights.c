@@ -1,0 +1,249 @@
+/* Trained models: our checkpoints, which say what they are, and public ones, whose model must be named. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/json.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "base/yaml.h"
+#include "infer/weights.h"
+#include "models/guess.h"
+#include "models/mae.h"
+#include "models/names.h"
+#include "models/sentence_modules.h"
+#include "models/text_heads.h"
+#include "norma/safetensors.h"
+
+char *nr_weights_path(const char *path, struct nr_arena *arena)
+{
+	struct stat st;
+	return nr_arena_printf(arena, !stat(path, &st) && S_ISDIR(st.st_mode) ? "%s/model.safetensors" : "%s", path);
+}
+
+static int out_of_memory(const char *path, struct nr_error *err)
+{
+	return nr_fail(err, NR_EMEMORY, "cannot load", path, "out of memory");
+}
+
+static int read_classes(struct nr_weights *w, const char *text, const char *path, struct nr_error *err)
+{
+	json_t *list = nr_json_parse(text, strlen(text), path, err);
+	const size_t n = json_array_size(list);
+	w->class_name = list ? nr_arena_alloc(w->arena, (n + 1) * sizeof *w->class_name) : NULL;
+	for (size_t i = 0; w->class_name && i < n; i++) {
+		const char *name = json_string_value(json_array_get(list, i));
+		w->class_name[i] = nr_arena_strdup(w->arena, name ? name : "?");
+	}
+	json_decref(list);
+	return list ? NR_OK : (int)err->code;
+}
+
+/* How the evaluation of the training made pictures into inputs; settings of another version: those that are known count. */
+static void read_view(struct nr_weights *w, const char *config)
+{
+	struct nr_error ignored = { 0 };
+	nr_option_defaults(nr_augment_options, &w->view);
+	w->view.crop_share = 1;
+	const char *filter = config ? nr_yaml_peek(config, strlen(config), NULL, "filter", w->arena) : NULL;
+	const char *crop = config ? nr_yaml_peek(config, strlen(config), NULL, "crop_share", w->arena) : NULL;
+	double share;
+	if (filter) nr_option_set(nr_augment_options, &w->view, "filter", filter, w->arena, &ignored);
+	if (crop && nr_parse_double(crop, &share)) w->view.crop_share = share;
+	w->view.normalize = w->normalize && w->std[0] > 0;
+	memcpy(w->view.mean, w->mean, sizeof w->mean);
+	memcpy(w->view.std, w->std, sizeof w->std);
+}
+
+/* What our own files say of themselves. */
+static int read_meta(struct nr_weights *w, const char *path, const char **model, const char **norms, struct nr_error *err)
+{
+	struct nr_st_file *f;
+	if (nr_st_open(&f, path, err)) return err->code;
+	const char *text = nr_st_metadata(f, "norma.classes");
+	const char *of_model = nr_st_metadata(f, "norma.model"), *of_norms = nr_st_metadata(f, "norma.norms");
+	int code = text ? read_classes(w, text, path, err) : NR_OK;
+	if (!*model && of_model) *model = nr_arena_strdup(w->arena, of_model);
+	if (!*norms && of_norms) *norms = nr_arena_strdup(w->arena, of_norms);
+	if ((text = nr_st_metadata(f, "norma.mean"))) sscanf(text, "%lf %lf %lf", &w->mean[0], &w->mean[1], &w->mean[2]);
+	if ((text = nr_st_metadata(f, "norma.std"))) sscanf(text, "%lf %lf %lf", &w->std[0], &w->std[1], &w->std[2]);
+	if ((text = nr_st_metadata(f, "norma.pooler"))) w->pooler = nr_arena_strdup(w->arena, text);
+	if ((text = nr_st_metadata(f, "norma.objective"))) w->objective = nr_arena_strdup(w->arena, text);
+	if ((text = nr_st_metadata(f, "norma.data"))) w->data = nr_arena_strdup(w->arena, text);
+	if ((text = nr_st_metadata(f, "norma.step"))) w->step = strtoll(text, NULL, 10);
+	text = nr_st_metadata(f, "norma.normalize");
+	w->normalize = text && *text == '1';
+	read_view(w, nr_st_metadata(f, "norma.config"));
+	if (!code && !*model) {
+		struct nr_guess guess;
+		const int seen = nr_model_guess(&guess, f, w->arena);
+		if (seen && guess.sure) {
+			*model = guess.model;
+			if (!*norms) *norms = guess.norms;
+			nr_st_close(f);
+			return code;
+		}
+		nr_fail(err, NR_EUSAGE, "cannot load", path, "the file does not say which model it is");
+		if (!seen) code = nr_hint(err, "name it: --model vit_tiny_patch16_224");
+		else code = nr_hint(err, "it looks like --model %s%s%s", guess.model, *guess.norms ? " --norm " : "", guess.norms);
+	}
+	nr_st_close(f);
+	return code;
+}
+
+static bool has_head(const char *path, const struct nr_model *m, struct nr_arena *arena, unsigned *text_heads, struct nr_error *err)
+{
+	struct nr_st_file *f;
+	bool pixels, found = false;
+	if (nr_st_open(&f, path, err)) return false;
+	if (m->reads == NR_READS_TEXT) *text_heads = nr_text_heads_in(m, f, arena);
+	found = nr_st_find(f, "head.weight") || nr_st_find(f, "head.bias");
+	for (const struct nr_naming *n = m->namings; n->name; n++) {
+		const char *weight = nr_naming_text(n, "head.weight", &pixels, arena);
+		found = found || (weight && nr_st_find(f, weight));
+	}
+	nr_st_close(f);
+	return found;
+}
+
+/* The decoder of a masked autoencoder, as the file describes it: our own in words, public ones by their shapes. */
+static int read_decoder(struct nr_weights *w, const char *path, struct nr_error *err)
+{
+	struct nr_st_file *f;
+	struct nr_mae *o = nr_arena_alloc(w->arena, sizeof *o);
+	if (!o) return out_of_memory(path, err);
+	if (nr_st_open(&f, path, err)) return err->code;
+	const char *text = nr_st_metadata(f, "norma.mae"), *plan = nr_st_metadata(f, "norma.mae.norms");
+	int code = NR_OK;
+	if (nr_mae_guess(o, w->model.of, f, w->arena)) {
+		if (text) code = nr_option_parse(nr_mae_options, o, text, w->arena, err);
+		else code = nr_mae_encoder(&w->model, o, w->arena, err);
+		w->mae = o;
+		w->whole_norms = plan ? nr_arena_strdup(w->arena, plan) : w->norms;
+	}
+	nr_st_close(f);
+	return code;
+}
+
+/* Everything that the weights have a place for: encoder, heads, decoder. */
+static void record_whole(struct nr_net *n, const struct nr_weights *w, bool head, unsigned text_heads)
+{
+	struct nr_mae_graph g;
+	if (w->mae) {
+		nr_mae_record(n, &w->model, w->mae, 1, &g);
+		return;
+	}
+	const struct nr_inputs in = nr_model_inputs(n, &w->model, 1);
+	nr_t *tokens = nr_model_tokens(n, &w->model, &in);
+	if (w->model.of->reads == NR_READS_TEXT && !head) {     /* a trained encoder need not have a pooler */
+		nr_text_heads_record(n, &w->model, tokens, text_heads);
+		return;
+	}
+	nr_t *pooled = w->model.of->pool(n, tokens, w->model.conf);
+	if (head) nr_model_head(n, &w->model, pooled);
+	nr_text_heads_record(n, &w->model, tokens, text_heads);
+}
+
+static int record_with(struct nr_net *n, const struct nr_weights *w, const char *norms, bool head, unsigned text_heads,
+	struct nr_error *err)
+{
+	if (nr_norms_use(n, norms, &w->model.of->norms, err)) return err->code;
+	record_whole(n, w, head, text_heads);
+	return nr_norms_done(n, err);
+}
+
+/* Records the model once, so that the store knows its entries; they get no memory before the file is known to have them.
+ * text_heads: what a file of a text model has beside the encoder. */
+static int name_entries(struct nr_weights *w, const char *path, bool head, unsigned text_heads, struct nr_error *err)
+{
+	struct nr_net *n = nr_net_make(w->store);
+	if (!n) return out_of_memory(path, err);
+	const int code = record_with(n, w, w->mae ? w->whole_norms : w->norms, head, text_heads, err);
+	nr_net_free(n);
+	return code;
+}
+
+int nr_weights_record(struct nr_net *n, const struct nr_weights *w, const char *norms, struct nr_error *err)
+{
+	return record_with(n, w, norms, nr_store_find(w->store, "head.weight") != NULL, nr_text_heads_of(w->store), err);
+}
+
+/* A name that is not known may be of a plug-in, which the file names. */
+static void hint_plugin(const char *path, struct nr_error *err)
+{
+	struct nr_st_file *f;
+	if (nr_st_open(&f, path, &(struct nr_error){ 0 })) return;
+	const char *names = nr_st_metadata(f, "norma.plugins");
+	if (names) err->hint[0] = 0;
+	if (names) nr_hint(err, "it was trained with the plug-in %.*s: add --plugin PATH", (int)strcspn(names, " \n"), names);
+	nr_st_close(f);
+}
+
+static const char *given(const char *text) { return text && *text ? text : NULL; }
+
+/* Values of the file into the store, which knows its entries. */
+static int read_values(struct nr_weights *w, const char *path, const struct nr_weights_how *how, struct nr_error *err)
+{
+	struct nr_import in = { .naming = given(how->naming), .resample = given(how->resample), .partial = how->partial,
+		.decoder = how->decoder, .tell = how->tell, .context = how->context,
+		.special = nr_model_int(&w->model, "class_token") > 0 && nr_model_int(&w->model, "class_at") <= 0 };
+	if (nr_model_import(w->store, w->model.of, path, &in, err)) return err->code;
+	w->naming = in.used;
+	w->taken = in.taken;
+	w->kept = in.kept;
+	w->ignored = in.ignored;
+	return NR_OK;
+}
+
+static int read_all(struct nr_weights *w, const char *path, const struct nr_weights_how *how, struct nr_error *err)
+{
+	const char *model = given(how->model), *norms = given(how->norms);
+	int code = read_meta(w, path, &model, &norms, err);
+	if (!code) code = nr_model_parse(&w->model, model, w->arena, err);
+	w->norms = norms ? nr_arena_strdup(w->arena, norms) : "";
+	if (!code && !w->pooler && w->model.of->reads == NR_READS_TEXT) code = nr_sentence_pooler(&w->pooler, path, w->arena, err);
+	if (!code && how->decoder) code = read_decoder(w, path, err);
+	if (!code) code = nr_store_make(&w->store, 0, err);
+	/* A pre-trained encoder has no head; whoever takes what does not fit (partial) gets one with first values. */
+	if (!code) {
+		unsigned text_heads = 0;
+		const bool head = has_head(path, w->model.of, w->arena, &text_heads, err);
+		code = name_entries(w, path, head || how->partial, text_heads, err);
+	}
+	if (!code) code = read_values(w, path, how, err);
+	if (!code) {
+		const struct nr_naming *naming = nr_naming_find(w->model.of, w->naming, NULL);
+		if (!norms && naming && naming->eps > 0)        /* its software's eps, as the file says nothing of norms */
+			w->norms = nr_arena_printf(w->arena, "%s:eps=%g", w->model.of->norms.norm, naming->eps);
+	}
+	return code;
+}
+
+int nr_weights_open(struct nr_weights **out, const char *path, const struct nr_weights_how *how, struct nr_error *err)
+{
+	static const struct nr_weights_how usual;
+	struct nr_error own = { 0 };
+	struct nr_arena *arena = nr_arena_make();
+	struct nr_weights *w = arena ? nr_arena_alloc(arena, sizeof *w) : NULL;
+	*out = NULL;
+	if (!err) err = &own;
+	if (!w) {
+		nr_arena_free(arena);
+		return out_of_memory(path, err);
+	}
+	w->arena = arena;
+	const char *file = nr_weights_path(path, arena);
+	const int code = file ? read_all(w, file, how ? how : &usual, err) : out_of_memory(path, err);
+	if (code == NR_ENAME) hint_plugin(file, err);
+	if (code) nr_weights_close(w);
+	else *out = w;
+	return code;
+}
+
+void nr_weights_close(struct nr_weights *w)
+{
+	if (!w) return;
+	nr_store_free(w->store);
+	nr_arena_free(w->arena);
+}

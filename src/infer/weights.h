@@ -1,0 +1,10 @@
+/* Where weights lie. */
+#ifndef NR_WEIGHTS_H
+#define NR_WEIGHTS_H
+
+#include "norma/infer.h"
+
+/* path, or model.safetensors in it if it is a folder, in the arena; NULL: out of memory. */
+char *nr_weights_path(const char *path, struct nr_arena *);
+
+#endif
