@@ -7,12 +7,16 @@
 #include "base/save.h"
 #include "draw/html.h"
 
-enum { MARGIN = 20, GAP = 24, HEAD = 52, TITLE = 22, LINE = 19, LEAST = 520 };
+enum { MARGIN = 20, EDGE = 8, GAP = 24, HEAD = 52, TITLE = 22, LINE = 19, LEAST = 520 };
 static const double LETTER = 6.6;               /* pixels of a letter of the caption */
+
+/* Where the first panel begins. */
+static double left_of(const struct nr_sheet *s) { return s->bare ? EDGE : MARGIN; }
+static double top_of(const struct nr_sheet *s) { return s->bare ? EDGE : HEAD; }
 
 void nr_sheet_put(struct nr_sheet *s, const char *title, struct nr_size size)
 {
-	const double x = MARGIN + s->x, y = HEAD + s->y, head = title ? TITLE : 0;
+	const double x = left_of(s) + s->x, y = top_of(s) + s->y, head = title ? TITLE : 0;
 	if (title) {
 		nr_svg_text(&s->body, "panel", "start", x, y + 10, title);
 	}
@@ -58,9 +62,10 @@ static int lines_of(struct nr_str *s, const char *text, size_t wide, double y)
 
 void nr_sheet_add(struct nr_sheet *s, const char *title, const char *caption, struct nr_str *to)
 {
-	const double wide = fmax(fmax(s->wide, LEAST), 10.5 * (double)nr_utf8_width(title));
+	const double wide = s->bare ? s->wide : fmax(fmax(s->wide, LEAST), 10.5 * (double)nr_utf8_width(title));
 	const size_t letters = (size_t)(fmin(wide, 1100) / LETTER);
-	const double w = wide + 2 * MARGIN, h = HEAD + s->tall + 30 + LINE * lines_of(NULL, caption, letters, 0);
+	const double below = s->bare ? EDGE : 30 + LINE * lines_of(NULL, caption, letters, 0);
+	const double w = wide + 2 * left_of(s), h = top_of(s) + s->tall + below;
 	nr_str_add(to, "<svg xmlns=\"http://www.w3.org/2000/svg\"");
 	nr_paint_letters(to);
 	nr_str_printf(to, " width=\"%.0f\" height=\"%.0f\" viewBox=\"0 0 %.0f %.0f\">\n<title>", w, h, w, h);
@@ -70,10 +75,10 @@ void nr_sheet_add(struct nr_sheet *s, const char *title, const char *caption, st
 	nr_str_printf(to, "</desc>\n<style>%s</style>\n<rect", nr_paint_dark);
 	nr_paint(to, "paper", NR_NO_COLOUR);
 	nr_str_printf(to, " width=\"%.0f\" height=\"%.0f\"/>\n", w, h);
-	nr_svg_text(to, "title", "start", MARGIN, 30, title);
+	if (!s->bare) nr_svg_text(to, "title", "start", MARGIN, 30, title);
 	nr_str_add(to, "\n");
 	nr_str_add(to, nr_str_text(&s->body));
-	lines_of(to, caption, letters, HEAD + s->tall + 24);
+	if (!s->bare) lines_of(to, caption, letters, HEAD + s->tall + 24);
 	nr_str_add(to, "</svg>\n");
 	to->failed = to->failed || s->body.failed;
 }

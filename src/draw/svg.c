@@ -26,7 +26,7 @@ static int colour_of(int arm) { return arm % NR_COLOURS; }
 static const char *dash_of(int arm) { return dashes[(arm + arm / NR_COLOURS) % NR_COLOURS]; }
 static const char *marker_of(int arm) { return markers[(arm + 3 * (arm / NR_COLOURS)) % NR_COLOURS]; }
 
-static void add_marker(struct nr_str *s, int arm, double x, double y)
+void nr_svg_marker(struct nr_str *s, int arm, double x, double y)
 {
 	nr_str_add(s, "<path");
 	nr_paint(s, "m", colour_of(arm));
@@ -35,12 +35,12 @@ static void add_marker(struct nr_str *s, int arm, double x, double y)
 
 void nr_svg_sample(struct nr_str *s, int arm)
 {
-	nr_str_add(s, "<svg class=\"sample\" viewBox=\"0 0 40 12\" aria-hidden=\"true\"><path");
+	nr_str_add(s, "<svg class=\"sample\" width=\"40\" height=\"12\" viewBox=\"0 0 40 12\" aria-hidden=\"true\"><path");
 	nr_paint(s, "l bold", colour_of(arm));
 	nr_str_add(s, " d=\"M1,6L39,6\"");
 	if (*dash_of(arm)) nr_str_printf(s, " stroke-dasharray=\"%s\"", dash_of(arm));
 	nr_str_add(s, "/>");
-	add_marker(s, arm, 20, 6);
+	nr_svg_marker(s, arm, 20, 6);
 	nr_str_add(s, "</svg>");
 }
 
@@ -270,7 +270,7 @@ static void add_dots(struct nr_str *s, const struct nr_chart *c, const struct fr
 			nr_svg_path(s, "l bar", colour_of(v->arm));
 			nr_str_printf(s, "M%.1f,%.1fV%.1fM%.1f,%.1fh8M%.1f,%.1fh8\"/>", x, low, high, x - 4, low, x - 4, high);
 		}
-		add_marker(s, v->arm, x, y);
+		nr_svg_marker(s, v->arm, x, y);
 	}
 }
 
@@ -281,7 +281,8 @@ static void add_markers(struct nr_str *s, const struct nr_chart *c, const struct
 	for (int64_t k = 0; k < count; k++) {
 		const double shift = 0.5 + 0.13 * (v->arm % 4) - 0.2;
 		const int64_t i = count == v->n ? k : (int64_t)(((double)k + shift) * (double)(v->n - 1) / (double)count);
-		if (drawn(c, f->y.log, v->x[i], v->y[i])) add_marker(s, v->arm, nr_ruler_at(&f->x, v->x[i]), nr_ruler_at(&f->y, v->y[i]));
+		if (drawn(c, f->y.log, v->x[i], v->y[i]))
+			nr_svg_marker(s, v->arm, nr_ruler_at(&f->x, v->x[i]), nr_ruler_at(&f->y, v->y[i]));
 	}
 }
 

@@ -50,6 +50,8 @@ void nr_svg_nothing(struct nr_str *, struct nr_size);
 struct nr_size nr_svg_chart(struct nr_str *, const struct nr_chart *);
 /* Whether its y axis is a log one. */
 bool nr_chart_is_log(const struct nr_chart *);
+/* The marker of an arm about a point. */
+void nr_svg_marker(struct nr_str *, int arm, double x, double y);
 /* A short piece of an arm's line with its marker, for legends. */
 void nr_svg_sample(struct nr_str *, int arm);
 
