@@ -251,8 +251,8 @@ const struct cli_command cli_check = {
 		 "float against double, NaN in memory that backward did not ask to keep, padding, equal bits at 1, 2 and 3 threads,\n"
 		 "gradients that are added to, views with gaps; for norms also their time beside layer. One line for each check; the\n"
 		 "exit code is 1 if one fails.\n\n"
-		 "    norma check own_norm.c             compiles it for both precisions, then checks all that it brings\n"
-		 "    norma check ./own_norm.so          wants own_norm64.so beside it, compiled with pkg-config --cflags norma64\n"
+		 "    norma check own_norm.c     compiles it for both precisions, then checks it\n"
+		 "    norma check ./own_norm.so  wants own_norm64.so (pkg-config norma64), too\n"
 		 "    norma check dtn                    a norm that is built in, or of a --plugin\n\n"
 		 "What is no graph is tried in its own way: an optimizer takes some steps, the first samples of a data set are read,\n"
 		 "a task on pictures is trained for some steps on made-up ones, stopped and resumed.",

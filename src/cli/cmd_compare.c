@@ -178,7 +178,7 @@ const struct cli_command cli_compare = {
 	.usage = "",
 	.about = "Options of `norma train` that are given several times are compared; options given once apply to all arms:\n"
 		 "\n"
-		 "    norma compare --norm ln --norm \"sep(bn,ln)\" --norm dtn --data fashion-mnist --epochs 5 --seeds 5\n"
+		 "    norma compare --norm ln --norm \"sep(bn,ln)\" --data mnist --seeds 5\n"
 		 "\n"
 		 "This is a study like those of `norma study`, with the same tables, intervals and tests. Repeat the command to\n"
 		 "resume it after an interruption; its folder holds the study as study.yaml. --task pretrain compares pre-training\n"

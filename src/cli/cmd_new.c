@@ -90,7 +90,7 @@ static void words(struct nr_str *s)
 
 const struct cli_command cli_new = {
 	.name = "new",
-	.title = "begin a plug-in: a commented source that compiles and passes `norma check`",
+	.title = "begin a plug-in: a commented source that passes `norma check`",
 	.usage = "norm | model | task | optimizer | data NAME",
 	.about = "Writes NAME.c, a whole plug-in of that kind to change. Its head has the commands that compile, check and use it.",
 	.conf_size = sizeof(struct begin),

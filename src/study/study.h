@@ -87,6 +87,7 @@ struct nr_study {
 	const struct nr_study_command *commands;
 	const char *title, *question, *metric, *baseline, *out;
 	struct nr_list also;
+	const char *columns;                /* of table.tex, separated by spaces; NULL or "": few */
 	struct nr_study_stage *stage;
 	struct nr_study_arm *arm;
 	int64_t *seed;
