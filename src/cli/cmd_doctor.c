@@ -17,16 +17,10 @@ static const struct nr_option options[] = {
 	NR_OPT_END
 };
 
-#ifdef NR_NO_FAST
-static const int compiled = NR_ISA_PLAIN;
-#else
-static const int compiled = NR_ISA_AVX512;
-#endif
-
 static json_t *sets(bool here)
 {
 	json_t *a = json_array();
-	for (int i = 0; i <= compiled; i++)
+	for (int i = 0; i < NR_ISA_COUNT; i++)
 		if (!here || nr_isa_supported((enum nr_isa)i))
 			json_array_append_new(a, json_string(nr_isa_name((enum nr_isa)i)));
 	return a;
