@@ -38,7 +38,8 @@ struct nr_train {
 	struct nr_augment augment;          /* of pictures */
 	/* evaluation */
 	char *eval_split;                   /* "auto": val if there is one, else test */
-	double hold_out;                    /* share of the training split kept apart as the evaluation split; 0: none */
+	double hold_out;                    /* share of the training split kept apart to choose the best weights, and to evaluate on */
+					    /* if there is no evaluation split; 0: none */
 	double eval_every, crop_share;      /* in epochs; of the centre crop for evaluation */
 	int64_t eval_batch, limit, eval_limit, patience;
 	double ema;
@@ -62,7 +63,9 @@ struct nr_train_result {
 	const char *sample;                 /* its word for one: "picture" */
 	double train[NR_TASK_METRICS], last[NR_TASK_METRICS];   /* means over the last epoch; the last evaluation */
 	int decides;                        /* which of of_eval says what is best */
-	double best;
+	double best;                        /* at best_step */
+	bool has_held;                      /* held-out samples choose best_step; else the evaluation does */
+	double held[NR_TASK_METRICS], best_held;
 	int64_t best_step, eval_samples;    /* best_step 0: no evaluation yet */
 	const char *status;                 /* "done", "interrupted", "stopped early" */
 };

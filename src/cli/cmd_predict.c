@@ -1,4 +1,4 @@
-/* norma predict CKPT PICTURE... | CKPT SMILES...: what a model says of JPEG and PNG files (here), or of molecules (predict_graphs.c). */
+/* norma predict CKPT PICTURE... | CKPT SMILES...: what a model says of pictures (here), or of molecules (predict_graphs.c). */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -208,7 +208,7 @@ const struct cli_command cli_predict = {
 	.name = "predict",
 	.title = "predict classes of pictures or properties of molecules",
 	.usage = "WEIGHTS PICTURE... | WEIGHTS [SMILES...]",
-	.about = "Decodes each picture (JPEG or PNG), resizes and crops it as in the evaluation during training, and prints the most\n"
+	.about = "Decodes each picture (JPEG, PNG, WebP or TIFF), resizes and crops it as in the evaluation during training, and prints the most\n"
 		 "probable classes. Names, mean and standard deviation come from the checkpoint; public checkpoints have none and "
 		 "need\n"
 		 "the flags --model, --names and, if trained that way, --pixels imagenet.\n"

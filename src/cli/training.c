@@ -163,6 +163,7 @@ static int result_json(const char *out, const struct nr_train_result *r, struct 
 	char key[64];
 	add_metrics(j, "train", r->of_step, r->train);
 	if (r->best_step) add_metrics(j, "eval", r->of_eval, r->last);
+	if (r->best_step && r->has_held) add_metrics(j, "held", r->of_eval, r->held);
 	snprintf(key, sizeof key, "best_%s", r->of_eval[r->decides].name);
 	if (r->best_step) json_object_set_new(j, key, json_real(r->best));
 	return cli_print_json(j, err);
@@ -186,7 +187,13 @@ static void print_result(const char *command, const char *out, const struct nr_t
 	if (r->best_step) {
 		printf(" on %lld samples; best %s ", (long long)r->eval_samples, r->of_eval[r->decides].name);
 		print_number(&r->of_eval[r->decides], r->best);
-		printf(" at step %lld\n", (long long)r->best_step);
+		printf(" at step %lld", (long long)r->best_step);
+		if (r->has_held) {
+			fputs(", chosen by ", stdout);
+			print_number(&r->of_eval[r->decides], r->best_held);
+			fputs(" on held-out samples", stdout);
+		}
+		puts("");
 	}
 	printf("run               %s (model.safetensors, best.safetensors, metrics.csv; `norma runs`)\n", out);
 	if (r->step < r->steps && strcmp(r->status, "stopped early"))

@@ -6,6 +6,9 @@
 
 #include "norma/graph.h"
 
+enum nr_position_bias { NR_NO_POSITION_BIAS, NR_POSITION_BIAS_ZERO, NR_POSITION_BIAS_EQ7 };     /* none, from zero, from DTN's Eq. 7 */
+extern const char *const nr_position_biases[];  /* "0", "1", "eq7"; ends with NULL */
+
 struct nr_block {
 	int64_t heads, hidden;              /* hidden: width of the MLP */
 	const char *act;                    /* its activation; NULL: gelu */
@@ -14,7 +17,7 @@ struct nr_block {
 	bool no_hidden_dropout;             /* `dropout` does not act between the MLP's activation and its second layer (BERT), */
 	double hidden_dropout;              /* but this does (Graphormer) */
 	nr_t *bias;                         /* (B,H,T,T) added to the scores; or NULL */
-	bool position_bias;                 /* scores get DTN's a_h . (d^2, dx, dy) of the grid (DTN, Eq. 6 and Table 10a) */
+	int32_t position_bias;              /* scores get DTN's a_h . (d^2, dx, dy) of the grid (DTN, Eq. 6 and Table 10a) */
 };
 nr_t *nr_block(struct nr_net *, nr_t *x, const struct nr_block *);
 /* Width of an MLP from its ratio, as timm rounds it; a ratio that is a quotient of widths gives back the width. */

@@ -17,6 +17,8 @@ struct nr_dtn {
 	int weight, bias, mean_logit, var_logit, matrix, valid, place;
 };
 
+/* Eq. 7 for a parameter (H,3), as nr_entry_fill calls it. */
+void nr_dtn_start(const struct nr_entry *, const void *conf, real *);
 int nr_dtn_shape(struct nr_node *);
 void nr_dtn_forward(const struct nr_call *);
 void nr_dtn_backward(const struct nr_call *);

@@ -32,11 +32,11 @@ static json_t *numbers_json(const double *v)
 /* Numbers are written so that they read back as the same bits. */
 static char *state_text(const struct nr_progress_state *s)
 {
-	json_t *j = json_pack("{s:I, s:I, s:I, s:I, s:f, s:f, s:f, s:f, s:f, s:o, s:o, s:o}", "step",
+	json_t *j = json_pack("{s:I, s:I, s:I, s:I, s:f, s:f, s:f, s:f, s:f, s:f, s:o, s:o, s:o, s:o}", "step",
 		(json_int_t)s->step, "best_step", (json_int_t)s->best_step, "stale", (json_int_t)s->stale, "eval_samples",
 		(json_int_t)s->eval_samples, "seconds", s->seconds, "loss_sum", s->loss_sum, "seen", s->seen,
-		"train_loss", s->train_loss, "best", s->best, "sum", numbers_json(s->sum), "train",
-		numbers_json(s->train), "last", numbers_json(s->last));
+		"train_loss", s->train_loss, "best", s->best, "best_held", s->best_held, "sum", numbers_json(s->sum), "train",
+		numbers_json(s->train), "last", numbers_json(s->last), "held", numbers_json(s->held));
 	char *text = j ? json_dumps(j, JSON_COMPACT | JSON_REAL_PRECISION(17)) : NULL;
 	json_decref(j);
 	return text;
@@ -66,6 +66,8 @@ static int read_state(const char *text, const char *path, struct nr_progress_sta
 	read_numbers(json_object_get(j, "sum"), s->sum);
 	read_numbers(json_object_get(j, "train"), s->train);
 	read_numbers(json_object_get(j, "last"), s->last);
+	s->best_held = json_number_value(json_object_get(j, "best_held"));
+	read_numbers(json_object_get(j, "held"), s->held);
 	json_decref(j);
 	return NR_OK;
 }

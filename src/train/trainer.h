@@ -18,8 +18,9 @@ struct nr_trainer {
 	struct nr_source *source;
 	enum nr_split split, eval_split;
 	int32_t *order;                     /* of the training split: first what is trained on, then what is held out; or NULL */
-	int64_t train_count, eval_count;
+	int64_t train_count, eval_count, held_count;
 	const int32_t *train_index, *eval_index;
+	const int32_t *held_index;          /* samples of `split` that choose the best weights, if eval is another split; or NULL */
 	struct nr_weights w;                /* store and model */
 	/* the training step */
 	const struct nr_task *task;
