@@ -175,7 +175,7 @@ static int refuse(struct cli *c, const struct predict *o, const char *const *nam
 static int predict(struct cli *c, const struct predict *o, struct nr_weights *w, const struct nr_list *args)
 {
 	static const char *const of_pictures[] = { "top", "pixels", "crop_share", NULL }, *const of_graphs[] = { "outputs", NULL };
-	const bool graphs = w->model.of->reads == NR_READS_GRAPH;
+	const bool graphs = w->model.of->reads == NR_MOLECULES;
 	struct names n = { 0 };
 	if (refuse(c, o, graphs ? of_pictures : of_graphs, graphs ? "graphs" : "pictures") || read_names(c, o->names, w, &n))
 		return c->err->code;
