@@ -5,15 +5,19 @@
 #include <stdbool.h>
 
 #include "norma/graph.h"
+#include "norma/nn.h"
 
 struct nr_block {
 	int64_t heads, hidden;              /* hidden: width of the MLP */
 	const char *act;                    /* its activation; NULL: gelu */
 	double drop_path, dropout, attention_dropout;
-	bool no_qkv_bias;
+	bool no_qkv_bias, no_proj_bias;
 	bool no_hidden_dropout;             /* `dropout` does not act between the MLP's activation and its second layer (BERT), */
 	double hidden_dropout;              /* but this does (Graphormer) */
 	nr_t *bias;                         /* (B,H,T,T) added to the scores; or NULL */
+	const struct nr_block_attention_options *blocks;    /* BigBird's attention; or NULL */
+	const struct nr_lsh_options *lsh;   /* attention in buckets, of queries that are keys, without output projection; or NULL */
+	nr_t **buckets;                     /* of lsh, for taps; or NULL */
 	bool position_bias;                 /* scores get DTN's a_h . (d^2, dx, dy) of the grid (DTN, Eq. 6 and Table 10a) */
 };
 nr_t *nr_block(struct nr_net *, nr_t *x, const struct nr_block *);
