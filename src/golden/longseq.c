@@ -96,8 +96,8 @@ static int run(struct golden_case *c, struct longseq *s, const char *labels, con
 		char block[32], buckets[32];
 		snprintf(block, sizeof block, "block%lld", (long long)i);
 		snprintf(buckets, sizeof buckets, "buckets%lld", (long long)i);
-		golden_model_out(c, &s->m, nr_plan_tap(s->m.plan, block, NULL), "out",
-			nr_arena_printf(c->arena, "%s.%lld", each, (long long)i + from));
+		const nr_t *x = nr_plan_tap(s->m.plan, block, NULL);    /* without a final norm the last one has the name of the tokens */
+		golden_model_out(c, &s->m, x ? x : s->tokens, "out", nr_arena_printf(c->arena, "%s.%lld", each, (long long)i + from));
 		const nr_t *b = nr_plan_tap(s->m.plan, buckets, NULL);
 		if (b) golden_check_ints(c, nr_plan_data(s->m.plan, b), nr_len(b), "out.buckets.%lld", (long long)i);
 	}
@@ -128,4 +128,56 @@ int golden_model_lra(struct golden_case *c)
 		golden_config(c, "normalize_keys", NULL, 0), golden_number_or(c, "score_scale", 0));
 	open_model(c, &s, text, lsh ? "lra_lsh" : "lra");
 	return run(c, &s, "in.targets", "embedded", "hidden", 0);
+}
+
+int golden_model_bigbird(struct golden_case *c)
+{
+	struct longseq s = { .rows = 0 };
+	sizes(c, &s, "in.input_ids");
+	const char *text = nr_arena_printf(c->arena,
+		"bigbird:vocab=%g,dim=%g,depth=%g,heads=%g,hidden=%g,positions=%g,types=%g,pad=%g,act=%s,length=%lld,classes=%g,block=%g,"
+		"random=%g,bias=%g,rescale=%g", golden_number(c, "vocab_size"), golden_number(c, "hidden_size"),
+		golden_number(c, "num_hidden_layers"), golden_number(c, "num_attention_heads"), golden_number(c, "intermediate_size"),
+		golden_number(c, "max_position_embeddings"), golden_number_or(c, "type_vocab_size", 2), golden_number_or(c, "pad_token_id", 0),
+		golden_config_act(c), (long long)s.length, golden_number(c, "num_labels"), golden_number(c, "block_size"),
+		golden_number(c, "num_random_blocks"), golden_config(c, "use_bias", NULL, 1), golden_config(c, "rescale_embeddings", NULL, 0));
+	open_model(c, &s, text, "huggingface");
+	return run(c, &s, "in.labels", "hidden_states.0", "hidden_states", 1);
+}
+
+/* A number, or a list of two, as "2x4". */
+static const char *grid(struct golden_case *c, const char *key)
+{
+	const json_t *v = json_object_get(c->config, key);
+	if (json_is_array(v)) {
+		const char *text = "";
+		for (size_t i = 0; i < json_array_size(v); i++)
+			text = nr_arena_printf(c->arena, "%s%s%g", text, i ? "x" : "", json_number_value(json_array_get(v, i)));
+		return text;
+	}
+	return json_is_number(v) ? nr_arena_printf(c->arena, "%g", json_number_value(v)) : "auto";
+}
+
+int golden_model_reformer(struct golden_case *c)
+{
+	struct longseq s = { .rows = 0 };
+	const json_t *kinds = json_object_get(c->config, "attn_layers");
+	const char *layers = "";
+	sizes(c, &s, "in.input_ids");
+	for (size_t i = 0; i < json_array_size(kinds); i++)
+		layers = nr_arena_printf(c->arena, "%s%s%s", layers, i ? "/" : "", json_string_value(json_array_get(kinds, i)));
+	const bool axial = golden_config(c, "axial_pos_embds", NULL, 0) != 0;
+	const char *text = nr_arena_printf(c->arena,
+		"reformer:vocab=%g,dim=%g,depth=%zu,heads=%g,head_dim=%g,hidden=%g,positions=%g,length=%lld,classes=%g,act=%s,layers=%s,"
+		"rounds=%g,buckets=%s,chunk=%g,before=%g,after=%g,local_chunk=%g,local_before=%g,local_after=%g,axial=%s,axial_dims=%s,"
+		"ff_chunk=%g", golden_number(c, "vocab_size"), golden_number(c, "hidden_size"), json_array_size(kinds),
+		golden_number(c, "num_attention_heads"), golden_number(c, "attention_head_size"), golden_number(c, "feed_forward_size"),
+		golden_number(c, "max_position_embeddings"), (long long)s.length, golden_number(c, "num_labels"), golden_config_act(c), layers,
+		golden_number_or(c, "num_hashes", 1), grid(c, "num_buckets"), golden_number(c, "lsh_attn_chunk_length"),
+		golden_number_or(c, "lsh_num_chunks_before", 1), golden_number_or(c, "lsh_num_chunks_after", 0),
+		golden_number_or(c, "local_attn_chunk_length", 64), golden_number_or(c, "local_num_chunks_before", 1),
+		golden_number_or(c, "local_num_chunks_after", 0), axial ? grid(c, "axial_pos_shape") : "",
+		axial ? grid(c, "axial_pos_embds_dim") : "", golden_number_or(c, "chunk_size_feed_forward", 0));
+	open_model(c, &s, text, "huggingface");
+	return run(c, &s, "in.labels", "embedded", "hidden", 0);
 }

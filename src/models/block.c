@@ -48,7 +48,7 @@ static nr_t *attention(struct nr_net *n, nr_t *x, const struct nr_block *b)
 	return nr_dropout(n, x, b->dropout);
 }
 
-static nr_t *mlp(struct nr_net *n, nr_t *x, const struct nr_block *b)
+nr_t *nr_block_mlp(struct nr_net *n, nr_t *x, const struct nr_block *b)
 {
 	const int64_t C = x ? nr_cols(x) : 0;
 	x = nr_norm(n, "mlp.hidden", nr_linear(n, "mlp.fc1", x, b->hidden));
@@ -76,7 +76,7 @@ nr_t *nr_block(struct nr_net *n, nr_t *x, const struct nr_block *b)
 	tok.heads = (int32_t)b->heads;                  /* norms that go by heads (DTN, group) take them from the tokens */
 	nr_with_tokens(n, x, tok);
 	x = nr_residual(n, "attn", x, attention(n, nr_norm(n, "attn.in", x), b), b->drop_path);
-	x = nr_residual(n, "mlp", x, mlp(n, nr_norm(n, "mlp.in", x), b), b->drop_path);
+	x = nr_residual(n, "mlp", x, nr_block_mlp(n, nr_norm(n, "mlp.in", x), b), b->drop_path);
 	if (x) scale_weights(n, C, b);
 	return x;
 }

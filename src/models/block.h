@@ -21,6 +21,7 @@ struct nr_block {
 	bool position_bias;                 /* scores get DTN's a_h . (d^2, dx, dy) of the grid (DTN, Eq. 6 and Table 10a) */
 };
 nr_t *nr_block(struct nr_net *, nr_t *x, const struct nr_block *);
+nr_t *nr_block_mlp(struct nr_net *, nr_t *x, const struct nr_block *);     /* its MLP alone, without the norm before it */
 /* Width of an MLP from its ratio, as timm rounds it; a ratio that is a quotient of widths gives back the width. */
 static inline int64_t nr_mlp_width(double ratio, int64_t dim) { return (int64_t)(ratio * (double)dim + 1e-6); }
 
