@@ -262,7 +262,7 @@ static struct back back_begin(const struct nr_attention *a, int64_t b, int64_t h
 	x.u.words = take(&w, 4 * x.ld);
 	x.kt = take(&w, up(d) * x.ld);
 	x.vt = take(&w, up(e) * x.ld);
-	if (x.u.n > x.KB) {
+	if (x.u.n > x.KB || a->partial) {
 		x.D = take(&w, a->Tq + 4);
 		row_dots(a->Tq, e, x.g, x.lg, a->out + b * a->so.batch + h * a->so.head, a->so.row, x.D);
 	}
