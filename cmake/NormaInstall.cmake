@@ -9,6 +9,7 @@ install(TARGETS norma_shared norma_static EXPORT norma-targets
 install(TARGETS norma64_shared LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
 install(TARGETS norma-check64 RUNTIME DESTINATION ${CMAKE_INSTALL_LIBEXECDIR}/norma)
 install(EXPORT norma-targets NAMESPACE norma:: DESTINATION ${package_dir})
+install(DIRECTORY recipes DESTINATION ${CMAKE_INSTALL_DATADIR}/norma)
 if(TARGET norma)
 	install(TARGETS norma RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 endif()

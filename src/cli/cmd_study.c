@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/share.h"
 #include "study.h"
 
 struct settings { char *out; int64_t seeds, parallel; struct cli_study how; };
@@ -39,9 +40,10 @@ static int run(struct cli *c, const void *conf, const struct nr_list *args)
 	struct nr_yaml_errors errors = { 0 };
 	struct nr_study s;
 	size_t size;
-	char *text = nr_yaml_load(args->item[0], &size, c->arena, c->err);
+	const char *file = nr_recipe_find(args->item[0], c->arena);
+	char *text = nr_yaml_load(file, &size, c->arena, c->err);
 	if (!text) return c->err->code;
-	if (nr_study_parse(&s, text, size, args->item[0], commands, c->arena, &errors, c->err)) {
+	if (nr_study_parse(&s, text, size, file, commands, c->arena, &errors, c->err)) {
 		struct nr_str all = { 0 };
 		nr_yaml_errors_text(&errors, &all);
 		fputs(nr_str_text(&all), stderr);
@@ -56,7 +58,7 @@ static int run(struct cli *c, const void *conf, const struct nr_list *args)
 const struct cli_command cli_study = {
 	.name = "study",
 	.title = "compare arms over seeds: stages, grid and metric from a file",
-	.usage = "FILE.yaml",
+	.usage = "FILE.yaml|RECIPE",
 	.about = "Runs every arm with every seed through the stages of the file (pretrain, probe, train, eval, mlm, simcse, sts,\n"
 		 "...), each in its own process, and prints a table: mean with its 95 % interval, difference from the baseline paired\n"
 		 "by seed, p-values (t and Wilcoxon, with Holm's correction), seeds still needed, time and FLOPs. All options of all\n"
@@ -78,7 +80,9 @@ const struct cli_command cli_study = {
 		 "\n"
 		 "An option of base, grid and arms goes to the first stage that has it; data, data_root and workers go to all;\n"
 		 "`knn.k` goes to the stage named. After a kill or an interruption the same command resumes at the first unfinished\n"
-		 "stage; finished stages are kept. A run that fails does not stop the others.",
+		 "stage; finished stages are kept. A run that fails does not stop the others.\n"
+		 "\n"
+		 "A study that came with norma goes by its name, such as sepnorm/table4 or dpn/placements (share/norma/recipes).",
 	.conf_size = sizeof(struct settings),
 	.options = options,
 	.run = run,
