@@ -221,7 +221,7 @@ static void body(struct nr_str *s, bool markdown, const struct page *p)
 	const char *gap = markdown ? "\n" : "";
 	heading(s, markdown, "Equation");
 	nr_str_add(s, gap);
-	equation(s, n->equation);
+	if (n->equation) equation(s, n->equation);
 	if (n->about) nr_str_add(s, "\n"), wrapped(s, n->about);
 	heading(s, markdown, "What its statistics see");
 	nr_str_add(s, gap);

@@ -151,7 +151,7 @@ static int compare(const void *a, const void *b, void *arg)
 {
 	const struct runs_row *v = a, *w = b;
 	const enum sort by = *(const enum sort *)arg;
-	int order = by == BY_NAME ? strcmp(v->run->name, w->run->name) : by == BY_STATUS ? strcmp(v->status, w->status) : 0;
+	int order = by == BY_NAME ? strverscmp(v->run->name, w->run->name) : by == BY_STATUS ? strcmp(v->status, w->status) : 0;
 	const double x = key_of(v, by), y = key_of(w, by);
 	if (!order) order = isnan(x) - isnan(y);
 	if (!order) order = (x > y) - (x < y);

@@ -6,8 +6,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/share.h"
 #include "base/log.h"
+#include "base/share.h"
 #include "cli.h"
 #include "norma/plugin.h"
 

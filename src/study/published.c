@@ -5,9 +5,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/share.h"
 #include "base/args.h"
 #include "base/mem.h"
+#include "base/share.h"
 #include "base/str.h"
 #include "study/settings.h"
 

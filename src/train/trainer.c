@@ -5,12 +5,15 @@
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/real.h"
 #include "base/clock.h"
 #include "base/optdoc.h"
 #include "base/save.h"
+#include "base/str.h"
 #include "infer/metrics.h"
 #include "math/row.h"
 #include "norma/nn.h"
@@ -363,7 +366,7 @@ static int record_eval(struct nr_trainer *t, struct nr_error *err)
 	return write_model(t, "best.safetensors", err) ? err->code : write_predictions(t, err);
 }
 
-struct pace { double began, before, saved, noted; int64_t first, step, log_every, eval_steps; };
+struct pace { double began, before, saved, noted; int64_t first, step, log_every, eval_steps, evaluated; };
 
 static int record_step(struct nr_trainer *t, struct pace *p, double loss, double lr, double norm, struct nr_error *err)
 {

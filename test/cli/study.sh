@@ -199,6 +199,14 @@ run 0 compare --task pretrain --norm ln --norm bn --data mnist --model "$model" 
 	--also probe.mean.top1 --also pretrain.eval_uniformity_cls
 says "probe.cls.top1 %"; says "pretrain.eval_uniformity_cls"; [ -s "$tmp/probed/bn/seed-0/pretrain/model.safetensors" ] || fail "no pre-training"
 run 0 compare --norm ln --norm bn --lr 1e-3 --lr 2e-3 --data mnist --dry-run; says "bn, lr=2e-3"; says "4 arms x 3 seeds"
+# a recipe below the flags; every task; a study is none
+printf 'data: mnist\nbatch: 16\nnorm: rms\nepochs: 7\n' >"$tmp/recipe.yaml"
+run 0 compare "$tmp/recipe.yaml" --norm ln --norm bn --epochs 1 --dry-run; says "batch=16"; says "epochs=1 "; says "norm=bn"
+printf 'task: graph\ndata: zinc12k\n' >"$tmp/graph.yaml"
+run 0 compare "$tmp/graph.yaml" --norm ln --norm bn --dry-run; says "graph"; says "data=zinc12k"
+run 0 compare --task simcse --data text:path=lines.txt --norm ln --norm rms --dry-run; says "simcse"
+run 2 compare "$tmp/graph.yaml" --task mlm --norm ln --norm bn --dry-run; complains "which is for --task graph"
+run 2 compare "$tmp/two.yaml" --norm ln --norm bn; complains "is a study, not a recipe"
 run 2 compare --norm ln --data mnist; complains "nothing to compare"
 run 2 compare --norm ln --norm lm --data mnist; complains "did you mean 'ln'?"; one_line
 run 2 compare --norm ln --norm bn; complains "no data set"
