@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/file.h"
 #include "base/str.h"
 #include "math/chunk.h"
 #include "math/moments.h"
@@ -297,8 +298,8 @@ static int cut(struct nr_microscope *m, int64_t last, struct nr_error *err)
 {
 	int64_t size = 0;
 	struct cut c = { m->file.path, last };
-	FILE *f = fopen(m->file.path, "rbe");
-	if (!f) return nr_fail(err, NR_EIO, "cannot read", m->file.path, "%s", strerror(errno));
+	FILE *f = nr_file_stream(m->file.path, err);
+	if (!f) return NR_EIO;
 	const int code = nr_lines_scan(f, m->file.path, take, &c, &size, err);
 	fclose(f);
 	return code ? code : nr_runfile_cut(&m->file, size, err);
