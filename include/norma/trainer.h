@@ -45,7 +45,7 @@ struct nr_train {
 	double ema;
 	/* the run */
 	char *out, *store;
-	bool resume;
+	bool resume, force;                 /* force: also where the data or the instruction set changed; the record says so */
 	int64_t seed, workers, log_every, microscope, gradients, checkpoint_steps;
 	double checkpoint_minutes;
 };
@@ -77,7 +77,7 @@ struct nr_train_watch {
 };
 
 struct nr_trainer;
-/* command: for the record. With resume the settings come from the run directory `out`, apart from resume itself. */
+/* command: for the record. With resume the settings come from the run directory `out`, apart from resume and force. */
 NR_API int nr_trainer_open(struct nr_trainer **, const struct nr_train *, const char *command, struct nr_error *);
 /* What the run is, in a few lines: data, model, parameters, norms and what their batch statistics see, memory. */
 NR_API const char *nr_trainer_header(const struct nr_trainer *);

@@ -24,6 +24,8 @@ static void on_signal(int number)
 static const struct nr_option options[] = {
 	NR_OPT_BOOL(struct cli_training, resume, "0",
 		"resume the run in --out (or the directory given) with its own settings"),
+	NR_OPT_BOOL(struct cli_training, force, "0",
+		"with --resume: go on though the data or the instruction set changed; the record says so"),
 	NR_OPT_BOOL(struct cli_training, json, "0", "print one line of JSON at the end"),
 	NR_OPT_END
 };
@@ -111,7 +113,9 @@ static int run(struct cli *c, const void *conf, const struct nr_list *args)
 	if (args->count && !s.resume && read_recipe(c, command, args->item[0], &s)) return c->err->code;
 	if (s.resume && args->count) s.train.out = args->item[0];
 	if (s.resume && !*s.train.out) return cli_usage(c, "--resume needs --out DIRECTORY");
+	if (s.force && !s.resume) return cli_usage(c, "--force is for --resume");
 	s.train.resume = s.resume;
+	s.train.force = s.force;
 	cli_bound_spin(c);                              /* it may begin anew: told once */
 	if (s.resume) warn_of_unused(c, command, &s.train);
 	return cli_train_with(c, command, &s.train, s.json);
@@ -208,6 +212,7 @@ int cli_train_with(struct cli *c, const struct cli_command *command, const struc
 	const struct nr_task *task = nr_task_find(settings->task, c->err);
 	if (!task || complete(&all, settings, cli_table(command), c->err)) return c->err->code;
 	all.resume = settings->resume;
+	all.force = settings->force;
 	if (!all.resume && nr_train_options(all.task) != cli_table(command)) {
 		cli_usage(c, "the task %s is not for `norma %s`", all.task, command->name);
 		return nr_hint(c->err, "it is for `norma %s`", task->command);

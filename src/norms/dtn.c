@@ -10,7 +10,6 @@
  * looks in the mirrored direction: variant=official. Here: what options and tokens mean; dtn_run.c computes. */
 #include "norms/dtn.h"
 
-#include <omp.h>
 #include <stdbool.h>
 #include <stdlib.h>
 
@@ -203,7 +202,7 @@ static const struct nr_case cases[] = {
 
 static const struct nr_op op = {
 	.name = "dtn", .shape = nr_dtn_shape, .forward = nr_dtn_forward, .backward = nr_dtn_backward,
-	.cost = nr_dtn_cost, .keeps = 0xff, /* all inputs */
+	.cost = nr_dtn_cost, .keeps = NR_KEEP_X_ALL,
 	.flags = NR_CHEAP | NR_STRIDED | NR_INPLACE_GRAD, .try_case = try_case, .cases = cases,
 };
 
@@ -211,7 +210,7 @@ static nr_t *build(struct nr_net *n, nr_t *x, const void *conf)
 {
 	const struct dtn *c = conf;
 	struct nr_dtn k = { .eps = c->eps, .official = c->variant == 1, .only_var = c->only_var,
-		.mix = (enum nr_mix)c->attention, .reach = (c->band - 1) / 2, .threads = omp_get_max_threads() };
+		.mix = (enum nr_mix)c->attention, .reach = (c->band - 1) / 2 };
 	if (geometry(n, x, c, &k) || lambda(n, c->lam, &k)) return NULL;
 	nr_t *in[NR_MAXIN] = { x };
 	int count = 1;

@@ -15,7 +15,6 @@ struct nr_dtn {
 	int64_t h, w, pool;                 /* the grid before pooling */
 	/* which input they are; 0: there is none */
 	int weight, bias, mean_logit, var_logit, matrix, valid, place;
-	int threads;                        /* that the scratch is sized for */
 };
 
 /* Eq. 7 for a parameter (H,3), as nr_entry_fill calls it. */

@@ -35,7 +35,7 @@ static const struct nr_option common[] = {
 	NR_OPT_FLOAT(S, hold_out, 0, 0, 0.9, "share of the training split to hold out; it chooses the best weights"),
 	NR_OPT_FLOAT(S, eval_every, 1, 0, 1e6, "epochs between evaluations"),
 	NR_OPT_FLOAT(S, crop_share, 1, 0.1, 1,
-		"evaluation: share of the picture that the centre crop keeps (224/256: 0.875)"),
+		"share of the picture that a centre crop keeps, in evaluation and with --crop center (224/256: 0.875)"),
 	NR_OPT_INT(S, eval_batch, 0, 0, 1000000, "samples per evaluation batch; 0: as in training"),
 	NR_OPT_INT(S, limit, 0, 0, 1e15, "train on the first N samples; 0: all"),
 	NR_OPT_INT(S, eval_limit, 0, 0, 1e15, "evaluate on the first N samples; 0: all"),

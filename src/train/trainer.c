@@ -11,7 +11,6 @@
 #include "base/clock.h"
 #include "base/optdoc.h"
 #include "base/save.h"
-#include "data/measure.h"
 #include "infer/metrics.h"
 #include "math/row.h"
 #include "norma/nn.h"
@@ -29,24 +28,11 @@ static char *default_out(const struct nr_trainer *t)
 	return text;
 }
 
-/* The settings of the run that is to be resumed. */
-static int read_config(struct nr_trainer *t, struct nr_error *err)
-{
-	const char *out = t->c.out, *path = nr_trainer_path(t, "config.yaml");
-	if (nr_train_read(&t->c, path, t->arena, err)) {
-		nr_hint(err, "--resume needs the directory of an earlier run");
-		return err->code;
-	}
-	t->c.out = nr_arena_strdup(t->arena, out);
-	t->c.resume = true;
-	return NR_OK;
-}
-
-static struct nr_checkpoint checkpoint_of(struct nr_trainer *t)
+struct nr_checkpoint nr_trainer_checkpoint(struct nr_trainer *t)
 {
 	struct nr_checkpoint k = { .store = t->w.store, .slots = nr_optim_slots(&t->c.optim), .ema = t->ema, .source = t->source,
 		.config = &t->c, .model = t->w.model.text, .norms = t->w.norms, .pooler = t->w.pooler, .objective = t->w.objective,
-		.class_name = t->w.class_name, .state = t->state };
+		.class_name = t->w.class_name, .origin = t->origin, .state = t->state };
 	if (t->task->meta) k.metas = t->task->meta(&t->run, k.meta);
 	return k;
 }
@@ -95,17 +81,13 @@ static int open_recorder(struct nr_trainer *t, struct nr_error *err)
 	if (!(t->column = columns_of(t))) return nr_fail(err, NR_EMEMORY, "cannot start the training", NULL, "out of memory");
 	nr_plugins_yaml(&yaml);
 	nr_option_yaml(nr_train_options(t->c.task), &t->c, 0, &yaml);
-	char digest[65];
-	if (nr_source_digest(t->source, t->split, digest, err)) {
-		nr_str_release(&yaml);
-		return err->code;
-	}
-	json_t *env = json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:I, s:I, s:I, s:s}", "data", t->c.data, "data_sha256", digest, "model",
+	json_t *env = json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:I, s:I, s:I, s:s}", "data", t->c.data, "data_sha256", t->origin.data,
+		"model",
 		t->w.model.text, "norms", t->norms, "task", t->task->name, "sample", t->task->sample, "seed", (json_int_t)t->c.seed,
 		"train_samples", (json_int_t)t->train_count, "eval_samples", (json_int_t)t->eval_count, "run", t->header);
 	const char *kind = *t->c.init && t->task->continued ? t->task->continued : t->task->command;
 	const struct nr_run_info info = { .command = t->command, .kind = kind, .config = nr_str_text(&yaml),
-		.env = env, .columns = t->column };
+		.env = env, .columns = t->column, .forced = t->forced };
 	const int code = nr_recorder_open(&t->recorder, t->c.out, *t->c.store ? t->c.store : NULL, &info, t->c.resume, t->state.step, err);
 	json_decref(env);
 	nr_str_release(&yaml);
@@ -124,15 +106,12 @@ int nr_trainer_open(struct nr_trainer **out, const struct nr_train *c, const cha
 	t->arena = arena;
 	t->c = *c;
 	t->command = nr_arena_strdup(arena, command);
-	int code = c->resume ? read_config(t, err) : NR_OK;
+	int code = c->resume ? nr_trainer_settings(t, err) : NR_OK;
 	if (!code) code = nr_trainer_setup(t, err);
 	if (!code && !*t->c.out) t->c.out = default_out(t);
 	if (!code) t->header = nr_trainer_describe(t);
-	if (!code && t->c.resume) {
-		struct nr_checkpoint k = checkpoint_of(t);
-		code = nr_checkpoint_read(&k, nr_trainer_path(t, "last.safetensors"), err);
-		t->state = k.state;
-	}
+	if (!code) code = nr_trainer_origin(t, err);
+	if (!code && t->c.resume) code = nr_trainer_resume(t, err);
 	if (!code) code = open_loader(t, err);
 	if (!code) code = open_recorder(t, err);
 	if (!code && t->c.microscope)
@@ -291,7 +270,7 @@ static int evaluate(struct nr_trainer *t, struct nr_error *err)
 
 static int write_last(struct nr_trainer *t, struct nr_error *err)
 {
-	const struct nr_checkpoint k = checkpoint_of(t);
+	const struct nr_checkpoint k = nr_trainer_checkpoint(t);
 	if (nr_recorder_sync(t->recorder, err) || (t->c.microscope && nr_microscope_sync(t->shape[0].microscope, err))) return err->code;
 	if (t->layers && nr_layer_gradients_sync(t->layers, err)) return err->code;
 	return nr_checkpoint_write(&k, nr_trainer_path(t, "last.safetensors"), true, err);
@@ -299,7 +278,7 @@ static int write_last(struct nr_trainer *t, struct nr_error *err)
 
 static int write_model(struct nr_trainer *t, const char *name, struct nr_error *err)
 {
-	const struct nr_checkpoint k = checkpoint_of(t);
+	const struct nr_checkpoint k = nr_trainer_checkpoint(t);
 	return nr_checkpoint_write(&k, nr_trainer_path(t, name), false, err);
 }
 
