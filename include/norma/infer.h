@@ -64,6 +64,7 @@ struct nr_runner {
 	nr_t *image, *logits, *pooled, *tokens;
 	int64_t batch, channels, size, classes, width;
 	char **class_name;                  /* of the weights */
+	const char *model;                  /* what it is, for messages */
 	struct nr_augment view;             /* how a picture becomes input: as in the evaluation of the training. It may be changed */
 	struct nr_runner_eye *eye;
 };

@@ -46,7 +46,7 @@ struct nr_train {
 	/* the run */
 	char *out, *store;
 	bool resume, force;                 /* force: also where the data or the instruction set changed; the record says so */
-	int64_t seed, workers, log_every, microscope, checkpoint_steps;
+	int64_t seed, workers, log_every, microscope, gradients, checkpoint_steps;
 	double checkpoint_minutes;
 };
 /* Every row of a task: flags of its command, keys of recipes and of a run's config.yaml. NULL: no such task, or out of memory. */

@@ -14,6 +14,7 @@
 #include "base/progress.h"
 #include "base/share.h"
 #include "base/yaml.h"
+#include "process.h"
 
 static volatile sig_atomic_t asked;                     /* to stop */
 static void on_signal(int number)
@@ -244,8 +245,7 @@ int cli_train_with(struct cli *c, const struct cli_command *command, const struc
 	nr_trainer_progress(t, &step, &steps);
 	nr_progress_init(&watcher.bar, stderr, command->name, steps, step);
 	watcher.lines = !json && !watcher.bar.out;
-	signal(SIGINT, on_signal);
-	signal(SIGTERM, on_signal);
+	cli_on_stop(on_signal);
 	const struct nr_train_watch w = { watch, &watcher };
 	int code = nr_trainer_run(t, &w, &r, c->err);
 	nr_progress_release(&watcher.bar);

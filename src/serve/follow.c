@@ -2,7 +2,6 @@
 #include "serve/follow.h"
 
 #include <ctype.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <math.h>
 #include <stdio.h>
@@ -12,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/file.h"
 #include "base/json.h"
 #include "base/lock.h"
 #include "base/mem.h"
@@ -58,9 +58,8 @@ static int open_in(const char *dir, const char *name, struct stat *st)
 {
 	char path[PATH_MAX];
 	if (snprintf(path, sizeof path, "%s/%s", dir, name) >= (int)sizeof path) return -1;
-	const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-	if (fd < 0) return -1;
-	if (!fstat(fd, st) && S_ISREG(st->st_mode)) return fd;
+	const int fd = nr_file_open(path, NULL);
+	if (fd < 0 || !fstat(fd, st)) return fd;
 	close(fd);
 	return -1;
 }

@@ -203,6 +203,7 @@ int nr_trainer_setup(struct nr_trainer *t, struct nr_error *err)
 	if (plan_steps(t, err) || record(t, err) || list_parameters(t, err) || start_weights(t, err)) return err->code;
 	for (int64_t i = 0; c->microscope && i < t->shapes; i++)
 		if (nr_microscope_ready(t->shape[i].microscope, t->shape[i].plan, err)) return err->code;
+	if (c->gradients && nr_layer_gradients_make(&t->layers, t->w.store, &t->params, t->arena, err)) return err->code;
 	if (c->ema > 0) {
 		int64_t n;
 		const real *values = nr_store_values(t->w.store, &n);

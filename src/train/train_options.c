@@ -48,6 +48,7 @@ static const struct nr_option common[] = {
 	NR_OPT_INT(S, log_every, 0, 0, 1000000, "steps between lines of metrics; 0: about twenty per epoch"),
 	NR_OPT_INT(S, microscope, 0, 0, 1e15,
 		"steps between recordings of every norm's input, output and parameters; 0: none"),
+	NR_OPT_INT(S, gradients, 0, 0, 1e15, "steps between recordings of the gradient's norm in each layer; 0: none"),
 	NR_OPT_INT(S, checkpoint_steps, 0, 0, 1e15, "steps between checkpoints; 0: by time"),
 	NR_OPT_FLOAT(S, checkpoint_minutes, 2, 0, 1e6, "minutes between checkpoints"),
 	NR_OPT_END

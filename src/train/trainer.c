@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/file.h"
 #include "base/real.h"
 #include "base/clock.h"
 #include "base/optdoc.h"
@@ -85,7 +86,7 @@ static const char *const of_loop[OF_LOOP] = { "loss", "lr", "grad_norm", "sample
 static bool has_old_rate(const struct nr_trainer *t)
 {
 	char line[4096] = "";
-	FILE *f = t->c.resume ? fopen(nr_trainer_path(t, "metrics.csv"), "re") : NULL;
+	FILE *f = t->c.resume ? nr_file_stream(nr_trainer_path(t, "metrics.csv"), NULL) : NULL;
 	const bool old = f && fgets(line, sizeof line, f) && strstr(line, ",images_per_s,");
 	if (f) fclose(f);
 	return old;
@@ -146,7 +147,9 @@ int nr_trainer_open(struct nr_trainer **out, const struct nr_train *c, const cha
 	if (!code) code = open_loader(t, err);
 	if (!code) code = open_recorder(t, err);
 	if (!code && t->c.microscope)
-		code = nr_microscope_open(t->shape[0].microscope, nr_trainer_path(t, "microscope.csv"), t->c.resume, t->state.step, err);
+		code = nr_microscope_open(t->shape[0].microscope, nr_trainer_path(t, "microscope.csv"), nr_trainer_path(t, "lambda.csv"), t->c.resume, t->state.step, err);
+	if (!code && t->layers)
+		code = nr_layer_gradients_open(t->layers, nr_trainer_path(t, "layer_gradients.csv"), t->c.resume, t->state.step, err);
 	if (!code && t->task->begin) code = t->task->begin(&t->run, t->c.out, err);
 	if (code) nr_trainer_close(t);
 	else *out = t;
@@ -170,6 +173,7 @@ void nr_trainer_close(struct nr_trainer *t)
 	}
 	nr_store_free(t->w.store);
 	nr_source_close(t->source);
+	nr_layer_gradients_close(t->layers);
 	nr_params_release(&t->params);
 	free(t->ema);
 	free(t->spare);
@@ -197,11 +201,12 @@ static const struct nr_trainer_shape *choose_shape(struct nr_trainer *t, int64_t
 	return s;
 }
 
-/* Is this step, counted from 1, one that the microscope records? The first and the last always are. */
-static bool looked_at(const struct nr_trainer *t, int64_t step)
+/* Is this step, counted from 1, one of every so many? The first and the last always are. */
+static bool due(int64_t every, const struct nr_trainer *t, int64_t step)
 {
-	return t->c.microscope && (step == 1 || step % t->c.microscope == 0 || step == t->total);
+	return every && (step == 1 || step % every == 0 || step == t->total);
 }
+static bool looked_at(const struct nr_trainer *t, int64_t step) { return due(t->c.microscope, t, step); }
 
 /* Forward and backward on the batch that is bound, once for each pass; the sum of their losses. */
 static double run_passes(struct nr_trainer *t, const struct nr_trainer_shape *s, struct nr_exec *ex)
@@ -249,6 +254,7 @@ static int gradients(struct nr_trainer *t, double *loss, struct nr_error *err)
 static int step(struct nr_trainer *t, double *loss, double *lr, double *norm, struct nr_error *err)
 {
 	if (gradients(t, loss, err)) return err->code;
+	if (due(t->c.gradients, t, t->state.step + 1) && nr_layer_gradients_write(t->layers, t->state.step + 1, err)) return err->code;
 	const struct nr_rates rates = { nr_schedule_at(&t->schedule, t->state.step), t->c.optim.weight_decay };
 	struct nr_optim_info info;
 	if (nr_optim_step(&t->c.optim, &rates, t->state.step + 1, t->params.segment, t->params.count, t->params.scratch, &info)) {
@@ -298,6 +304,7 @@ static int write_last(struct nr_trainer *t, struct nr_error *err)
 {
 	const struct nr_checkpoint k = nr_trainer_checkpoint(t);
 	if (nr_recorder_sync(t->recorder, err) || (t->c.microscope && nr_microscope_sync(t->shape[0].microscope, err))) return err->code;
+	if (t->layers && nr_layer_gradients_sync(t->layers, err)) return err->code;
 	return nr_checkpoint_write(&k, nr_trainer_path(t, "last.safetensors"), true, err);
 }
 

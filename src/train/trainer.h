@@ -7,6 +7,7 @@
 #include "infer/evaluate.h"
 #include "record/recorder.h"
 #include "train/checkpoint.h"
+#include "train/layer_gradients.h"
 #include "train/microscope.h"
 #include "train/task.h"
 
@@ -40,6 +41,7 @@ struct nr_trainer {
 	struct nr_loader *loader;
 	struct nr_recorder *recorder;
 	struct nr_microscope *looking;      /* what the step at hand is watched by */
+	struct nr_layer_gradients *layers;  /* NULL: off */
 	struct nr_origin origin;
 	const char *forced;                 /* what changed before a resume that --force asked for; or NULL */
 	struct nr_progress_state state;

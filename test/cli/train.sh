@@ -5,9 +5,7 @@ set -euo pipefail
 . "$(dirname "$0")/check.inc"
 # shellcheck source=test/cli/made_up.inc
 . test/cli/made_up.inc
-made_up "$tmp/data/mnist" train 320
-made_up "$tmp/data/mnist" t10k 100
-export NORMA_DATA=$tmp/data
+made_up_mnist 320 100
 number() { sed -n "s/.*\"$1\":\([-0-9.e]*\).*/\1/p" <<<"$out"; }
 above() { awk -v a="$1" -v b="$2" 'BEGIN { exit !(a > b) }' || fail "$1 is not above $2"; }
 
@@ -44,6 +42,11 @@ run 0 eval "$ckpt" --stats recompute --batch 32 --json; above "$(number top1)" 0
 run 0 eval "$ckpt" --confusion; says "truth"
 run 0 knn "$ckpt" --k 5 --json; above "$(number top1)" 0.95
 run 0 fewshot "$ckpt" --shots 5 --json; above "$(number top1)" 0.95
+# one shot is not enough for all of them: three draws differ, and the interval is Student's for two degrees of freedom
+run 0 fewshot "$ckpt" --shots 1 --seeds 3 --json; json top1_half_width_95
+awk -v h="$(number top1_half_width_95)" -v s="$(number std)" 'BEGIN { e = h - 4.30265 * s / sqrt(3); exit !(s > 0 && e < 1e-5 && e > -1e-5) }' ||
+	fail "the interval is not 4.30265 s / sqrt 3: $out"
+run 0 fewshot "$ckpt" --shots 1; says "95 % interval over 3 draws"
 run 0 train --data mnist --model "$model" --batch 32 --epochs 8 --lr 3e-3 --out "$tmp/ln" --json; above "$(number eval_top1)" 0.95
 run 0 finetune "$tmp/ln/best.safetensors" --data mnist --image 42 --crop resize --batch 32 --epochs 3 --lr 1e-3 --out "$tmp/fine" --json; above "$(number eval_top1)" 0.95
 run 0 train --data mnist --model "$model" --batch 32 --epochs 40 --lr 3e-3 --patience 2 --hold-out 0.2 --out "$tmp/early" --json; says "stopped early"

@@ -100,7 +100,7 @@ static void run_once(struct rig *r, nr_t *y, struct nr_microscope *m, const char
 {
 	if (nr_plan_make(&r->plan, r->n, y, NR_PLAN_TRAIN, &r->err)) fail_msg("%s", r->err.detail);
 	if (m) assert_int_equal(nr_microscope_ready(m, r->plan, &r->err), 0);
-	if (m) assert_int_equal(nr_microscope_open(m, path, false, 0, &r->err), 0);
+	if (m) assert_int_equal(nr_microscope_open(m, path, NULL, false, 0, &r->err), 0);
 	for (int64_t i = 0; i < nr_store_count(r->store); i++) {
 		const struct nr_entry *e = nr_store_at(r->store, i);
 		for (int64_t k = 0; strstr(e->name, "attn.in") && !e->buffer && k < e->count; k++) nr_value(e)[k] += (real)0.5;
