@@ -80,8 +80,8 @@ NR_API nr_t *nr_local_attention(struct nr_net *, nr_t *qkv, struct nr_lsh_option
 /* a (H,3) -> (H,T,T), T = special + h w: a_h . (d^2, dx, dy) between tokens of the grid, a bias for attention. */
 NR_API nr_t *nr_position_bias(struct nr_net *, nr_t *a, int64_t h, int64_t w, int64_t special);
 
-/* Graphormer's bias of attention between N nodes and the virtual node before them: (B,H,N+1,N+1). See nn/graph_bias.c. */
-struct nr_graph_bias {
+/* Graphormer's bias of attention between N nodes and the virtual node before them: (B,H,N+1,N+1). See nn/path_bias.c. */
+struct nr_path_bias {
 	nr_t *distance_table, *distance;    /* (count,H); (B,N,N) int32: edges on the shortest path + 1, 0: padding */
 	nr_t *virtual_distance;             /* (1,H): of every pair with the virtual node */
 	nr_t *edge_table, *edges;           /* (count,H); int32 (B,N,N,F) of the edge between, or (B,N,N,L,F) on the path; or NULL */
@@ -89,7 +89,7 @@ struct nr_graph_bias {
 	int64_t hops;                       /* places on a path that count; 0: all */
 	int64_t cut;                        /* pairs this many edges apart, or more, do not attend; 0: all do */
 };
-NR_API nr_t *nr_graph_bias(struct nr_net *, const struct nr_graph_bias *);
+NR_API nr_t *nr_path_bias(struct nr_net *, const struct nr_path_bias *);
 
 /* Pictures. (B,C,H,W) -> patches (B,T,p*p*C), features in the order row, column, channel, or channel, row, column. */
 NR_API nr_t *nr_patches(struct nr_net *, nr_t *image, int64_t patch, enum nr_patch_order);
@@ -144,7 +144,7 @@ NR_API nr_t *nr_sigmoid_cross_entropy(struct nr_net *, nr_t *logits, nr_t *targe
 NR_API nr_t *nr_masked_mse(struct nr_net *, nr_t *pred, nr_t *target, nr_t *weight, int normalize);
 NR_API nr_t *nr_mse(struct nr_net *, nr_t *pred, nr_t *target);
 /* Of values whose target is known: targets that are NaN do not count. No target at all: loss 0. */
-enum nr_known { NR_KNOWN_MAE, NR_KNOWN_MSE, NR_KNOWN_BCE };                               /* BCE: with logits */
+enum nr_known { NR_KNOWN_ABSOLUTE, NR_KNOWN_SQUARE, NR_KNOWN_BCE };         /* errors; binary cross entropy of logits */
 NR_API nr_t *nr_known_loss(struct nr_net *, nr_t *pred, nr_t *target, enum nr_known);
 NR_API nr_t *nr_weighted_sum(struct nr_net *, nr_t *x, nr_t *weight);                     /* sum x * weight: a scalar */
 

@@ -41,7 +41,7 @@ static int open_model(struct cli_opened *o, struct cli *c, const struct cli_mode
 	const char *data = *m->data ? m->data : o->w->data;
 	if (!data) {
 		cli_usage(c, "the file does not say what it was trained on");
-		return nr_hint(c->err, "name a data set: --data %s", o->w->model.of->reads == NR_READS_TEXT ? "text:path=FILE" : "cifar10");
+		return nr_hint(c->err, "name a data set: --data %s", o->w->model.of->reads == NR_TEXTS ? "text:path=FILE" : "cifar10");
 	}
 	if (nr_source_open(&o->source, data, *m->data_root ? m->data_root : NULL, c->err)) return c->err->code;
 	const int split = choose_split(m, o->source, c->err);

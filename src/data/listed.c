@@ -2,6 +2,7 @@
 #include "data/listed.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -80,6 +81,14 @@ int nr_listed_get(const struct nr_source *s, enum nr_split split, int64_t i, str
 	if (!e) p->h -= l->cut;
 	nr_str_release(&path);
 	return e;
+}
+
+const char *nr_source_file(const struct nr_source *s, enum nr_split split, int64_t i, char *buf, size_t size)
+{
+	const struct nr_listed *l = s->own;
+	*buf = 0;
+	if (s->of->get == nr_listed_get) snprintf(buf, size, "%s/%s", l->dir, l->split[split].path[i]);
+	return buf;
 }
 
 int32_t nr_listed_label(const struct nr_source *s, enum nr_split split, int64_t i)

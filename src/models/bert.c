@@ -222,7 +222,7 @@ static const struct nr_model_file file = {
 };
 
 const struct nr_model nr_model_bert = {
-	.name = "bert", .title = "BERT", .cite = "arXiv:1810.04805", .reads = NR_READS_TEXT, .conf_size = sizeof(struct nr_bert),
+	.name = "bert", .title = "BERT", .cite = "arXiv:1810.04805", .reads = NR_TEXTS, .conf_size = sizeof(struct nr_bert),
 	.options = options, .presets = presets, .namings = namings,
 	.norms = { .norm = "layer", .placement = "post", .rules = "embed=layer", .eps = 1e-12 },
 	.embed = nr_bert_embed, .encode = nr_bert_encode, .encode_layers = nr_bert_encode_layers, .pool = nr_bert_pool, .file = &file,

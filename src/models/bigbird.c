@@ -104,7 +104,7 @@ static const struct nr_model_file file = {
 };
 
 const struct nr_model nr_model_bigbird = {
-	.name = "bigbird", .title = "BigBird", .cite = "arXiv:2007.14062", .reads = NR_READS_TEXT, .conf_size = sizeof(struct bigbird),
+	.name = "bigbird", .title = "BigBird", .cite = "arXiv:2007.14062", .reads = NR_TEXTS, .conf_size = sizeof(struct bigbird),
 	.options = options, .presets = presets, .namings = namings,
 	.norms = { .norm = "layer", .placement = "post", .rules = "embed=layer", .eps = 1e-12 },
 	.embed = nr_bert_embed, .encode = encode, .encode_layers = encode_layers, .pool = nr_bert_pool, .head = head, .file = &file,

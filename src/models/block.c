@@ -6,6 +6,7 @@
 
 #include "norma/nn.h"
 #include "norma/norm.h"
+#include "norms/dtn.h"
 
 /* Queries and keys normalised per head: rows of the head's width, (B T, 3 H, d), first H of them queries. */
 static nr_t *norm_qk(struct nr_net *n, nr_t *qkv, int64_t heads)
@@ -20,10 +21,15 @@ static nr_t *norm_qk(struct nr_net *n, nr_t *qkv, int64_t heads)
 	return y && qkv->tok ? nr_with_tokens(n, y, *qkv->tok) : y;
 }
 
-static nr_t *position_bias(struct nr_net *n, const nr_t *x, int64_t heads)
+const char *const nr_position_biases[] = { "0", "1", "eq7", NULL };
+
+static nr_t *position_bias(struct nr_net *n, const nr_t *x, const struct nr_block *b)
 {
 	if (!x || !x->tok) return NULL;
-	nr_t *a = nr_param(n, "attn.position", NR_ZEROS | NR_NO_DECAY, NR_SHAPE(heads, 3));
+	nr_t *a = nr_param(n, "attn.position", NR_ZEROS | NR_NO_DECAY, NR_SHAPE(b->heads, 3));
+	struct nr_error err = { 0 };
+	if (a && b->position_bias == NR_POSITION_BIAS_EQ7 && nr_entry_fill(a->entry, nr_dtn_start, NULL, 0, &err))
+		return nr_net_fail(n, NR_EMEMORY, "position_bias", "out of memory");
 	return nr_position_bias(n, a, x->tok->h, x->tok->w, x->tok->special);
 }
 
@@ -34,7 +40,7 @@ static nr_t *attend(struct nr_net *n, nr_t *x, const struct nr_block *b)
 	if (b->lsh) return nr_lsh_attention(n, nr_linear_no_bias(n, "attn.qkv", x, 2 * C), *b->lsh, b->buckets);
 	nr_t *qkv = b->no_qkv_bias ? nr_linear_no_bias(n, "attn.qkv", x, 3 * C) : nr_linear(n, "attn.qkv", x, 3 * C);
 	const struct nr_attention_options o = { .heads = b->heads, .dropout = (float)b->attention_dropout,
-		.valid = x && x->tok ? x->tok->valid : NULL, .bias = b->position_bias ? position_bias(n, x, b->heads) : b->bias };
+		.valid = x && x->tok ? x->tok->valid : NULL, .bias = b->position_bias ? position_bias(n, x, b) : b->bias };
 	qkv = norm_qk(n, qkv, b->heads);
 	return b->blocks ? nr_block_attention(n, qkv, *b->blocks) : nr_attention_with(n, qkv, o);
 }

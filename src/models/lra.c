@@ -176,7 +176,7 @@ static const struct nr_model_file file = {
 };
 
 const struct nr_model nr_model_lra = {
-	.name = "lra", .title = "encoder of the Long Range Arena", .cite = "arXiv:2011.04006", .reads = NR_READS_TEXT,
+	.name = "lra", .title = "encoder of the Long Range Arena", .cite = "arXiv:2011.04006", .reads = NR_TEXTS,
 	.conf_size = sizeof(struct lra), .options = options, .presets = presets, .namings = namings,
 	.norms = { .norm = "layer", .placement = "pre", .eps = 1e-6 },
 	.embed = embed, .encode = encode, .encode_layers = encode_layers, .pool = pool, .head = head, .file = &file,

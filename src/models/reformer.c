@@ -331,7 +331,7 @@ static const struct nr_model_file file = {
 };
 
 const struct nr_model nr_model_reformer = {
-	.name = "reformer", .title = "Reformer", .cite = "arXiv:2001.04451", .reads = NR_READS_TEXT, .conf_size = sizeof(struct reformer),
+	.name = "reformer", .title = "Reformer", .cite = "arXiv:2001.04451", .reads = NR_TEXTS, .conf_size = sizeof(struct reformer),
 	.options = options, .presets = presets, .namings = namings, .norms = { .norm = "layer", .placement = "pre", .eps = 1e-12 },
 	.embed = embed, .encode = encode, .encode_layers = encode_layers, .pool = pool, .head = head, .file = &file,
 };

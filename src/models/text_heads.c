@@ -14,7 +14,7 @@ const char *const nr_text_poolings[] = { "cls", "cls_before_pooler", "avg", "avg
 void nr_text_encode(struct nr_net *n, const struct nr_model_spec *m, const struct nr_inputs *in, struct nr_text *t)
 {
 	*t = (struct nr_text){ .depth = nr_model_int(m, "depth") };
-	if (m->of->reads != NR_READS_TEXT || !m->of->encode_layers) {
+	if (m->of->reads != NR_TEXTS || !m->of->encode_layers) {
 		nr_net_fail(n, NR_EUSAGE, m->text, "a text model such as bert is needed");
 		return;
 	}

@@ -309,6 +309,7 @@ static int say_hello(struct nr_recorder *r, const struct nr_run_info *info, bool
 {
 	json_t *session = nr_record_session(info);
 	if (changed) json_object_set_new(session, "settings", json_string("changed"));
+	if (info->forced) json_object_set_new(session, "forced", json_string(info->forced));
 	int code = nr_recorder_event(r, resume ? "resume" : "start", step, session, err);
 	if (!code && damaged)
 		code = nr_recorder_event(r, "warning", step,

@@ -180,7 +180,7 @@ static void row_dots(int64_t T, int64_t d, const float *g, int64_t lg, const flo
 		}
 		for (int64_t c = 0; c < d; c += VL) UNROLL(4)
 		for (int r = 0; r < 4; r++) s[r] += ldpart(x[r] + c, d - c) * ldpart(y[r] + c, d - c);
-		_mm_storeu_ps(D + i, H4(add, s[0], s[1], s[2], s[3]));
+		st4(D + i, H4(add, s[0], s[1], s[2], s[3]));
 	}
 }
 
