@@ -249,6 +249,7 @@ int cli_train_with(struct cli *c, const struct cli_command *command, const struc
 	const struct nr_train_watch w = { watch, &watcher };
 	int code = nr_trainer_run(t, &w, &r, c->err);
 	nr_progress_release(&watcher.bar);
+	if (!code) tell_evaluation(&watcher, &r);
 	if (!code && json) code = result_json(nr_trainer_out(t), &r, c->err);
 	else if (!code) print_result(command->name, nr_trainer_out(t), &r);
 	nr_trainer_close(t);

@@ -32,7 +32,7 @@ mkdir "$tmp/here"; home=$PWD
 case $NORMA in /*) ;; *) NORMA=$home/$NORMA ;; esac
 cd "$tmp/here"
 run 0 train --data mnist --model "$model" --norm "sep(bn,ln)" --batch 32 --epochs 2; says "step 10 of 20  loss "; says "step 20 of 20  loss "
-[ "$(grep -c '^step .* top1 ' <<<"$out")" = 2 ] || fail "not a line for each evaluation: $out"
+[ "$(grep -c '^step .* eval ' <<<"$out")" = 2 ] || fail "not a line for each evaluation: $out"
 [ -s runs/mnist-vit_nano-sep_bn,ln-0/model.safetensors ] || fail "another name: $(ls runs)"
 run 0 train --data mnist --model "$model" --norm "sep(bn,ln)" --batch 32 --steps 1; [ -d runs/mnist-vit_nano-sep_bn,ln-0-2 ] || fail "another name: $(ls runs)"
 cd "$home"
