@@ -64,7 +64,7 @@ if(NOT sets)
 endif()
 
 # Installed users of the static library link our dependencies by name.
-set(NORMA_STATIC_LIBS yaml jansson turbojpeg png matio archive curl crypto sqlite3 z utf8proc microhttpd m)
+set(NORMA_STATIC_LIBS yaml jansson turbojpeg png archive curl crypto sqlite3 z utf8proc microhttpd m)
 
 add_library(norma_shared SHARED ${objects})
 add_library(norma_static STATIC ${objects})

@@ -26,7 +26,7 @@ struct nr_weights {                         /* a model with its values: from one
 	const char *norms;                  /* norm plan */
 	const char *data;                   /* what it was trained on; NULL: not known */
 	const char *pooler;                 /* of sentences, for texts: "avg", "cls+layer" (SimCSE's after it); NULL: not known */
-	const char *objective;              /* of graphs: "mae", "mse" or "bce"; NULL: not known */
+	const char *objective;              /* of graphs: "mae", "mse" or "bce"; of texts: "classes" or "value"; NULL: not known */
 	const char *naming;                 /* of the file */
 	char **class_name;                  /* names of the outputs, then NULL; NULL: not known */
 	double mean[3], std[3];             /* of its input; std 0: not known */
@@ -64,6 +64,7 @@ struct nr_runner {
 	nr_t *image, *logits, *pooled, *tokens;
 	int64_t batch, channels, size, classes, width;
 	char **class_name;                  /* of the weights */
+	const char *model;                  /* what it is, for messages */
 	struct nr_augment view;             /* how a picture becomes input: as in the evaluation of the training. It may be changed */
 	struct nr_runner_eye *eye;
 };
@@ -123,6 +124,7 @@ struct nr_text_runner;
 struct nr_text_runner_how {
 	enum nr_text_pooling pooling;
 	bool layer;                         /* SimCSE's tanh layer after it */
+	bool logits;                        /* instead of an embedding what the classification head says; a tab in a text parts a pair */
 	int64_t max_length;                 /* with special tokens; 0: as many as the model has positions */
 	int64_t tokens;                     /* of a batch, about; 0: 1024, whose activations stay in the cache */
 };

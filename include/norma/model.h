@@ -45,6 +45,7 @@ struct nr_naming {                          /* "timm", ...; lists end with a NUL
 struct nr_inputs {
 	nr_t *image;                        /* (B,channels,H,W) */
 	nr_t *ids, *types;                  /* (B,T) int32; types: of segments, NULL: all 0 */
+	nr_t *random_blocks, *rotations;    /* of sparse attention (nn.h), instead of drawn ones; NULL: drawn */
 	nr_t *valid;                        /* (B) int32 lengths (nodes of a graph), what follows is padding; NULL: none is padded */
 	nr_t *nodes;                        /* (B,N,F) int32 features, each with its own range of a table's rows; 0: padding. Likewise: */
 	nr_t *in_degree, *out_degree;       /* (B,N): number of edges + 1 */

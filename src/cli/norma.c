@@ -13,6 +13,7 @@
 #include "math/isa.h"
 #include "norma/norma.h"
 #include "norma/version.h"
+#include "process.h"
 
 enum { EXIT_FAILED = 1, EXIT_USAGE = 2, EXIT_DIVERGED = 3, EXIT_INTERRUPTED = 130 };
 const struct cli_exit cli_exits[] = {
@@ -140,6 +141,7 @@ static int start(int argc, char **argv, struct nr_arena *arena, struct nr_error 
 
 int main(int argc, char **argv)
 {
+	if (!cli_process_open()) return EXIT_FAILED;
 	signal(SIGINT, interrupted);
 	nr_log_open(stderr, NR_LOG_INFO);
 	struct nr_error err = { 0 };

@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/progress.h"
 #include "data/dataset.h"
+#include "infer/finite.h"
 #include "infer/weights.h"
 #include "norma/tokenizer.h"
 
@@ -57,10 +58,13 @@ int cli_embed_texts(void *context, const char *const *text, int64_t n, real *out
 	int code = nr_text_runner_run(of->of->e, text, n, out, err);
 	nr_text_runner_watch(of->of->e, NULL, NULL);
 	nr_progress_release(&bar);
-	for (int64_t i = 0; !code && i < n * width; i++)
-		if (!isfinite(out[i]))
-			code = nr_fail(err, NR_EDIVERGED, "cannot embed", of->what, "the embedding of text %lld is not finite: '%.60s'",
-				(long long)(i / width) + 1, text[i / width]);
+	for (int64_t i = 0; !code && i < n * width; i++) {
+		if (isfinite(out[i])) continue;
+		const char *tensor = nr_store_first_bad(of->of->w->store);
+		code = nr_fail(err, NR_EDIVERGED, "cannot embed", of->what, "the embedding of text %lld is not finite: '%.60s'",
+			(long long)(i / width) + 1, text[i / width]);
+		if (tensor) nr_hint(err, "the tensor '%s' has values that are not finite", tensor);
+	}
 	of->texts += n;
 	of->seconds += nr_clock() - began;
 	return code;

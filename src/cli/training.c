@@ -13,6 +13,7 @@
 #include "base/log.h"
 #include "base/progress.h"
 #include "base/yaml.h"
+#include "process.h"
 
 static volatile sig_atomic_t asked;                     /* to stop */
 static void on_signal(int number)
@@ -225,8 +226,7 @@ int cli_train_with(struct cli *c, const struct cli_command *command, const struc
 	int64_t step, steps;
 	nr_trainer_progress(t, &step, &steps);
 	nr_progress_init(&bar, stderr, command->name, steps, step);
-	signal(SIGINT, on_signal);
-	signal(SIGTERM, on_signal);
+	cli_on_stop(on_signal);
 	const struct nr_train_watch w = { watch, &bar };
 	int code = nr_trainer_run(t, &w, &r, c->err);
 	nr_progress_release(&bar);

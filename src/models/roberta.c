@@ -2,7 +2,7 @@
  * arXiv:1907.11692; Hugging Face's form and names. */
 #include "models/bert.h"
 
-static const struct nr_option options[] = { NR_BERT_OPTIONS(50265, 514, 1, 1, "1"), NR_OPT_END };
+static const struct nr_option options[] = { NR_BERT_OPTIONS(50265, 514, 1, 1, "1", 128, "gelu", "pooler"), NR_OPT_END };
 
 static const struct nr_preset presets[] = {
 	{ "roberta-base", "dim=768,depth=12,heads=12,hidden=3072" },

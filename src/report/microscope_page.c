@@ -3,7 +3,9 @@
 #include <errno.h>
 #include <math.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "base/file.h"
 #include "draw/heatmap.h"
 #include "draw/html.h"
 #include "draw/svg.h"
@@ -114,11 +116,11 @@ static bool read_arm(struct nr_microscope_arm *to, const struct nr_arms *a, int 
 	for (int i = 0; i < a->arm[arm].runs; i++) {
 		struct nr_error why = { 0 };
 		const char *path = nr_arena_printf(arena, "%s/microscope.csv", a->run[a->arm[arm].run[i]].dir);
-		FILE *f = path ? fopen(path, "rbe") : NULL;
-		if (!f && path && errno == ENOENT) continue;
+		if (path && access(path, F_OK) && errno == ENOENT) continue;
+		FILE *f = path ? nr_file_stream(path, &why) : NULL;
 		*to = (struct nr_microscope_arm){ .arm = arm };
-		if (!f) nr_fail(&why, NR_EIO, "cannot read", path ? path : "microscope.csv", "%s", strerror(errno));
-		else nr_microscope_read(&to->file, f, path, arena, &why);
+		if (!path) nr_fail(&why, NR_EMEMORY, "cannot read", "microscope.csv", "out of memory");
+		else if (f) nr_microscope_read(&to->file, f, path, arena, &why);
 		if (f) fclose(f);
 		if (why.code) nr_str_printf(notes, "%s\n", nr_error_text(&why, text, sizeof text));
 		if (to->file.steps) return true;

@@ -7,6 +7,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/file.h"
+
 enum { MAX_BYTES = 1 << 30 };
 
 /* ---- files ------------------------------------------------------------------------------------------------------------- */
@@ -14,12 +16,13 @@ enum { MAX_BYTES = 1 << 30 };
 /* NULL and an error if it cannot be read; ended by a zero byte that does not count. */
 static char *load(const char *path, struct nr_arena *a, size_t *size, struct nr_error *err)
 {
-	FILE *f = fopen(path, "rbe");
+	FILE *f = nr_file_stream(path, err);
 	long n = -1;
-	if (f && !fseek(f, 0, SEEK_END)) n = ftell(f);
+	if (!f) return NULL;
+	if (!fseek(f, 0, SEEK_END)) n = ftell(f);
 	if (n < 0 || n > MAX_BYTES) {
 		nr_fail(err, NR_EIO, "cannot read", path, "%s", n > MAX_BYTES ? "it is larger than 1 GiB" : strerror(errno));
-		if (f) fclose(f);
+		fclose(f);
 		return NULL;
 	}
 	char *text = nr_arena_alloc(a, (size_t)n + 1);

@@ -14,6 +14,7 @@
 #include "base/rng.h"
 #include "data/order.h"
 #include "graph/streams.h"
+#include "infer/finite.h"
 #include "infer/molecule_runner.h"
 #include "norma/nn.h"
 #include "train/task.h"
@@ -234,12 +235,24 @@ static double mean_of(const struct held *h, int64_t n, enum nr_known kind)
 	return count ? sum / (double)count : NAN;
 }
 
-static int run_set(struct graph *s, struct held *h, double *loss, double *error, double *area, struct nr_error *err)
+/* A value that is none makes ranks and means look sound. */
+static int check_finite(const struct nr_task_run *r, const double *score, int64_t n, struct nr_error *err)
 {
+	int64_t i = 0;
+	while (i < n && isfinite(score[i])) i++;
+	if (i == n) return NR_OK;
+	const char *tensor = nr_store_first_bad(r->w->store);
+	nr_fail(err, NR_EDIVERGED, "cannot evaluate", r->c->model, "the model's output is not finite");
+	return tensor ? nr_hint(err, "the tensor '%s' has values that are not finite", tensor) : NR_EDIVERGED;
+}
+
+static int run_set(const struct nr_task_run *r, struct held *h, double *loss, double *error, double *area, struct nr_error *err)
+{
+	struct graph *s = r->own;
 	const int64_t n = h->list.samples, tasks = s->form.set->tasks;
 	*loss = *error = *area = NAN;
 	if (!n) return NR_OK;
-	if (nr_mol_runner_run(&s->runner, &h->list, h->score, err)) return err->code;
+	if (nr_mol_runner_run(&s->runner, &h->list, h->score, err) || check_finite(r, h->score, n * tasks, err)) return err->code;
 	*loss = mean_of(h, n * tasks, s->loss);
 	if (s->loss != NR_KNOWN_BCE) *error = mean_of(h, n * tasks, NR_KNOWN_ABSOLUTE);
 	else return nr_roc_auc_mean(n, tasks, h->score, h->target, area, err);
@@ -252,8 +265,8 @@ static int evaluate(struct nr_task_run *r, const struct nr_evaluation *e, double
 	double ignored;
 	if (open_held(r, e, err)) return err->code;
 	*samples = s->held[HELD].list.samples;
-	if (run_set(s, &s->held[HELD], &value[LOSS], &value[MEAN_ERROR], &value[AREA], err)) return err->code;
-	return run_set(s, &s->held[TEST], &ignored, &value[TEST_ERROR], &value[TEST_AREA], err);
+	if (run_set(r, &s->held[HELD], &value[LOSS], &value[MEAN_ERROR], &value[AREA], err)) return err->code;
+	return run_set(r, &s->held[TEST], &ignored, &value[TEST_ERROR], &value[TEST_AREA], err);
 }
 
 static int64_t known_of(const struct held *h, int64_t n)

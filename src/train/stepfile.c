@@ -1,9 +1,10 @@
 /* Records by step: see stepfile.h. */
 #include "train/stepfile.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <string.h>
+
+#include "base/file.h"
 
 struct cut { const char *path, *header; int64_t last; };
 
@@ -28,8 +29,8 @@ static int cut(struct nr_stepfile *s, const char *header, int64_t last, struct n
 {
 	int64_t size = 0;
 	struct cut c = { s->file.path, header, last };
-	FILE *f = fopen(s->file.path, "rbe");
-	if (!f) return nr_fail(err, NR_EIO, "cannot read", s->file.path, "%s", strerror(errno));
+	FILE *f = nr_file_stream(s->file.path, err);
+	if (!f) return NR_EIO;
 	const int code = nr_lines_scan(f, s->file.path, take, &c, &size, err);
 	fclose(f);
 	return code ? code : nr_runfile_cut(&s->file, size, err);

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 
+#include "base/file.h"
 #include "base/real.h"
 #include "base/clock.h"
 #include "base/optdoc.h"
@@ -54,7 +55,7 @@ static const char *const of_loop[OF_LOOP] = { "loss", "lr", "grad_norm", "sample
 static bool has_old_rate(const struct nr_trainer *t)
 {
 	char line[4096] = "";
-	FILE *f = t->c.resume ? fopen(nr_trainer_path(t, "metrics.csv"), "re") : NULL;
+	FILE *f = t->c.resume ? nr_file_stream(nr_trainer_path(t, "metrics.csv"), NULL) : NULL;
 	const bool old = f && fgets(line, sizeof line, f) && strstr(line, ",images_per_s,");
 	if (f) fclose(f);
 	return old;

@@ -5,9 +5,7 @@ set -euo pipefail
 . "$(dirname "$0")/check.inc"
 # shellcheck source=test/cli/made_up.inc
 . test/cli/made_up.inc
-made_up "$tmp/data/mnist" train 320
-made_up "$tmp/data/mnist" t10k 100
-export NORMA_DATA=$tmp/data
+made_up_mnist 320 100
 model=vit_nano:dim=16,depth=2,heads=2,patch=7
 lacks() { ! grep -qF -- "$1" <<<"$out" || fail "the output has '$1'"; }
 # a drawing that is well-formed, has a caption, a style for dark screens and no number that is none

@@ -153,7 +153,7 @@ for kind in norm model task optimizer data; do
 	run 0 check "my_$kind.c" --no-speed; silent
 	plug "my_$kind.c" "my_$kind.so"
 done
-run 1 new norm my_norm; complains "it is there already"
+run 1 new norm my_norm; complains "it exists already"
 run 2 new norn x; complains "did you mean 'norm'?"
 run 0 "${train[@]}" --plugin my_norm.so --norm my_norm:eps=1e-3 --out of-norm
 run 0 "${train[@]}" --plugin my_model.so --model my_model:depth=1 --norm my_norm --plugin my_norm.so --out of-model

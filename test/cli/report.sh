@@ -142,9 +142,7 @@ run 1 report "$tmp/c" -o "$tmp/none/x.html"; complains "x.html"; one_line
 # a training as it is
 # shellcheck source=test/cli/made_up.inc
 . test/cli/made_up.inc
-made_up "$tmp/data/mnist" train 80
-made_up "$tmp/data/mnist" t10k 40
-export NORMA_DATA=$tmp/data
+made_up_mnist 80 40
 for norm in ln bn; do
 	run 0 train --data mnist --model vit_nano:dim=16,depth=1,heads=1,patch=14 --norm $norm --batch 16 --epochs 2 --log-every 1 --out "$tmp/t-$norm" --json
 done

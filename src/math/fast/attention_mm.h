@@ -55,7 +55,7 @@ INL void mm_block(const int MR, const int NR, const int64_t W, int64_t K, const 
 		for (int i = 0; i < MR; i++) {
 			const vf s = bc(a[i / 3][i % 3 * ars]);
 			UNROLL(4)
-			for (int j = 0; j < NR; j++) c[i][j] += s * b[j];
+			for (int j = 0; j < NR; j++) c[i][j] = vplus(c[i][j], s, b[j]);
 		}
 		UNROLL(5)
 		for (int i = 0; i < (MR + 2) / 3; i++) {

@@ -17,9 +17,10 @@ enum kind {
 	GENERAL, /* bias, mask, band, any scale */
 };
 
-/* The rows of the unit that comes next; q NULL: nothing is fetched ahead. */
+/* Rows that are wanted next; q NULL: nothing is fetched ahead. */
 struct ahead {
 	const float *q, *k, *v, *out, *g, *gq, *gk, *gv; /* out: forward; g and what follows: backward */
+	int64_t d, dv, from, to;                         /* floats of a row; which rows this unit asks for */
 };
 
 struct unit {
@@ -27,6 +28,8 @@ struct unit {
 	int64_t b, h, n;          /* n: keys of this sample */
 	const float *bias, *mask; /* (Tq,Tk) of this unit, or NULL */
 	int banded, drop;
+	int32_t threshold;  /* of dropout, and what it multiplies by */
+	float rescale;
 	float *words; /* Philox words of eight rows of a tile */
 	struct keys keys;
 	struct ahead next;
@@ -61,18 +64,15 @@ INL void fetch_ahead(const struct unit *u, int64_t i)
 {
 	const struct nr_attention *a = u->a;
 	const struct ahead *x = &u->next;
-	if (!x->q) return;
-	fetch_row(x->q + i * a->sq.row, a->d, 0);
-	if (i < a->Tk) {
-		fetch_row(x->k + i * a->sk.row, a->d, 0);
-		fetch_row(x->v + i * a->sv.row, a->dv, 0);
-	}
-	if (x->out) fetch_row(x->out + i * a->so.row, a->dv, 1);
-	if (!x->g) return;
-	fetch_row(x->g + i * a->sgo.row, a->dv, 0);
-	if (x->gq) fetch_row(x->gq + i * a->sgq.row, a->d, 1);
-	if (x->gk && i < a->Tk) fetch_row(x->gk + i * a->sgk.row, a->d, 1);
-	if (x->gv && i < a->Tk) fetch_row(x->gv + i * a->sgv.row, a->dv, 1);
+	if (!x->q || i < x->from || i >= x->to) return;
+	fetch_row(x->q + i * a->sq.row, x->d, 0);
+	if (i < a->Tk && x->k) fetch_row(x->k + i * a->sk.row, x->d, 0);
+	if (i < a->Tk && x->v) fetch_row(x->v + i * a->sv.row, x->dv, 0);
+	if (x->out) fetch_row(x->out + i * a->so.row, x->dv, 1);
+	if (x->g) fetch_row(x->g + i * a->sgo.row, x->dv, 0);
+	if (x->gq) fetch_row(x->gq + i * a->sgq.row, x->d, 1);
+	if (x->gk && i < a->Tk) fetch_row(x->gk + i * a->sgk.row, x->d, 1);
+	if (x->gv && i < a->Tk) fetch_row(x->gv + i * a->sgv.row, x->dv, 1);
 }
 
 /* n floats from j on, or a whole vector when there are as many: the test is cheaper than a mask. */
@@ -124,8 +124,7 @@ INL vf score_at(const enum kind kind, const struct unit *u, int64_t i, int64_t j
 /* 0 where dropout drops keys j.. of row i, else the rescaling factor. */
 INL vf drop_factor(const struct unit *u, const struct tile *t, int64_t i, int64_t j)
 {
-	const vi threshold = bci(nr_attention_threshold(u->a));
-	return (vf)((vi)bc(nr_attention_rescale(u->a)) & drop_keep(u->words + j, t->ld, i, threshold));
+	return (vf)((vi)bc(u->rescale) & drop_keep(u->words + j, t->ld, i, bci(u->threshold)));
 }
 
 /* S := exp(S - max), with the running maximum and sum of each row; O (rows of dv, stride ldo) is rescaled
@@ -137,7 +136,7 @@ INL void softmax(const enum kind kind, const int drop, const struct unit *u, con
 		      dv = up(u->a->dv);
 	const int plain = kind == SCORES || kind == LAST;
 	const float f = plain ? u->a->scale : 1;
-	const vi keep = lanes(N - (Nv - VL)), threshold = bci(drop ? nr_attention_threshold(u->a) : 0);
+	const vi keep = lanes(N - (Nv - VL)), threshold = bci(u->threshold);
 	for (int64_t i = t->M; i % 4; i++) /* spare rows: nobody reads what becomes of them */
 		memset(t->S + i * ldS, 0, (size_t)Nv * sizeof(float));
 	for (int64_t i = 0; i < t->M; i += 4) {

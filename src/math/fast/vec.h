@@ -52,6 +52,17 @@ INL vf rounded(vf x)
 #endif
 	return x;
 }
+/* sum + s b for kernels whose sums fill the 16 registers of AVX2: gcc, left to itself, moves one of them through memory in every
+ * round. AVX-512 has room, and its compiler takes s from memory. */
+INL vf vplus(vf sum, vf s, vf b)
+{
+#if VL == 8 && !defined NR_EMULATED
+	__asm__("vfmadd231ps %2, %1, %0" : "+x"(sum) : "x"(s), "x"(b));
+	return sum;
+#else
+	return sum + s * b;
+#endif
+}
 INL vf vabs(vf x) { return (vf)((vi)x & bci(0x7fffffff)); }
 
 /* r[i][j] = r[j][i]: pairs, pairs of pairs, ... are exchanged. Inside 128 bits first, which is cheap; then whole quarters. */
