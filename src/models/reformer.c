@@ -3,9 +3,9 @@
  *
  *   x1 = x2 = word + position;  y1 = x1 + attention(N x2),  y2 = x2 + mlp(N y1);  N [y1, y2]
  *
- * Layers are "lsh" (queries are keys) or "local" (chunks of neighbours), in a pattern that is repeated. Positions are a table, or two
- * small tables side by side (axial), whose rows and columns make a grid. With ff_chunk the MLP takes so many tokens at a time. The head is two
- * layers on the first token. */
+ * Layers are "lsh" (queries are keys) or "local" (chunks of neighbours), in a pattern that is repeated. Positions are a table, or
+ * two small tables side by side (axial), whose rows and columns make a grid. With ff_chunk the MLP takes so many tokens at a time.
+ * The head is two layers on the first token. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
