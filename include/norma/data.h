@@ -37,6 +37,7 @@ struct nr_source {
 	char **class_name;                  /* (classes), or NULL */
 	float mean[3], std[3];              /* of the training pictures / 255, by channel; std 0: not known */
 	const char *dir;                    /* where its files are */
+	const char *said;                   /* how it was divided and what was left out, for a run's header; NULL: nothing to say */
 	struct nr_arena *arena;             /* holds the source and all that belongs to it */
 	void *own;                          /* of the data set's file */
 };
@@ -59,6 +60,7 @@ struct nr_dataset {
 	int32_t (*label)(const struct nr_source *, enum nr_split, int64_t i);
 	/* Texts: one of a sample, as UTF-8 that lives as long as the source. */
 	const char *(*text)(const struct nr_source *, enum nr_split, int64_t i, int32_t column);
+	double (*value)(const struct nr_source *, enum nr_split, int64_t i);     /* a number instead of a class; NAN: none. Or NULL */
 	void (*close)(struct nr_source *);
 };
 
@@ -92,6 +94,7 @@ NR_API int nr_source_get(const struct nr_source *, enum nr_split, int64_t i, str
 NR_API const char *nr_source_text(const struct nr_source *, enum nr_split, int64_t i, int32_t column);  /* NULL: there is none */
 NR_API int nr_source_expect(const struct nr_source *, enum nr_kind, struct nr_error *);    /* fails if its samples are of another kind */
 NR_API int32_t nr_source_label(const struct nr_source *, enum nr_split, int64_t i);    /* without reading the picture */
+NR_API double nr_source_value(const struct nr_source *, enum nr_split, int64_t i);     /* NAN: it has none */
 NR_API struct nr_pixel_stats nr_source_pixel_stats(const struct nr_source *);
 
 /* ---- the loader: threads that keep a queue of batches full ------------------------------------------------------------ */

@@ -26,7 +26,7 @@ struct nr_weights {                         /* a model with its values: from one
 	const char *norms;                  /* norm plan */
 	const char *data;                   /* what it was trained on; NULL: not known */
 	const char *pooler;                 /* of sentences, for texts: "avg", "cls+layer" (SimCSE's after it); NULL: not known */
-	const char *objective;              /* of graphs: "mae", "mse" or "bce"; NULL: not known */
+	const char *objective;              /* of graphs: "mae", "mse" or "bce"; of texts: "classes" or "value"; NULL: not known */
 	const char *naming;                 /* of the file */
 	char **class_name;                  /* names of the outputs, then NULL; NULL: not known */
 	double mean[3], std[3];             /* of its input; std 0: not known */
@@ -64,12 +64,13 @@ struct nr_runner {
 	nr_t *image, *logits, *pooled, *tokens;
 	int64_t batch, channels, size, classes, width;
 	char **class_name;                  /* of the weights */
+	const char *model;                  /* what it is, for messages */
 	struct nr_augment view;             /* how a picture becomes input: as in the evaluation of the training. It may be changed */
 	struct nr_runner_eye *eye;
 };
 NR_API int nr_runner_open(struct nr_runner *, const struct nr_weights *, int64_t batch, struct nr_error *);
 NR_API void nr_runner_close(struct nr_runner *);              /* all zero is fine */
-/* Puts a picture, or a JPEG or PNG file, at a place of the batch: resized, cropped and scaled as `view` says. */
+/* Puts a picture, or a file of one, at a place of the batch: resized, cropped and scaled as `view` says. */
 NR_API int nr_runner_picture(struct nr_runner *, int64_t place, const struct nr_picture *, struct nr_error *);
 NR_API int nr_runner_file(struct nr_runner *, int64_t place, const char *path, struct nr_error *);
 /* Runs on image (batch,channels,size,size); NULL: on the pictures that were put there. Results are read with nr_plan_data. */
@@ -123,6 +124,7 @@ struct nr_text_runner;
 struct nr_text_runner_how {
 	enum nr_text_pooling pooling;
 	bool layer;                         /* SimCSE's tanh layer after it */
+	bool logits;                        /* instead of an embedding what the classification head says; a tab in a text parts a pair */
 	int64_t max_length;                 /* with special tokens; 0: as many as the model has positions */
 	int64_t tokens;                     /* of a batch, about; 0: 1024, whose activations stay in the cache */
 };

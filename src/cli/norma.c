@@ -64,9 +64,8 @@ int cli_usage(struct cli *c, const char *fmt, ...)
 /* The library itself takes the instruction set that NORMA_ISA asks for; a wrong one is said here, not swallowed. */
 static int apply(const struct cli_common *common, const struct cli_command *command, struct nr_error *err)
 {
-	static const char *const names[] = { "auto", "plain", "avx2", "avx512" };
 	if (common->threads > 0) omp_set_num_threads((int)common->threads);
-	if (common->isa > 0) return nr_isa_select(names[common->isa], err);
+	if (common->isa > 0) return nr_isa_select(nr_isa_choices[common->isa], err);
 	const char *asked = getenv("NORMA_ISA");
 	if (asked && *asked && strcmp(asked, "auto") && strcmp(asked, nr_isa_name(nr_isa_active())) &&
 		command != &cli_doctor)

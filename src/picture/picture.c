@@ -1,4 +1,4 @@
-/* Pictures in memory and on disk: see norma/data.h. The formats are in picture_jpeg.c and picture_png.c. */
+/* Pictures in memory and on disk: see norma/picture.h. The formats are in jpeg.c, png.c, webp.c and tiff.c. */
 #include "picture/picture.h"
 
 #include <errno.h>
@@ -70,7 +70,10 @@ int nr_picture_decode(struct nr_picture *p, const void *bytes, size_t size, int3
 			"channels must be 0 (those of the file), 1 or 3, not %d", (int)channels);
 	if (size >= 2 && b[0] == 0xff && b[1] == 0xd8) return nr_decode_jpeg(p, b, size, channels, name, err);
 	if (size >= sizeof png && memcmp(b, png, sizeof png) == 0) return nr_decode_png(p, b, size, channels, name, err);
-	nr_fail(err, NR_EFORMAT, "cannot decode", name, size ? "it is neither JPEG nor PNG" : "it is empty");
+	if (size >= 12 && !memcmp(b, "RIFF", 4) && !memcmp(b + 8, "WEBP", 4)) return nr_decode_webp(p, b, size, channels, name, err);
+	if (size >= 4 && (!memcmp(b, "II*", 4) || !memcmp(b, "MM\0*", 4) || !memcmp(b, "II+", 4) || !memcmp(b, "MM\0+", 4)))
+		return nr_decode_tiff(p, b, size, channels, name, err);
+	nr_fail(err, NR_EFORMAT, "cannot decode", name, size ? "it is neither JPEG, PNG, WebP nor TIFF" : "it is empty");
 	return nr_hint(err, "convert it, or leave it out");
 }
 

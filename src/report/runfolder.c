@@ -190,6 +190,8 @@ int nr_runfolder_read(struct nr_runfolder *r, const char *dir, struct nr_arena *
 	r->env = load_object(r, dir, "env.json", a);
 	load_columns(r, dir, "metrics.csv", a, &r->metrics);
 	if (has(dir, "predictions.csv", a)) load_columns(r, dir, "predictions.csv", a, &r->predictions);
+	if (has(dir, "layer_gradients.csv", a)) load_columns(r, dir, "layer_gradients.csv", a, &r->layer_gradients);
+	if (has(dir, "lambda.csv", a)) load_columns(r, dir, "lambda.csv", a, &r->lambda);
 	nr_runfolder_add(r, dir, a);
 	nr_runfolder_add(r, path_in(dir, "analyze", a), a);
 	if (!r->probe) nr_str_add(&r->absent, "probe.json is missing\n");

@@ -53,6 +53,13 @@ static void add_own(struct meta *m, const char *key, char *value)
 	add(m, key, value);
 }
 
+/* Of red, green and blue: those that the user gave, else those of the data. */
+static const char *three(const double *given, const float *own, struct nr_arena *arena)
+{
+	const double v[3] = { given ? given[0] : (double)own[0], given ? given[1] : (double)own[1], given ? given[2] : (double)own[2] };
+	return nr_arena_printf(arena, "%.9g %.9g %.9g", v[0], v[1], v[2]);
+}
+
 /* A model alone carries nothing of the clock: equal runs write equal files. */
 static void describe(const struct nr_checkpoint *c, bool full, struct meta *m, struct nr_arena *arena)
 {
@@ -89,10 +96,9 @@ static void describe(const struct nr_checkpoint *c, bool full, struct meta *m, s
 	if (!c->source) return;
 	if (c->source->class_name) add_own(m, "norma.classes", names_text(c->source->class_name, c->source->classes));
 	else if (c->class_name) add_own(m, "norma.classes", names_text(c->class_name, names_in(c->class_name)));
-	add(m, "norma.mean", nr_arena_printf(arena, "%.9g %.9g %.9g", (double)c->source->mean[0], (double)c->source->mean[1],
-		(double)c->source->mean[2]));
-	add(m, "norma.std", nr_arena_printf(arena, "%.9g %.9g %.9g", (double)c->source->std[0], (double)c->source->std[1],
-		(double)c->source->std[2]));
+	const struct nr_augment *a = c->config && c->config->augment.std[0] > 0 ? &c->config->augment : NULL;
+	add(m, "norma.mean", three(a ? a->mean : NULL, c->source->mean, arena));
+	add(m, "norma.std", three(a ? a->std : NULL, c->source->std, arena));
 }
 
 int nr_checkpoint_write(const struct nr_checkpoint *c, const char *path, bool full, struct nr_error *err)

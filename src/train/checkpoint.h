@@ -11,6 +11,7 @@ struct nr_progress_state {                  /* what a resumed run needs beside t
 	double seconds, loss_sum, sum[NR_TASK_METRICS], seen;  /* of the epoch so far */
 	double train_loss, train[NR_TASK_METRICS];      /* of the last whole stretch between evaluations */
 	double last[NR_TASK_METRICS], best; /* evaluation */
+	double held[NR_TASK_METRICS], best_held;        /* of samples held out to choose the best, if there are any */
 	int64_t eval_samples;
 };
 struct nr_origin { char data[65], eval_data[65], isa[16]; };     /* what equal bits depend on: digests, instruction set; "": not known */

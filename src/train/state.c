@@ -7,7 +7,7 @@
 #include "train/checkpoint.h"
 
 enum kind { STEP, COUNT, NUMBER, NUMBERS };         /* STEP: 0 to the steps of the run; COUNT: not negative */
-static const struct field { const char *name; enum kind kind; size_t at; } fields[] = {
+static const struct field { const char *name; enum kind kind; size_t at; bool newer; } fields[] = { /* newer: 0.2.0 has not written it */
 	{ "step", STEP, offsetof(struct nr_progress_state, step) },
 	{ "best_step", STEP, offsetof(struct nr_progress_state, best_step) },
 	{ "stale", COUNT, offsetof(struct nr_progress_state, stale) },
@@ -20,6 +20,8 @@ static const struct field { const char *name; enum kind kind; size_t at; } field
 	{ "sum", NUMBERS, offsetof(struct nr_progress_state, sum) },
 	{ "train", NUMBERS, offsetof(struct nr_progress_state, train) },
 	{ "last", NUMBERS, offsetof(struct nr_progress_state, last) },
+	{ "best_held", NUMBER, offsetof(struct nr_progress_state, best_held), true },
+	{ "held", NUMBERS, offsetof(struct nr_progress_state, held), true },
 };
 enum { FIELDS = sizeof fields / sizeof *fields };
 
@@ -61,6 +63,7 @@ static bool read_number(const json_t *x, double *v)
 static bool read_field(const struct field *f, const json_t *x, int64_t steps, void *to)
 {
 	double *v = to;
+	if (!x && f->newer) return true;
 	if (f->kind < NUMBER) {
 		const int64_t n = *(int64_t *)to = json_integer_value(x);
 		return json_is_integer(x) && n >= 0 && (f->kind == COUNT || n <= steps);

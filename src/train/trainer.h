@@ -7,6 +7,7 @@
 #include "infer/evaluate.h"
 #include "record/recorder.h"
 #include "train/checkpoint.h"
+#include "train/layer_gradients.h"
 #include "train/microscope.h"
 #include "train/task.h"
 
@@ -18,8 +19,9 @@ struct nr_trainer {
 	struct nr_source *source;
 	enum nr_split split, eval_split;
 	int32_t *order;                     /* of the training split: first what is trained on, then what is held out; or NULL */
-	int64_t train_count, eval_count;
+	int64_t train_count, eval_count, held_count;
 	const int32_t *train_index, *eval_index;
+	const int32_t *held_index;          /* samples of `split` that choose the best weights, if eval is another split; or NULL */
 	struct nr_weights w;                /* store and model */
 	/* the training step */
 	const struct nr_task *task;
@@ -39,6 +41,7 @@ struct nr_trainer {
 	struct nr_loader *loader;
 	struct nr_recorder *recorder;
 	struct nr_microscope *looking;      /* what the step at hand is watched by */
+	struct nr_layer_gradients *layers;  /* NULL: off */
 	struct nr_origin origin;
 	const char *forced;                 /* what changed before a resume that --force asked for; or NULL */
 	struct nr_progress_state state;
