@@ -116,7 +116,8 @@ int nr_trainer_open(struct nr_trainer **out, const struct nr_train *c, const cha
 	if (!code) code = open_loader(t, err);
 	if (!code) code = open_recorder(t, err);
 	if (!code && t->c.microscope)
-		code = nr_microscope_open(t->shape[0].microscope, nr_trainer_path(t, "microscope.csv"), nr_trainer_path(t, "lambda.csv"), t->c.resume, t->state.step, err);
+		code = nr_microscope_open(t->shape[0].microscope, nr_trainer_path(t, "microscope.csv"),
+			nr_trainer_path(t, "lambda.csv"), t->c.resume, t->state.step, err);
 	if (!code && t->layers)
 		code = nr_layer_gradients_open(t->layers, nr_trainer_path(t, "layer_gradients.csv"), t->c.resume, t->state.step, err);
 	if (!code && t->task->begin) code = t->task->begin(&t->run, t->c.out, err);
