@@ -67,6 +67,7 @@ struct nr_train_result {
 	bool has_held;                      /* held-out samples choose best_step; else the evaluation does */
 	double held[NR_TASK_METRICS], best_held;
 	int64_t best_step, eval_samples;    /* best_step 0: no evaluation yet */
+	int64_t eval_step;                  /* of the last evaluation in this process; 0: none yet */
 	const char *status;                 /* "done", "interrupted", "stopped early" */
 };
 

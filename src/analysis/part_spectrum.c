@@ -99,7 +99,8 @@ static int write(const struct nr_analysis *a, const void *own, const char *dir, 
 }
 
 static const struct nr_part_number numbers[] = {
-	{ "values", "singular values, raw, of one [CLS] and of one randomly drawn patch token of each picture, after the last layer",
+	{ "values", "singular values, raw, of one [CLS] and of one randomly drawn patch token of each picture, "
+	  "after the last layer",
 		"SepNorm, Fig. 4 (b, c)" },
 	{ .name = NULL },
 };

@@ -250,9 +250,9 @@ const struct cli_command cli_check = {
 	.about = "Compares the gradient in double with finite differences and float with double, fills memory that backward has not\n"
 		 "declared with NaN, tries padding, checks for equal bits on 1, 2 and 3 threads, adds to gradients, and reads views\n"
 		 "with gaps; norms are also timed beside layer. Prints one line per check; the exit code is 1 if any fails.\n\n"
-		 "    norma check own_norm.c             compiles it for both precisions and checks everything in it\n"
-		 "    norma check ./own_norm.so          needs own_norm64.so beside it, compiled with pkg-config --cflags norma64\n"
-		 "    norma check dtn                    something built in, or from a --plugin\n\n"
+		 "    norma check own_norm.c     compiles it for both precisions, then checks it\n"
+		 "    norma check ./own_norm.so  needs own_norm64.so (pkg-config norma64), too\n"
+		 "    norma check dtn            something built in, or from a --plugin\n\n"
 		 "Optimizers take a few steps, the first samples of a data set are read, and a task on pictures is trained for a few\n"
 		 "steps on made-up data, stopped and resumed.",
 	.conf_size = sizeof(struct check),

@@ -4,6 +4,7 @@
 
 #include "base/json.h"
 #include "base/table.h"
+#include "base/wrap.h"
 #include "data.h"
 #include "data/dataset.h"
 #include "data/dataset_get.h"
@@ -74,11 +75,19 @@ static const char *origins(struct cli *c, const struct nr_dataset *d)
 	return all && *all ? all : "-";
 }
 
+static void print_entry(const char *name, const char *text)
+{
+	enum { INDENT = 15 };
+	struct nr_str s = { 0 };
+	nr_str_printf(&s, "%-*s", INDENT, name);
+	nr_wrap(&s, text, INDENT, NR_TERMINAL);
+	printf("%s\n", nr_str_text(&s));
+	nr_str_release(&s);
+}
+
 static int list(struct cli *c, const struct data *o, const char *root)
 {
-	static const char *const titles[] = { "name", "title", "contents", "licence", "where, or how to get it" };
-	struct nr_table *t = nr_table_make();
-	for (size_t i = 0; i < sizeof titles / sizeof *titles; i++) nr_table_column(t, titles[i], NR_LEFT);
+	if (!o->json) printf("data root: %s\n\n", root);
 	for (const struct nr_dataset *const *p = nr_datasets(); *p && !c->err->code; p++) {
 		const struct nr_dataset *d = *p;
 		const char *dir, *state = state_of(c, d, root, &dir);
@@ -89,16 +98,14 @@ static int list(struct cli *c, const struct data *o, const char *root)
 					"state", state, "dir", dir), c->err);
 			continue;
 		}
-		nr_table_cell(t, "%s", d->name);
-		nr_table_cell(t, "%s", d->title);
-		nr_table_cell(t, "%s", d->facts);
-		nr_table_cell(t, "%s", d->licence);
-		nr_table_cell(t, "%s%s", place(c, d, dir), strcmp(state, "part") ? "" : " (a part of it)");
+		struct nr_str text = { 0 };
+		nr_str_printf(&text, "%s: %s; licence: %s", d->title, d->facts, d->licence);
+		print_entry(d->name, nr_str_text(&text));
+		text.len = 0;
+		nr_str_printf(&text, "%s%s", place(c, d, dir), strcmp(state, "part") ? "" : " (a part of it)");
+		print_entry("", nr_str_text(&text));
+		nr_str_release(&text);
 	}
-	struct nr_str text = { 0 };
-	if (!o->json) nr_table_text(t, &text), printf("data root: %s\n\n%s", root, nr_str_text(&text));
-	nr_str_release(&text);
-	nr_table_free(t);
 	return c->err->code;
 }
 

@@ -123,7 +123,7 @@ static int run(struct cli *c, const void *conf, const struct nr_list *args)
 
 const struct cli_command cli_doctor = {
 	.name = "doctor",
-	.title = "check this machine: instruction set, threads, speed, libraries, problems",
+	.title = "check this machine: instruction set, threads, speed, problems",
 	.usage = "",
 	.about = "Prints what norma runs on, which kernels it chose and why, the peak of multiply-adds and the speed of a\n"
 		 "matrix product and of a copy. Warns of settings that cost speed or are misspelt. Warnings do not change\n"

@@ -107,7 +107,8 @@ static int measure(struct cli *c, const struct cli_model *m, struct cli_opened *
 	} else if (!code) {
 		printf("%s on %s/%s: %lld-shot ridge regression, top-1 %s%.2f %%%s", path, o->source->of->name,
 			nr_split_name(o->e.split), (long long)v->shots, cli_bold(), 100 * mean, cli_plain());
-		if (n > 1) printf(" ± %.2f (95 %% interval over %lld draws; standard deviation %.2f)", 100 * half, (long long)v->seeds, 100 * std);
+		if (n > 1) printf(" ± %.2f (95 %% interval over %lld draws; standard deviation %.2f)", 100 * half, (long long)v->seeds,
+			100 * std);
 		puts("");
 	}
 	json_decref(all);

@@ -90,7 +90,7 @@ static void words(struct nr_str *s)
 
 const struct cli_command cli_new = {
 	.name = "new",
-	.title = "write a starting file for a plug-in, which compiles and passes `norma check`",
+	.title = "write a starting file for a plug-in, which passes `norma check`",
 	.usage = "norm | model | task | optimizer | data NAME",
 	.about = "Writes NAME.c: a small, complete and commented plug-in for you to change. Its first lines say how to\n"
 		 "compile, check and use it.",

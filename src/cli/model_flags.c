@@ -53,7 +53,8 @@ static int open_model(struct cli_opened *o, struct cli *c, const struct cli_mode
 	if (split < 0) return c->err->code;
 	/* as in the evaluation of the training */
 	const struct nr_augment *view = &o->w->view;
-	struct nr_augment a = nr_augment_for_eval(view, nr_model_int(&o->w->model, "image"), (int32_t)nr_model_int(&o->w->model, "channels"),
+	struct nr_augment a = nr_augment_for_eval(view, nr_model_int(&o->w->model, "image"),
+		(int32_t)nr_model_int(&o->w->model, "channels"),
 		m->crop_share > 0 ? m->crop_share : view->crop_share);
 	a.normalize = o->w->normalize;
 	o->e = (struct nr_evaluation){ .source = o->source, .augment = a, .workers = (int)m->workers };

@@ -6,6 +6,7 @@
 
 #include "base/optdoc.h"
 #include "base/table.h"
+#include "base/wrap.h"
 #include "cli.h"
 #include "math/isa.h"
 #include "norma/norma.h"
@@ -14,12 +15,26 @@
 const char cli_title[] = "compare normalizations in transformers, on CPUs";
 
 static const struct cli_command *const written[] = {
-#define COMMAND(name) &cli_##name,
+#define COMMAND(name, group) &cli_##name,
 #include "commands.def"
 #undef COMMAND
 	NULL
 };
 const struct cli_command *const *cli_commands;
+
+static const enum cli_group group_of[] = {
+#define COMMAND(name, group) CLI_##group,
+#include "commands.def"
+#undef COMMAND
+};
+const char *const cli_group_title[CLI_GROUPS] = { "train", "look inside and measure", "compare", "data and weights", "about norma" };
+
+enum cli_group cli_group_of(const struct cli_command *c)
+{
+	for (size_t i = 0; written[i]; i++)
+		if (written[i] == c) return group_of[i];
+	return CLI_TRAIN;
+}
 
 static bool is_written(const char *name)
 {
@@ -126,15 +141,22 @@ const char *cli_plain(void) { return colour("\033[0m"); }
 
 static void whole_help(struct nr_str *s)
 {
-	nr_str_printf(s, "%snorma%s %s: %s\n\nusage: norma [OPTION...] COMMAND [ARGUMENT...]\n\n%scommands%s\n",
-		cli_bold(), cli_plain(), nr_version(), cli_title, cli_bold(), cli_plain());
-	for (const struct cli_command *const *c = cli_commands; *c; c++)
-		nr_str_printf(s, "  %-12s%s\n", (*c)->name, (*c)->title);
+	nr_str_printf(s, "%snorma%s %s: %s\n\nusage: norma [OPTION...] COMMAND [ARGUMENT...]\n", cli_bold(), cli_plain(), nr_version(),
+		cli_title);
+	for (int g = 0; g < CLI_GROUPS; g++) {
+		nr_str_printf(s, "\n%s%s%s\n", cli_bold(), cli_group_title[g], cli_plain());
+		for (const struct cli_command *const *c = cli_commands; *c; c++) {
+			if (cli_group_of(*c) != (enum cli_group)g) continue;
+			nr_str_printf(s, "  %-12s", (*c)->name);
+			nr_wrap(s, (*c)->title, 14, NR_TERMINAL);
+			nr_str_add(s, "\n");
+		}
+	}
 	nr_str_printf(s, "\n%soptions%s\n", cli_bold(), cli_plain());
 	nr_option_help(cli_common_options, s);
 	nr_str_add(s, "  -V, --version     print the version and exit\n");
 	nr_str_add(s, "  -h, --help        print this, or a command's help, and exit\n\n");
-	nr_str_printf(s, "`norma help COMMAND` explains a command, `man norma` all of them.\n");
+	nr_str_printf(s, "`norma help COMMAND` or `man norma-COMMAND` explains a command.\n");
 }
 
 void cli_about(const struct cli_command *c, struct nr_str *s)
@@ -152,9 +174,19 @@ void cli_help_text(const struct cli_command *c, struct nr_arena *arena, struct n
 		return;
 	}
 	struct nr_option *table = cli_options(c, arena);
-	nr_str_printf(s, "%snorma %s%s: %s\n\nusage: norma %s%s%s [OPTION...]\n\n", cli_bold(), c->name,
-		cli_plain(), c->title, c->name, *c->usage ? " " : "", c->usage);
-	cli_about(c, s);
+	struct nr_str about = { 0 }, line = { 0 };
+	cli_about(c, &about);
+	nr_str_printf(&line, "norma %s: %s", c->name, c->title);
+	nr_str_add(s, cli_bold());
+	nr_wrap(s, nr_str_text(&line), 2, NR_TERMINAL);
+	nr_str_printf(s, "%s\n\n", cli_plain());
+	line.len = 0;
+	nr_str_printf(&line, "usage: norma %s%s%s [OPTION...]", c->name, *c->usage ? " " : "", c->usage);
+	nr_wrap(s, nr_str_text(&line), 7, NR_TERMINAL);
+	nr_str_add(s, "\n\n");
+	nr_wrap_paragraphs(s, nr_str_text(&about), NR_TERMINAL);
+	nr_str_release(&about);
+	nr_str_release(&line);
 	nr_str_printf(s, "\n\n%soptions%s\n", cli_bold(), cli_plain());
 	if (table) nr_option_help(table, s);
 }

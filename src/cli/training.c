@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/progress.h"
+#include "base/share.h"
 #include "base/yaml.h"
 #include "process.h"
 
@@ -44,7 +45,7 @@ static int complete(struct nr_train *to, const struct nr_train *from, const stru
 /* The text of a recipe for this command; one for another is told from one with wrong keys. */
 static const char *load_recipe(struct cli *c, const struct cli_command *command, const char *path, size_t *size)
 {
-	const char *text = nr_yaml_load(path, size, c->arena, c->err), *name;
+	const char *text = nr_yaml_load(nr_recipe_find(path, c->arena), size, c->arena, c->err), *name;
 	if (!text || !(name = nr_yaml_peek(text, *size, NULL, "task", c->arena))) return text;
 	const struct nr_task *task = nr_task_find(name, c->err);
 	if (!task || task == command->task) return task ? text : NULL;
@@ -138,11 +139,28 @@ static void add_shown(struct nr_str *line, const struct nr_task_metric *m, const
 				nr_metric_percent(m) ? 100 * *value : *value);
 }
 
+struct watcher { struct nr_progress bar; bool lines; int64_t told; };    /* lines: where no bar is drawn; of which evaluation */
+
+/* "step 500 of 1000  loss 0.312  top1 81.20 %" */
+static void tell_evaluation(struct watcher *w, const struct nr_train_result *r)
+{
+	struct nr_str line = { 0 };
+	if (!w->lines || r->eval_step == w->told) return;
+	w->told = r->eval_step;
+	nr_str_printf(&line, "step %lld of %lld  loss %.3f", (long long)r->eval_step, (long long)r->steps, r->train_loss);
+	add_shown(&line, r->of_eval, r->last);
+	printf("%s\n", nr_str_text(&line));
+	fflush(stdout);
+	nr_str_release(&line);
+}
+
 static int watch(void *context, const struct nr_train_result *r, double rate, const char *note)
 {
-	struct nr_progress *bar = context;
+	struct watcher *w = context;
+	struct nr_progress *bar = &w->bar;
 	struct nr_str line = { 0 };
 	(void)note;
+	tell_evaluation(w, r);
 	nr_str_printf(&line, "%.0f %ss/s  loss %.3f", rate, r->sample, r->train_loss);
 	add_shown(&line, r->of_step, r->train);
 	if (r->best_step) add_shown(&line, r->of_eval, r->last);
@@ -222,14 +240,16 @@ int cli_train_with(struct cli *c, const struct cli_command *command, const struc
 	if (!json) fputs(nr_trainer_header(t), stdout);
 	fflush(stdout);
 	struct nr_train_result r;
-	struct nr_progress bar;
+	struct watcher watcher = { 0 };
 	int64_t step, steps;
 	nr_trainer_progress(t, &step, &steps);
-	nr_progress_init(&bar, stderr, command->name, steps, step);
+	nr_progress_init(&watcher.bar, stderr, command->name, steps, step);
+	watcher.lines = !json && !watcher.bar.out;
 	cli_on_stop(on_signal);
-	const struct nr_train_watch w = { watch, &bar };
+	const struct nr_train_watch w = { watch, &watcher };
 	int code = nr_trainer_run(t, &w, &r, c->err);
-	nr_progress_release(&bar);
+	nr_progress_release(&watcher.bar);
+	if (!code) tell_evaluation(&watcher, &r);
 	if (!code && json) code = result_json(nr_trainer_out(t), &r, c->err);
 	else if (!code) print_result(command->name, nr_trainer_out(t), &r);
 	nr_trainer_close(t);

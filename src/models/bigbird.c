@@ -45,7 +45,8 @@ static nr_t *encode_layers(struct nr_net *n, const struct nr_inputs *in, nr_t *x
 {
 	const struct bigbird *c = conf;
 	const struct nr_block_attention_options sparse = { .heads = c->bert.heads, .block = c->block, .random = c->random,
-		.seed = c->random_seed, .zero_in_eval = c->hf_eval, .dropout = (float)c->bert.attention_dropout, .given = in->random_blocks };
+		.seed = c->random_seed, .zero_in_eval = c->hf_eval, .dropout = (float)c->bert.attention_dropout,
+		.given = in->random_blocks };
 	const bool full = x && x->d[1] <= (5 + 2 * c->random) * c->block;
 	return nr_bert_blocks(n, x, &c->bert, &(struct nr_block){ .no_qkv_bias = !c->bias, .blocks = full ? NULL : &sparse }, layer);
 }

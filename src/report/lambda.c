@@ -34,7 +34,8 @@ static void add_chart(struct nr_str *s, const struct run *r, const char *site, s
 	if (!heads || !title) return;
 	const struct nr_chart c = { .name = title, .x_label = "step", .y_label = "share of the token's own statistics", .scale = NR_LINEAR,
 		.series = line, .count = heads };
-	nr_html_figure_open(s, "lambda", title, "1 normalizes a token by itself, like LN; 0 by the tokens around it, like IN. One line per head.");
+	nr_html_figure_open(s, "lambda", title,
+		"1 normalizes a token by itself, like LN; 0 by the tokens around it, like IN. One line per head.");
 	nr_svg_chart(s, &c);
 	nr_html_figure_close(s);
 }
@@ -72,7 +73,8 @@ void nr_lambda_section(struct nr_str *s, const struct nr_arms *a, struct nr_aren
 {
 	const size_t before = s->len;
 	int count = 0;
-	nr_str_add(s, "<section id=\"lambda\"><h2>λ of dynamic token normalization over time</h2>\n<p>How much of the mean and of the variance "
+	nr_str_add(s, "<section id=\"lambda\"><h2>λ of dynamic token normalization over time</h2>\n"
+		"<p>How much of the mean and of the variance "
 		      "a head takes from the token itself; the rest comes from the tokens around it. One run of each arm.</p>\n"
 		      "<div class=\"charts\">\n");
 	for (int m = 0; m < a->count; m++) {

@@ -47,4 +47,7 @@ const char *nr_microscope_title(const char *stat);
 /* The section of the page: the first run of each arm that has a microscope.csv; nothing if none has. */
 void nr_microscope_section(struct nr_str *, const struct nr_arms *, struct nr_arena *);
 
+/* What a live page shows of one run: the last step and the maps, without scripts. Nothing if there are no records. */
+void nr_microscope_live(struct nr_str *, const char *dir, struct nr_arena *);
+
 #endif

@@ -143,3 +143,24 @@ void nr_microscope_section(struct nr_str *s, const struct nr_arms *a, struct nr_
 	for (int i = 0; i < v.arms; i++) nr_microscope_release(&v.arm[i].file);
 	nr_str_release(&notes);
 }
+
+void nr_microscope_live(struct nr_str *s, const char *dir, struct nr_arena *arena)
+{
+	struct nr_str notes = { 0 };
+	int first = 0;
+	const struct nr_runfolder run = { .dir = nr_arena_strdup(arena, dir), .name = "run" };
+	struct nr_arm arm = { .name = "this run", .label = "", .letter = "", .run = &first, .runs = 1, .distinct = 1 };
+	const struct nr_arms a = { .run = &run, .arm = &arm, .count = 1, .runs = 1, .differ = "" };
+	struct nr_microscope_arm only = { 0 };
+	struct nr_microscope_view v = { .arm = &only };
+	if (run.dir) v.arms = read_arm(&only, &a, 0, &notes, arena);
+	if (v.arms && !nr_microscope_align(&v, arena)) {
+		nr_str_add(s, "<section id=\"microscope\"><h2>The norms now</h2>\n<p>The length of a token before each norm, by depth and over "
+			"time; the full report has every statistic.</p>\n<div class=\"charts\">\n");
+		for (int g = 0; g < NR_TOKEN_GROUPS; g++) add_profile(s, &v, &a, first_stat, g, arena);
+		for (int g = 0; g < NR_TOKEN_GROUPS; g++) add_map(s, &v, 0, arm.name, first_stat, g, arena);
+		nr_str_add(s, "</div></section>\n");
+	}
+	if (v.arms) nr_microscope_release(&only.file);
+	nr_str_release(&notes);
+}

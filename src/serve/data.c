@@ -115,7 +115,8 @@ static void add_kinds(struct nr_str *s, const struct nr_list *columns)
 		nr_json_text(s, k.title ? k.title : columns->item[i]);
 		nr_str_add(s, ",\"unit\":");
 		nr_json_text(s, k.unit ? k.unit : "");
-		nr_str_printf(s, ",\"factor\":%d,\"wide\":%s}", (int)k.factor, k.wide ? "true" : "false");
+		nr_str_printf(s, ",\"factor\":%d,\"wide\":%s,\"noisy\":%s,\"rank\":%d}", (int)k.factor, k.wide ? "true" : "false",
+			k.noisy ? "true" : "false", k.rank);
 	}
 }
 

@@ -7,6 +7,7 @@
 
 #include "base/args.h"
 #include "base/mem.h"
+#include "base/share.h"
 #include "base/str.h"
 #include "study/claims.h"
 #include "study/settings.h"
@@ -250,6 +251,8 @@ static char *find_file(struct reading *r, const char *study)
 		if (path && !access(path, R_OK)) return path;
 		dir = nr_arena_printf(r->s->arena, "%s../", dir);
 	}
+	const char *installed = nr_share_find("recipes/published.yaml", r->s->arena);
+	if (installed) return nr_arena_strdup(r->s->arena, installed);
 	nr_fail(r->err, NR_EIO, "no published.yaml beside or above", study, "the study names a published table");
 	nr_hint(r->err, "give its path: published: {table: ..., file: PATH}");
 	return NULL;

@@ -1,6 +1,6 @@
-/* The gradient's norm in each layer, every so many steps, for Figure 2 of Dual PatchNorm: layer_gradients.csv in the run directory,
- * one line per recorded step and one column per layer. A layer is a block, or else what a parameter's name begins with (patch_embed, head).
- * Norms are those of the whole step, before clipping. */
+/* The gradient's norm in each layer, every so many steps, for Figure 2 of Dual PatchNorm: layer_gradients.csv in the run
+ * directory, one line per recorded step and one column per layer. A layer is a block, or else what a parameter's name begins with
+ * (patch_embed, head). Norms are those of the whole step, before clipping. */
 #ifndef NR_LAYER_GRADIENTS_H
 #define NR_LAYER_GRADIENTS_H
 

@@ -5,13 +5,16 @@
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/file.h"
 #include "base/real.h"
 #include "base/clock.h"
 #include "base/optdoc.h"
 #include "base/save.h"
+#include "base/str.h"
 #include "infer/metrics.h"
 #include "math/row.h"
 #include "norma/nn.h"
@@ -19,13 +22,41 @@
 
 /* ---- opening ---------------------------------------------------------------------------------------------------------------- */
 
-/* runs/DATA-MODEL-NORM-SEED, with what is no name for a file replaced. */
+/* Of "folder:path=/my/pics/,..." the last part of the path, "pics"; else what stands before the options. */
+static void add_data(struct nr_str *s, const char *data)
+{
+	const char *path = strstr(data, "path=");
+	size_t n = strcspn(data, ":");
+	if (path) {
+		data = path + 5;
+		n = strcspn(data, ",");
+		while (n && data[n - 1] == '/') n--;
+		for (size_t i = n; i-- > 0;)
+			if (data[i] == '/') {
+				data += i + 1, n -= i + 1;
+				break;
+			}
+		const char *dot = memchr(data, '.', n);
+		if (dot && dot > data) n = (size_t)(dot - data);
+	}
+	nr_str_add_n(s, data, n < 24 ? n : 24);
+}
+
+/* runs/DATA-MODEL-NORM-SEED without options, with what is no name for a file replaced; a name that is taken gets a number. */
 static char *default_out(const struct nr_trainer *t)
 {
-	char *text = nr_arena_printf(t->arena, "runs/%.70s-%.70s-%.70s-%lld", t->c.data, t->c.model, *t->norms ? t->norms : "default",
-		(long long)t->c.seed);
-	for (char *s = text ? text + 5 : NULL; s && *s; s++)
-		if (!strchr("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._+=,-", *s)) *s = '_';
+	struct nr_str s = { 0 };
+	const char *norms = *t->norms ? t->norms : "default";
+	nr_str_add(&s, "runs/");
+	add_data(&s, t->c.data);
+	nr_str_printf(&s, "-%.*s-%.24s", (int)strcspn(t->c.model, ":"), t->c.model, norms);
+	for (char *p = s.text ? s.text + 5 : NULL; p && *p; p++)
+		if (!strchr("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._+=,-", *p)) *p = '_';
+	while (s.len && strchr("_-.", s.text[s.len - 1])) s.text[--s.len] = 0;
+	nr_str_printf(&s, "-%lld", (long long)t->c.seed);
+	char *text = nr_arena_strdup(t->arena, nr_str_text(&s));
+	for (int i = 2; text && !access(text, F_OK) && i < 10000; i++) text = nr_arena_printf(t->arena, "%s-%d", nr_str_text(&s), i);
+	nr_str_release(&s);
 	return text;
 }
 
@@ -343,7 +374,7 @@ static int record_eval(struct nr_trainer *t, struct nr_error *err)
 	return write_model(t, "best.safetensors", err) ? err->code : write_predictions(t, err);
 }
 
-struct pace { double began, before, saved, noted; int64_t first, step, log_every, eval_steps; };
+struct pace { double began, before, saved, noted; int64_t first, step, log_every, eval_steps, evaluated; };
 
 static int record_step(struct nr_trainer *t, struct pace *p, double loss, double lr, double norm, struct nr_error *err)
 {
@@ -364,7 +395,7 @@ static void report(const struct nr_trainer *t, struct nr_train_result *r, const 
 		.train_loss = now->seen > 0 ? now->loss_sum / now->seen : now->train_loss, .of_step = t->task->of_step,
 		.of_eval = t->task->of_eval, .sample = t->task->sample, .decides = t->run.decides, .best = now->best,
 		.has_held = t->held_count > 0, .best_held = now->best_held, .best_step = now->best_step,
-		.eval_samples = now->eval_samples, .status = status };
+		.eval_samples = now->eval_samples, .eval_step = p->evaluated, .status = status };
 	for (int i = 0; i < NR_TASK_METRICS; i++) r->train[i] = now->seen > 0 ? now->sum[i] / now->seen : now->train[i];
 	memcpy(r->last, now->last, sizeof r->last);
 	memcpy(r->held, now->held, sizeof r->held);
@@ -381,6 +412,7 @@ static int after_step(struct nr_trainer *t, struct pace *p, bool stop, struct nr
 {
 	const bool evaluated = t->state.step % p->eval_steps == 0 || t->state.step == t->total;
 	if (evaluated && (evaluate(t, err) || record_eval(t, err))) return err->code;
+	if (evaluated && evaluates(t)) p->evaluated = t->state.step;
 	if (!stop && !checkpoint_due(t, p, evaluated)) return NR_OK;
 	t->state.seconds = p->before + nr_clock() - p->began;
 	p->saved = nr_clock();

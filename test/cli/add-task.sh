@@ -138,7 +138,7 @@ knows "the registry's test" "PASSED" "$dir/b/test/unit-tasks"
 knows "help" "  brightness  learn how bright pictures are" "$norma" help
 knows "its help" "--weight X" "$norma" brightness --help
 knows "its help" "(default: 3; 0 to 1000000)" "$norma" brightness --help
-knows "completion" "brightness:*) words=" "$norma" completion bash
+knows "completion" "brightness:*) list=" "$norma" completion bash
 knows "the manual" "## norma brightness" "$norma" man
 
 knows "a training" "done after 30 of 30 steps" "$norma" brightness "${tiny[@]}" --out "$dir/run"

@@ -42,6 +42,12 @@ sum=$(sha256sum own_norm.so | cut -d' ' -f1)
 grep -qF "plugins: [\"$(realpath own_norm.so) sha256=$sum\"]" run/config.yaml || fail "no record: $(grep plugins run/config.yaml)"
 run 0 "${train[@]}" --norm partial:p=0.25 --plugin=own_norm.so --plugin ./own_norm.so --out after
 NORMA_PLUGINS=:own_norm.so run 0 norms partial; says "a part of RMS normalization"
+sed 's/ \.cite = "none",//; s/^\t\.equation = "[^"]*",/\t/' own_norm.c >bare.c                                      # no paper, no equation
+! grep -q 'cite\|equation' bare.c || fail "the example has another form"
+plug bare.c bare.so
+run 0 norms partial --plugin ./bare.so; says "a part of RMS normalization"
+run 0 norms --plugin ./bare.so; says "partial"
+run 0 norms partial --plugin ./bare.so --json; json name cite
 mkdir recipes
 { echo 'plugins: ../own_norm.so'; echo 'norm: partial'; echo 'data: mnist'; } >recipes/own.yaml
 run 0 train recipes/own.yaml "${train[@]:3}" --out by-recipe

@@ -23,6 +23,19 @@ run 0 train "$tmp/run/config.yaml" --out "$tmp/again" --steps 3 --json; [ "$(num
 sed -i '1s/samples_per_s/images_per_s/' "$tmp/again/metrics.csv"
 run 0 train --resume "$tmp/again"; head -1 "$tmp/again/metrics.csv" | grep -q images_per_s || fail "another name for the rate"
 run 0 report "$tmp/again" -o "$tmp/again.html"; grep -q 'Speed' "$tmp/again.html" || fail "the report has no speed"
+# blocks in their order, though the file has them by name
+run 0 train --data mnist --model "vit_nano:dim=8,depth=11,heads=1,patch=14" --batch 32 --steps 1 --out "$tmp/deep"
+run 0 inspect "$tmp/deep/model.safetensors" --filter attn.in.weight; order=$(grep -o 'blocks\.[0-9]*' <<<"$out" | cut -d. -f2 | uniq | tr '\n' ' ')
+case "$order" in *"2 3 4 5 6 7 8 9 10 "*) ;; *) fail "not in their order: $order" ;; esac
+# off a terminal a line for each evaluation; a short name of its own, and another when that is taken
+mkdir "$tmp/here"; home=$PWD
+case $NORMA in /*) ;; *) NORMA=$home/$NORMA ;; esac
+cd "$tmp/here"
+run 0 train --data mnist --model "$model" --norm "sep(bn,ln)" --batch 32 --epochs 2; says "step 10 of 20  loss "; says "step 20 of 20  loss "
+[ "$(grep -c '^step .* eval ' <<<"$out")" = 2 ] || fail "not a line for each evaluation: $out"
+[ -s runs/mnist-vit_nano-sep_bn,ln-0/model.safetensors ] || fail "another name: $(ls runs)"
+run 0 train --data mnist --model "$model" --norm "sep(bn,ln)" --batch 32 --steps 1; [ -d runs/mnist-vit_nano-sep_bn,ln-0-2 ] || fail "another name: $(ls runs)"
+cd "$home"
 # the header says what batch statistics see
 run 0 train --data mnist --model "$model" --norm bn --batch 32 --steps 1 --out "$tmp/bn"; says "5 norms; each sees one batch of 32 samples"
 

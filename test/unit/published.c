@@ -168,7 +168,7 @@ static void tables_have_a_column_and_state_the_scale(void **state)
 	assert_non_null(strstr(nr_str_text(&text), "| BN | 0 | - | 93.00 ? | - |"));
 	assert_non_null(strstr(nr_str_text(&text), "Theirs: data STL10, model ViT-B, epochs 300. Ours: train: data mnist; seeds 2."));
 	assert_non_null(strstr(nr_str_text(&text), "published 93.00 of BN is uncertain: point, read as '9300'"));
-	assert_non_null(strstr(nr_str_text(&latex), "92.10 $\\pm$ 0.30"));
+	assert_non_null(strstr(nr_str_text(&latex), "$92.10 \\pm 0.30$"));
 	json_t *o = nr_summary_json(&m, NULL, 0), *arm = json_array_get(json_object_get(o, "arms"), 1);
 	json_t *own = json_object_get(json_object_get(json_object_get(arm, "metrics"), "train.eval_top1"), "published");
 	assert_string_equal(json_string_value(json_object_get(own, "text")), "93.00");
