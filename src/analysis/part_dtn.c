@@ -276,7 +276,7 @@ static const struct nr_part_number numbers[] = {
 		"over the neighbourhood",
 		"" },
 	{ "P", "the neighbourhood of a central token, by head and layer", "DTN, Fig. 6 and 7" },
-	{ "variation", "mean of |x - mean| / |x| over patch tokens at the norms of --site: from DTN's own mean, from the token's and "
+	{ "variation", "mean of |x - mean| / |x| over patch tokens at the norms of `--site`: from DTN's own mean, from the token's and "
 	  "from the "
 		"picture's", "after DTN, Fig. 3b" },
 	{ .name = NULL },

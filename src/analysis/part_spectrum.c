@@ -99,7 +99,7 @@ static int write(const struct nr_analysis *a, const void *own, const char *dir, 
 }
 
 static const struct nr_part_number numbers[] = {
-	{ "values[].cls, .token", "singular values, raw, of one [CLS] and of one randomly drawn patch token of each picture, "
+	{ "values", "singular values, raw, of one [CLS] and of one randomly drawn patch token of each picture, "
 	  "after the last layer",
 		"SepNorm, Fig. 4 (b, c)" },
 	{ .name = NULL },

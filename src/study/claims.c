@@ -7,6 +7,7 @@
 #include "base/args.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "study/settings.h"
 
 static const char *text_at(const struct nr_yaml_node *map, const char *key)
 {
@@ -71,4 +72,33 @@ int nr_claims_read(struct nr_published *p, const struct nr_yaml_node *paper, con
 		if (keep(&p->conflicts, &s, arena)) return -1;
 	}
 	return 0;
+}
+
+/* ---- a study's own record ------------------------------------------------------------------------------------------------------- */
+
+int nr_sentences_read(struct nr_published *p, const struct nr_yaml_node *at, struct nr_arena *arena)
+{
+	struct { const char *key; struct nr_list *to; } of[] = { { "notes", &p->notes }, { "claims", &p->claims }, { "conflicts", &p->conflicts } };
+	for (size_t k = 0; k < sizeof of / sizeof *of; k++) {
+		const struct nr_yaml_node *list = nr_yaml_value(at, of[k].key);
+		for (int64_t i = 0; list && list->kind == NR_YAML_LIST && i < list->count; i++) {
+			char *copy = list->item[i]->kind == NR_YAML_VALUE ? nr_arena_strdup(arena, list->item[i]->text) : NULL;
+			if (list->item[i]->kind == NR_YAML_VALUE && (!copy || nr_list_add(of[k].to, copy, arena))) return -1;
+		}
+	}
+	return 0;
+}
+
+void nr_sentences_write(const struct nr_published *p, struct nr_str *s)
+{
+	const struct { const char *key; const struct nr_list *of; } all[] = { { "notes", &p->notes }, { "claims", &p->claims },
+		{ "conflicts", &p->conflicts } };
+	for (size_t k = 0; k < sizeof all / sizeof *all; k++) {
+		nr_str_printf(s, "\n  %s: [", all[k].key);
+		for (int64_t i = 0; i < all[k].of->count; i++) {
+			if (i) nr_str_add(s, ", ");
+			nr_study_quote(s, all[k].of->item[i]);
+		}
+		nr_str_add(s, "]");
+	}
 }

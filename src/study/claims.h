@@ -9,4 +9,8 @@
  * Table 1) and those of no table. -1: out of memory. */
 int nr_claims_read(struct nr_published *p, const struct nr_yaml_node *paper, const char *label, struct nr_arena *);
 
+/* Notes, claims and contradictions as a study's own record has them, below `published:`. -1: out of memory. */
+int nr_sentences_read(struct nr_published *p, const struct nr_yaml_node *at, struct nr_arena *);
+void nr_sentences_write(const struct nr_published *, struct nr_str *);
+
 #endif

@@ -1,7 +1,6 @@
 /* From a table as printed to cells beside the arms of a study: see published.h. */
 #include "study/published.h"
 
-#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -318,12 +317,6 @@ static void read_cell(struct reading *r, const struct nr_yaml_node *n)
 		(struct nr_published_cell){ value, text_at(n, "ci95"), text_at(n, "of"), text_at(n, "unsure") };
 }
 
-/* Lists of sentences, by their keys in the study's record. */
-static const struct { const char *key; size_t at; } said[] = { { "notes", offsetof(struct nr_published, notes) },
-	{ "claims", offsetof(struct nr_published, claims) }, { "conflicts", offsetof(struct nr_published, conflicts) } };
-
-static struct nr_list *list_of(struct nr_published *p, size_t k) { return (struct nr_list *)(void *)((char *)p + said[k].at); }
-
 static int read_cells(struct reading *r, const struct nr_yaml_node *cells)
 {
 	const char *label = text_at(r->at, "label"), *theirs = text_at(r->at, "theirs");
@@ -331,12 +324,7 @@ static int read_cells(struct reading *r, const struct nr_yaml_node *cells)
 	r->p->theirs = theirs ? theirs : "";
 	if (cells->kind != NR_YAML_LIST) COMPLAIN(r, cells, NULL, "'cells' should be a list");
 	for (int64_t i = 0; cells->kind == NR_YAML_LIST && i < cells->count; i++) read_cell(r, cells->item[i]);
-	for (size_t k = 0; k < sizeof said / sizeof *said; k++) {
-		const struct nr_yaml_node *list = nr_yaml_value(r->at, said[k].key);
-		for (int64_t i = 0; list && list->kind == NR_YAML_LIST && i < list->count; i++)
-			if (is_value(list->item[i])) add_once(r, list_of(r->p, k), list->item[i]->text);
-	}
-	return r->err->code;
+	return nr_sentences_read(r->p, r->at, r->s->arena) ? no_memory(r) : (int)r->err->code;
 }
 
 static void check_keys(struct reading *r)
@@ -383,17 +371,12 @@ static void put(struct nr_str *s, const char *before, const char *text)
 
 void nr_published_write(const struct nr_study *study, struct nr_str *s)
 {
-	struct nr_published *p = study->published;
+	const struct nr_published *p = study->published;
 	int64_t cells = 0;
 	if (!p) return;
 	put(s, "published:\n  label: ", p->label);
 	put(s, "\n  theirs: ", p->theirs);
-	for (size_t k = 0; k < sizeof said / sizeof *said; k++) {
-		const struct nr_list *list = list_of(p, k);
-		nr_str_printf(s, "\n  %s: [", said[k].key);
-		for (int64_t i = 0; i < list->count; i++) put(s, i ? ", " : "", list->item[i]);
-		nr_str_add(s, "]");
-	}
+	nr_sentences_write(p, s);
 	nr_str_add(s, "\n  cells: [");
 	for (int64_t k = 0; k <= study->also.count; k++)
 		for (int64_t a = 0; a < study->arms; a++) {

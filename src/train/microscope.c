@@ -298,6 +298,7 @@ static void add_lambda(struct nr_str *s, const char *site, const char *what, int
 static int open_lambda(struct nr_microscope *m, const char *path, bool resume, int64_t step, struct nr_error *err)
 {
 	struct nr_str names = { 0 };
+	if (!path) return NR_OK;
 	each_lambda(m, add_lambda_name, &names);
 	const char *line = names.len ? nr_arena_printf(m->arena, "step%s\n", nr_str_text(&names)) : NULL;
 	const int code = names.failed || (names.len && !line) ? no_memory(err)

@@ -22,7 +22,7 @@ int nr_microscope_make(struct nr_microscope **, struct nr_net *, struct nr_arena
 /* The plan is made and the store has the values that the run begins with, from which drifts are counted. */
 int nr_microscope_ready(struct nr_microscope *, const struct nr_plan *, struct nr_error *);
 /* The file, with records up to this step if the run is resumed, else without any. lambda: the file for DTN's weight of a token's own
- * statistics, by site and head (Fig. 8), which only models with DTN get: columns SITE.mean.HEAD and SITE.var.HEAD. */
+ * statistics, by site and head (Fig. 8), which only models with DTN get: columns SITE.mean.HEAD and SITE.var.HEAD. NULL: none. */
 int nr_microscope_open(struct nr_microscope *, const char *path, const char *lambda, bool resume, int64_t step, struct nr_error *);
 /* A step that is to be recorded: parameters are measured at once, activations during the next forward pass with this exec. */
 void nr_microscope_look(struct nr_microscope *, struct nr_exec *);
