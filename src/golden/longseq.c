@@ -138,9 +138,11 @@ int golden_model_bigbird(struct golden_case *c)
 		"bigbird:vocab=%g,dim=%g,depth=%g,heads=%g,hidden=%g,positions=%g,types=%g,pad=%g,act=%s,length=%lld,classes=%g,block=%g,"
 		"random=%g,bias=%g,rescale=%g", golden_number(c, "vocab_size"), golden_number(c, "hidden_size"),
 		golden_number(c, "num_hidden_layers"), golden_number(c, "num_attention_heads"), golden_number(c, "intermediate_size"),
-		golden_number(c, "max_position_embeddings"), golden_number_or(c, "type_vocab_size", 2), golden_number_or(c, "pad_token_id", 0),
+		golden_number(c, "max_position_embeddings"), golden_number_or(c, "type_vocab_size", 2),
+		golden_number_or(c, "pad_token_id", 0),
 		golden_config_act(c), (long long)s.length, golden_number(c, "num_labels"), golden_number(c, "block_size"),
-		golden_number(c, "num_random_blocks"), golden_config(c, "use_bias", NULL, 1), golden_config(c, "rescale_embeddings", NULL, 0));
+		golden_number(c, "num_random_blocks"), golden_config(c, "use_bias", NULL, 1),
+		golden_config(c, "rescale_embeddings", NULL, 0));
 	open_model(c, &s, text, "huggingface");
 	return run(c, &s, "in.labels", "hidden_states.0", "hidden_states", 1);
 }
@@ -172,7 +174,8 @@ int golden_model_reformer(struct golden_case *c)
 		"rounds=%g,buckets=%s,chunk=%g,before=%g,after=%g,local_chunk=%g,local_before=%g,local_after=%g,axial=%s,axial_dims=%s,"
 		"ff_chunk=%g", golden_number(c, "vocab_size"), golden_number(c, "hidden_size"), json_array_size(kinds),
 		golden_number(c, "num_attention_heads"), golden_number(c, "attention_head_size"), golden_number(c, "feed_forward_size"),
-		golden_number(c, "max_position_embeddings"), (long long)s.length, golden_number(c, "num_labels"), golden_config_act(c), layers,
+		golden_number(c, "max_position_embeddings"), (long long)s.length, golden_number(c, "num_labels"), golden_config_act(c),
+		layers,
 		golden_number_or(c, "num_hashes", 1), grid(c, "num_buckets"), golden_number(c, "lsh_attn_chunk_length"),
 		golden_number_or(c, "lsh_num_chunks_before", 1), golden_number_or(c, "lsh_num_chunks_after", 0),
 		golden_number_or(c, "local_attn_chunk_length", 64), golden_number_or(c, "local_num_chunks_before", 1),

@@ -1,7 +1,7 @@
 /* bigbird: BERT with block sparse attention, for long texts. Zaheer et al. 2020, arXiv:2007.14062; Hugging Face's form and names.
  *
- * A text of at most 5 + 2 random blocks gets full attention, as there. Random blocks are drawn once for (random_seed, layer, head); Hugging
- * Face's evaluation takes block 0 in their place, which hf_eval=1 reproduces. The head is two layers on the first token. */
+ * A text of at most 5 + 2 random blocks gets full attention, as there. Random blocks are drawn once for (random_seed, layer, head);
+ * Hugging Face's evaluation takes block 0 in their place, which hf_eval=1 reproduces. The head is two layers on the first token. */
 #include "models/bert.h"
 
 #include <string.h>
@@ -37,7 +37,8 @@ static const struct nr_rename base[] = { NR_BERT_NAMES(""), HEADS, { NULL, NULL 
 static const char *const unused[] = { "bert.embeddings.position_ids", "embeddings.position_ids", "bert.pooler.weight", "bert.pooler.bias",
 	"pooler.weight", "pooler.bias", "cls.predictions.decoder.weight", "cls.predictions.decoder.bias", NULL };
 static const struct nr_naming namings[] = {
-	{ .name = "huggingface", .rules = with_heads, .ignored = unused }, { .name = "huggingface_base", .rules = base, .ignored = unused },
+	{ .name = "huggingface", .rules = with_heads, .ignored = unused },
+	{ .name = "huggingface_base", .rules = base, .ignored = unused },
 	{ .name = NULL },
 };
 
@@ -45,7 +46,8 @@ static nr_t *encode_layers(struct nr_net *n, const struct nr_inputs *in, nr_t *x
 {
 	const struct bigbird *c = conf;
 	const struct nr_block_attention_options sparse = { .heads = c->bert.heads, .block = c->block, .random = c->random,
-		.seed = c->random_seed, .zero_in_eval = c->hf_eval, .dropout = (float)c->bert.attention_dropout, .given = in->random_blocks };
+		.seed = c->random_seed, .zero_in_eval = c->hf_eval, .dropout = (float)c->bert.attention_dropout,
+		.given = in->random_blocks };
 	const bool full = x && x->d[1] <= (5 + 2 * c->random) * c->block;
 	return nr_bert_blocks(n, x, &c->bert, &(struct nr_block){ .no_qkv_bias = !c->bias, .blocks = full ? NULL : &sparse }, layer);
 }
