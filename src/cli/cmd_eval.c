@@ -6,6 +6,7 @@
 #include "base/json.h"
 #include "base/table.h"
 #include "model_flags.h"
+#include "predict_texts.h"
 
 enum { RUNNING, BATCH, RECOMPUTE };
 struct eval { struct cli_model m; int32_t stats; int64_t stats_batches; bool confusion; };
@@ -66,6 +67,12 @@ static int print_score(const struct eval *v, const struct cli_opened *o, const c
 static int measure(struct cli *c, const struct cli_model *m, struct cli_opened *o, const char *path)
 {
 	const struct eval *v = (const struct eval *)(const void *)m;
+	if (o->w->model.of->reads == NR_TEXTS) {
+		nr_progress_release(&o->bar);
+		if (v->stats != RUNNING || v->confusion)
+			return cli_usage(c, "--stats and --confusion do not apply to a model that reads texts");
+		return cli_eval_texts(c, o->w, path, o->source, o->e.split, o->e.count, v->m.json);
+	}
 	const int64_t K = nr_model_int(&o->w->model, "classes");
 	int64_t *confusion = v->confusion ? calloc((size_t)(K * K), sizeof *confusion) : NULL;
 	if (v->confusion && !confusion) return nr_fail(c->err, NR_EMEMORY, "cannot evaluate", path, "out of memory");
@@ -92,7 +99,9 @@ const struct cli_command cli_eval = {
 	.usage = "CHECKPOINT",
 	.about = "Scores a checkpoint on a split. --stats shows the effect of batch statistics: `running` uses the statistics kept\n"
 		 "in training, `batch` those of each evaluation batch, `recompute` first measures them again on training data.\n"
-		 "The difference is what batchwise norms lose between training and use.",
+		 "The difference is what batchwise norms lose between training and use.\n"
+		 "\n"
+		 "A model of `norma text` is scored by accuracy, F1 and Matthews' correlation, or by Spearman's and Pearson's.",
 	.conf_size = sizeof(struct eval),
 	.options = options,
 	.run = run,

@@ -92,16 +92,28 @@ static int read_meta(struct nr_weights *w, const char *path, const char **model,
 	return code;
 }
 
+/* One of these is there if the model's head is. */
+static const char *const head_entries[] = { "head.weight", "head.bias", "head.logits.weight", "head.out_proj.weight", NULL };
+
+static bool store_has_head(const struct nr_store *s)
+{
+	bool found = false;
+	for (int i = 0; head_entries[i]; i++) found |= nr_store_find(s, head_entries[i]) != NULL;
+	return found;
+}
+
 static bool has_head(const char *path, const struct nr_model *m, struct nr_arena *arena, unsigned *text_heads, struct nr_error *err)
 {
 	struct nr_st_file *f;
 	bool pixels, found = false;
 	if (nr_st_open(&f, path, err)) return false;
 	if (m->reads == NR_TEXTS) *text_heads = nr_text_heads_in(m, f, arena);
-	found = nr_st_find(f, "head.weight") || nr_st_find(f, "head.bias");
-	for (const struct nr_naming *n = m->namings; n->name; n++) {
-		const char *weight = nr_naming_text(n, "head.weight", &pixels, arena);
-		found = found || (weight && nr_st_find(f, weight));
+	for (int i = 0; head_entries[i]; i++) {
+		found |= nr_st_find(f, head_entries[i]) != NULL;
+		for (const struct nr_naming *n = m->namings; n->name; n++) {
+			const char *theirs = nr_naming_text(n, head_entries[i], &pixels, arena);
+			found |= theirs && nr_st_find(f, theirs);
+		}
 	}
 	nr_st_close(f);
 	return found;
@@ -166,7 +178,7 @@ static int name_entries(struct nr_weights *w, const char *path, bool head, unsig
 
 int nr_weights_record(struct nr_net *n, const struct nr_weights *w, const char *norms, struct nr_error *err)
 {
-	return record_with(n, w, norms, nr_store_find(w->store, "head.weight") != NULL, nr_text_heads_of(w->store), err);
+	return record_with(n, w, norms, store_has_head(w->store), nr_text_heads_of(w->store), err);
 }
 
 /* A name that is not known may be of a plug-in, which the file names. */
