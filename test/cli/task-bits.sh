@@ -100,7 +100,7 @@ try sigmoid train --data mnist --model $picture --batch 16 --epochs 1 --loss sig
 try mae pretrain --data mnist --model $picture --norm "sep(bn,ln) decoder.*=ln" --batch 16 --epochs 2 --decoder-depth 1 --uniform both
 try mlm mlm --data "text:path=$tmp/lines.txt,val=0.2" "${text[@]}" --nsp --epochs 2
 try simcse simcse --data "text:path=$tmp/triplets.csv" "${text[@]}" --hard-weight 0.5 --mlm-weight 0.1 --steps 5
-try graph graph --data "molecules:path=$tmp/values.csv,features=zinc" --model graphormer-nano:depth=2,attention_dropout=0.1 --batch 8 \
+try graph graph --data "molecules:path=$tmp/values.csv,features=zinc" --model graphormer-nano:depth=2,attention_dropout=0.1 --batch 8 --standardize no \
 	--epochs 1 --flag 2
 
 # ---- the bits
