@@ -81,9 +81,7 @@ struct bench {
 	struct bench_inputs in;
 	struct nr_exec exec;
 	struct nr_optim optim;
-	struct nr_segment *segment;
-	int64_t segments;
-	void *scratch;                          /* of the optimizer */
+	struct nr_params params;
 	double plan_seconds;                    /* to record and to plan, without initial values */
 };
 int bench_open(struct bench **, const struct bench_target *, unsigned plan_flags, struct nr_error *);

@@ -346,8 +346,8 @@ int hand_open(struct hand **out, const struct bench *b, struct nr_error *err)
 	layout(h, params);
 	h->size = h->used;
 	h->memory = nr_slab_make(h->size);
-	h->segment = calloc((size_t)b->segments + 1, sizeof *h->segment);
-	h->optim_scratch = malloc(nr_optim_scratch(&b->optim, b->segment, b->segments) + 1);
+	h->segment = calloc((size_t)b->params.count + 1, sizeof *h->segment);
+	h->optim_scratch = malloc(nr_optim_scratch(&b->optim, b->params.segment, b->params.count) + 1);
 	if (!h->memory || !h->segment || !h->optim_scratch)
 		return nr_fail(err, NR_EMEMORY, "cannot open the hand-written loop", NULL, "out of memory");
 	h->used = 0;
@@ -356,9 +356,9 @@ int hand_open(struct hand **out, const struct bench *b, struct nr_error *err)
 	memcpy(h->image, nr_plan_data(b->plan, b->in.image), (size_t)nr_len(b->in.image) * sizeof(real));
 	memcpy(h->labels, nr_plan_data(b->plan, b->in.labels), (size_t)h->B * sizeof(int32_t));
 	name_params(h, b->store);
-	for (int64_t i = 0; i < b->segments; i++) {
-		const int64_t at = b->segment[i].value - value;
-		h->segment[h->segments] = b->segment[i];
+	for (int64_t i = 0; i < b->params.count; i++) {
+		const int64_t at = b->params.segment[i].value - value;
+		h->segment[h->segments] = b->params.segment[i];
 		h->segment[h->segments].value = h->value + at;
 		h->segment[h->segments].grad = h->grad + at;
 		h->segment[h->segments].m = h->m + at;

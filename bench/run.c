@@ -37,34 +37,14 @@ static void fill_inputs(struct bench *b)
 }
 
 /* Every parameter decays, as torch.optim.AdamW does with model.parameters(). */
-static int make_segments(struct bench *b, struct nr_error *err)
+static int make_optimizer(struct bench *b, struct nr_error *err)
 {
-	const int64_t n = nr_store_count(b->store);
-	b->segment = calloc((size_t)n + 1, sizeof *b->segment);
-	if (!b->segment) return nr_fail(err, NR_EMEMORY, "cannot prepare the optimizer", NULL, "out of memory");
-	for (int64_t i = 0; i < n; i++) {
-		const struct nr_entry *e = nr_store_at(b->store, i);
-		if (e->buffer) continue;
-		real *m = nr_moment(e, 0, err), *v = m ? nr_moment(e, 1, err) : NULL;
-		if (!v) return err->code;
-		b->segment[b->segments++] = (struct nr_segment){
-			.value = nr_value(e),
-			.grad = nr_grad(e),
-			.m = m,
-			.v = v,
-			.count = e->count,
-			.nd = e->nd,
-			.d = e->d,
-			.lr_scale = 1,
-			.decay = 1,
-		};
-	}
-	nr_option_defaults(nr_optim_options(), &b->optim);
-	b->optim.kind = nr_optim_kind("adamw");
+	int code = nr_optim_init(&b->optim, "adamw", err);
 	b->optim.lr = 1e-4;
 	b->optim.weight_decay = .05;
-	b->scratch = malloc(nr_optim_scratch(&b->optim, b->segment, b->segments) + 1);
-	return b->scratch ? NR_OK : nr_fail(err, NR_EMEMORY, "cannot prepare the optimizer", NULL, "out of memory");
+	if (!code) code = nr_params_init(&b->params, b->store, &b->optim, err);
+	for (int64_t i = 0; !code && i < b->params.count; i++) b->params.segment[i].decay = 1;
+	return code;
 }
 
 int bench_open(struct bench **out, const struct bench_target *t, unsigned flags, struct nr_error *err)
@@ -92,7 +72,7 @@ int bench_open(struct bench **out, const struct bench_target *t, unsigned flags,
 		b->plan_seconds += nr_clock() - start;
 	}
 	if (!code) fill_inputs(b);
-	if (!code && t->train) code = make_segments(b, err);
+	if (!code && t->train) code = make_optimizer(b, err);
 	if (code) bench_close(b);
 	else *out = b;
 	return code;
@@ -101,8 +81,7 @@ int bench_open(struct bench **out, const struct bench_target *t, unsigned flags,
 void bench_close(struct bench *b)
 {
 	if (!b) return;
-	free(b->scratch);
-	free(b->segment);
+	nr_params_release(&b->params);
 	nr_plan_free(b->plan);
 	nr_net_free(b->net);
 	nr_store_free(b->store);
@@ -112,7 +91,7 @@ void bench_close(struct bench *b)
 void bench_update(struct bench *b)
 {
 	const struct nr_rates rates = { b->optim.lr, b->optim.weight_decay };
-	nr_optim_step(&b->optim, &rates, b->exec.step, b->segment, b->segments, b->scratch, NULL);
+	nr_optim_step(&b->optim, &rates, b->exec.step, b->params.segment, b->params.count, b->params.scratch, NULL);
 }
 
 void bench_step(struct bench *b)

@@ -1,4 +1,4 @@
-# Man pages and completion. norma.1 and the completion come from the option tables: the command writes them.
+# Man pages and completion. norma.1, norma-train.1, ... and the completions come from the option tables: the command writes them.
 find_program(SCDOC scdoc)
 if(SCDOC AND NOT CMAKE_CROSSCOMPILING)
 	set(man_default ON)
@@ -24,13 +24,18 @@ foreach(scd IN LISTS scd_sources)
 	list(APPEND man_pages ${man_dir}/${page})
 endforeach()
 if(TARGET norma)
-	# Through a file, not a pipe: a failure of the command must fail the build.
+	# Through files, not a pipe: a failure of the command must fail the build. Which commands there are, only it knows.
 	add_custom_command(OUTPUT ${man_dir}/norma.1 DEPENDS norma VERBATIM
-		COMMAND sh -c "\"$1\" man >\"$3.scd\" && exec \"$2\" <\"$3.scd\" >\"$3\""
-			man $<TARGET_FILE:norma> ${SCDOC} ${man_dir}/norma.1)
+		COMMAND $<TARGET_FILE:norma> man --out ${man_dir}/source
+		COMMAND sh -ec "for page in \"$2\"/source/*.scd; do \"$1\" <\"$page\" >\"$2/$(basename \"$page\" .scd)\"; done"
+			man ${SCDOC} ${man_dir})
 	list(APPEND man_pages ${man_dir}/norma.1)
-	set(completion ${PROJECT_BINARY_DIR}/norma.bash)
-	add_custom_command(OUTPUT ${completion} DEPENDS norma VERBATIM
-		COMMAND sh -c "exec \"$1\" completion bash >\"$2\"" completion $<TARGET_FILE:norma> ${completion})
+	set(completion)
+	foreach(shell bash zsh fish)
+		set(script ${PROJECT_BINARY_DIR}/norma.${shell})
+		add_custom_command(OUTPUT ${script} DEPENDS norma VERBATIM
+			COMMAND sh -c "exec \"$1\" completion \"$2\" >\"$3\"" completion $<TARGET_FILE:norma> ${shell} ${script})
+		list(APPEND completion ${script})
+	endforeach()
 endif()
 add_custom_target(man ALL DEPENDS ${man_pages} ${completion})

@@ -31,33 +31,40 @@ if(NORMA_EMULATE)
 endif()
 set(objects $<TARGET_OBJECTS:norma_objects>)
 
-# src/math/fast is compiled once per instruction set; all else is for the baseline, chosen at run time. Emulated, it is compiled
-# for the baseline too, on SIMDe (src/math/fast/emulated.h).
-if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|AMD64|amd64)$")
-	if(fast_sources)
-		set(avx2_flags -mavx2 -mfma -mbmi -mbmi2 -mf16c)
-		set(avx512_flags -mavx512f -mavx512bw -mavx512dq -mavx512vl ${avx2_flags} -mprefer-vector-width=512)
-		foreach(isa avx2 avx512)
-			norma_objects(norma_${isa} ${fast_sources})
-			target_link_libraries(norma_${isa} PRIVATE OpenMP::OpenMP_C)
-			target_compile_definitions(norma_${isa} PRIVATE NR_ISA=${isa})
-			# Emulated: 64-byte vectors are passed inside one file only, so their convention does not matter; with more than -O1
-			# the unrolled products take the compiler many minutes.
-			if(NORMA_EMULATE)
-				target_compile_definitions(norma_${isa} PRIVATE NR_EMULATED)
-				target_compile_options(norma_${isa} PRIVATE -Wno-psabi -O1)
-			else()
-				target_compile_options(norma_${isa} PRIVATE ${${isa}_flags})
-			endif()
-			list(APPEND objects $<TARGET_OBJECTS:norma_${isa}>)
-		endforeach()
+# src/math/fast is compiled once per instruction set of src/math/sets.def; all else is for the baseline, chosen at run time. Emulated, it
+# is compiled for the baseline too, on SIMDe (src/math/fast/emulated.h).
+set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/math/sets.def)
+set(processor ${CMAKE_SYSTEM_PROCESSOR})
+if(processor MATCHES "^(AMD64|amd64)$")
+	set(processor x86_64)
+endif()
+file(READ src/math/sets.def sets)
+string(REGEX MATCHALL "\nSET\\(${processor}, [^,]*, [^,]*," sets "${sets}")
+set(NORMA_SETS plain)
+foreach(line IN LISTS sets)
+	string(REGEX MATCH ", ([^,]*), ([^,]*)," line "${line}")
+	set(isa ${CMAKE_MATCH_1})
+	separate_arguments(flags UNIX_COMMAND "${CMAKE_MATCH_2}")
+	list(APPEND NORMA_SETS ${isa})
+	norma_objects(norma_${isa} ${fast_sources})
+	target_link_libraries(norma_${isa} PRIVATE OpenMP::OpenMP_C)
+	target_compile_definitions(norma_${isa} PRIVATE NR_ISA=${isa})
+	# Emulated: 64-byte vectors are passed inside one file only, so their convention does not matter; with more than -O1
+	# the unrolled products take the compiler many minutes.
+	if(NORMA_EMULATE)
+		target_compile_definitions(norma_${isa} PRIVATE NR_EMULATED)
+		target_compile_options(norma_${isa} PRIVATE -Wno-psabi -O1)
+	else()
+		target_compile_options(norma_${isa} PRIVATE ${flags})
 	endif()
-else()
+	list(APPEND objects $<TARGET_OBJECTS:norma_${isa}>)
+endforeach()
+if(NOT sets)
 	target_compile_definitions(norma_flags INTERFACE NR_NO_FAST)
 endif()
 
 # Installed users of the static library link our dependencies by name.
-set(NORMA_STATIC_LIBS yaml jansson turbojpeg png matio archive curl crypto sqlite3 z utf8proc microhttpd m)
+set(NORMA_STATIC_LIBS yaml jansson turbojpeg png archive curl crypto sqlite3 z utf8proc microhttpd m)
 
 add_library(norma_shared SHARED ${objects})
 add_library(norma_static STATIC ${objects})

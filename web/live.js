@@ -5,6 +5,7 @@ const kind = document.body.dataset.kind, name = document.body.dataset.name;
 if (kind === 'note') return;
 const path = before => before + (name ? '/' + name.split('/').map(encodeURIComponent).join('/') : '');
 const link = document.getElementById('link'), charts = document.getElementById('charts'), legend = document.getElementById('legend');
+const smooth = document.getElementById('smooth');
 const MOST = 4000;                      // points of a line; beyond that every other one goes
 let runs = new Map(), kinds = {}, drawn = new Map(), mark = '', stream = null, hidden = new Set();
 
@@ -51,9 +52,24 @@ function scaleOf(lines, about) {
 	return { power: far ? power : 0, wide: about.wide && low > 0 && high > 10 * low && high < 1e9 * low };
 }
 
-function tableOf(lines, { factor, power }) {
+// An exponential mean whose early values are not drawn towards zero.
+function smoothed(y) {
+	const keep = smooth ? +smooth.value : 0;
+	let sum = 0, weight = 0;
+	return keep > 0 && y.length > 20 ? y.map(v => {
+		if (v === null) return null;
+		sum = keep * sum + (1 - keep) * v;
+		weight = keep * weight + (1 - keep);
+		return sum / weight;
+	}) : y;
+}
+
+function tableOf(lines, { factor, power, about }) {
 	const show = v => v === null ? null : power ? v / 10 ** power : v * factor;
-	const scaled = lines.map(({ line }) => [line[0], factor === 1 && !power ? line[1] : line[1].map(show)]);
+	const scaled = lines.map(({ line }) => {
+		const y = about.noisy ? smoothed(line[1]) : line[1];
+		return [line[0], factor === 1 && !power ? y : y.map(show)];
+	});
 	return scaled.length > 1 ? uPlot.join(scaled) : scaled[0];
 }
 
@@ -108,7 +124,7 @@ function drawAll() {
 		chart.figure.remove();
 	}
 	drawn = new Map();
-	const order = Object.keys(kinds);
+	const order = Object.keys(kinds).sort((a, b) => kinds[a].rank - kinds[b].rank);      // what decides first
 	for (const stage of stages())
 		for (const column of order) {
 			const key = stage + '|' + column;
@@ -199,6 +215,8 @@ function onState(data) {
 		bar.hidden = data.share === null;
 		if (data.share !== null) bar.value = data.share;
 	}
+	for (const e of document.querySelectorAll('[data-headline]'))
+		if (e.dataset.headline === data.name) e.textContent = data.headline;
 	for (const e of document.querySelectorAll('[data-percent]'))
 		if (e.dataset.percent === data.name && data.share !== null) e.textContent = Math.round(100 * data.share) + ' %';
 }
@@ -263,6 +281,8 @@ document.addEventListener('visibilitychange', () => {
 	}
 });
 addEventListener('resize', resize);
+if (smooth) smooth.oninput = () => { for (const [key, chart] of drawn) if (chart.about && chart.about.noisy) dirty.add(key); redraw(); };
+document.documentElement.classList.add('script');
 matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => { if (kind !== 'index') drawAll(); });
 say('Connecting.');
 start();

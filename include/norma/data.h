@@ -60,6 +60,7 @@ struct nr_dataset {
 	int32_t (*label)(const struct nr_source *, enum nr_split, int64_t i);
 	/* Texts: one of a sample, as UTF-8 that lives as long as the source. */
 	const char *(*text)(const struct nr_source *, enum nr_split, int64_t i, int32_t column);
+	double (*value)(const struct nr_source *, enum nr_split, int64_t i);     /* a number instead of a class; NAN: none. Or NULL */
 	void (*close)(struct nr_source *);
 };
 
@@ -93,6 +94,7 @@ NR_API int nr_source_get(const struct nr_source *, enum nr_split, int64_t i, str
 NR_API const char *nr_source_text(const struct nr_source *, enum nr_split, int64_t i, int32_t column);  /* NULL: there is none */
 NR_API int nr_source_expect(const struct nr_source *, enum nr_kind, struct nr_error *);    /* fails if its samples are of another kind */
 NR_API int32_t nr_source_label(const struct nr_source *, enum nr_split, int64_t i);    /* without reading the picture */
+NR_API double nr_source_value(const struct nr_source *, enum nr_split, int64_t i);     /* NAN: it has none */
 NR_API struct nr_pixel_stats nr_source_pixel_stats(const struct nr_source *);
 
 /* ---- the loader: threads that keep a queue of batches full ------------------------------------------------------------ */

@@ -195,7 +195,7 @@ static int run_pictures(struct nr_analysis *a, struct nr_error *err)
 int nr_analysis_run(struct nr_analysis *a, struct nr_error *err)
 {
 	const bool graphs = !a->texts && a->what.source->of->kind == NR_MOLECULES;
-	if (nr_model_expect(&a->w->model, a->texts ? NR_READS_TEXT : graphs ? NR_READS_GRAPH : NR_READS_IMAGE, err)) return err->code;
+	if (nr_model_expect(&a->w->model, a->texts ? NR_TEXTS : graphs ? NR_MOLECULES : NR_PICTURES, err)) return err->code;
 	if ((a->texts || graphs) && leave_out_parts(a, err)) return err->code;
 	const struct nr_evaluation *e = &a->what;
 	a->count = e->count ? e->count : e->source->count[e->split];

@@ -88,10 +88,18 @@ static int end(struct nr_analysis *a, void *own, struct nr_error *err)
 
 /* ---- what is told --------------------------------------------------------------------------------------------------------- */
 
+enum { MOST_NAMES = 100 };               /* of classes, for the report's legends */
+
 static json_t *json(const struct nr_analysis *a, const void *own)
 {
 	const struct map *s = own;
-	json_t *all = json_pack("{s:s}", "colours", a->target ? "target" : "class");
+	json_t *all = json_pack("{s:s}", "colours", a->target ? "target" : "class"), *names = json_array();
+	struct nr_scatter c = { 0 };
+	nr_colour_samples(a, NULL, &c);
+	for (int32_t i = 0; c.group_name && !a->target && i < c.groups && i < MOST_NAMES; i++)
+		json_array_append_new(names, json_string(c.group_name[i] ? c.group_name[i] : ""));
+	if (json_array_size(names)) json_object_set(all, "classes", names);
+	json_decref(names);
 	for (int k = 0; k < KINDS; k++) {
 		const struct seen *v = &s->of[k];
 		if (!v->there) continue;

@@ -8,8 +8,9 @@
 
 #include "base/args.h"
 #include "base/str.h"
+#include "base/wrap.h"
 
-enum { WIDTH = 100, WIDEST_FLAG = 32 };
+enum { WIDEST_FLAG = 28 };
 
 static const char *metavar(const struct nr_option *o)
 {
@@ -78,27 +79,6 @@ static void add_flag(const struct nr_option *o, struct nr_str *s)
 		nr_str_printf(s, "%s %s", flag, metavar(o));
 }
 
-/* Words of text from column on; lines break at spaces and continue at indent. */
-static void add_wrapped(struct nr_str *s, const char *text, size_t indent)
-{
-	size_t column = indent;
-	while (*text) {
-		size_t n = strcspn(text, " ");
-		if (column > indent && column + 1 + n > WIDTH) {
-			nr_str_add(s, "\n");
-			nr_str_fill(s, ' ', indent);
-			column = indent;
-		} else if (column > indent) {
-			nr_str_add(s, " ");
-			column++;
-		}
-		nr_str_add_n(s, text, n);
-		column += n;
-		text += n;
-		text += strspn(text, " ");
-	}
-}
-
 void nr_option_help(const struct nr_option *table, struct nr_str *s)
 {
 	size_t widest = 0;
@@ -121,7 +101,7 @@ void nr_option_help(const struct nr_option *table, struct nr_str *s)
 		cell.len = 0;
 		nr_str_add(&cell, o->help ? o->help : "");
 		add_notes(o, true, &cell);
-		add_wrapped(s, nr_str_text(&cell), widest + 2);
+		nr_wrap(s, nr_str_text(&cell), widest + 2, NR_TERMINAL);
 		nr_str_add(s, "\n");
 	}
 	nr_str_release(&cell);

@@ -6,7 +6,7 @@
 
 struct nr_str;
 
-/* Rows of --help: letter, flag, value, help with default and range; wrapped at 100 columns. */
+/* Rows of --help: letter, flag, value, help with default and range; wrapped at 80 columns. */
 void nr_option_help(const struct nr_option *, struct nr_str *);
 /* scdoc source, one paragraph per option. */
 void nr_option_man(const struct nr_option *, struct nr_str *);

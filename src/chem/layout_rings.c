@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "chem/layout.h"
+#include "chem/layout_rings.h"
 
 double nr_place_length(struct nr_place a) { return sqrt(a.x * a.x + a.y * a.y); }
 
@@ -38,136 +38,24 @@ double nr_layout_gap(const struct nr_place *direction, int32_t n, double *wide)
 	return best;
 }
 
-struct cycle { int32_t size, system; int32_t *atom; bool placed, dropped; };    /* atoms in walking order */
-struct rings {
-	const struct nr_molecule *m;
-	struct nr_place *at;
-	int32_t *system;
-	bool *placed;
-	struct cycle *cycle;
-	int32_t cycles;
-	int32_t *mark;                  /* (atoms) room: number of times it was met */
-	struct nr_arena *arena;
-};
-
-/* ---- cycles ------------------------------------------------------------------------------------------------------------- */
-
-/* The bonds of one closed walk, as its atoms in order; false: they are not one cycle. room: a flag for each bond. */
-static bool walk(const struct nr_molecule *m, const int32_t *bond, int32_t n, int32_t *atom)
-{
-	bool used[64] = { false };
-	if (n < 3 || n > 64) return false;
-	int32_t now = m->bond[bond[0]].to;
-	used[0] = true;
-	atom[0] = m->bond[bond[0]].from;
-	for (int32_t k = 1; k < n; k++) {
-		int32_t next = -1;
-		for (int32_t i = 0; i < n; i++) {
-			const struct nr_bond *b = &m->bond[bond[i]];
-			if (used[i] || (b->from != now && b->to != now)) continue;
-			if (next >= 0) return false;
-			next = i;
-		}
-		if (next < 0) return false;
-		used[next] = true;
-		atom[k] = now;
-		now = nr_bond_other(&m->bond[bond[next]], now);
-	}
-	return now == atom[0];
-}
-
-static int32_t bond_between(const struct nr_molecule *m, int32_t a, int32_t b)
-{
-	for (int32_t i = 0; i < m->atom[a].degree; i++) {
-		const int32_t bond = m->incident[m->atom[a].first + i];
-		if (nr_bond_other(&m->bond[bond], a) == b) return bond;
-	}
-	return -1;
-}
-
-/* Large rings are walked atom by atom, for they have more bonds than walk has room for. */
-static bool walk_large(const struct nr_molecule *m, const struct nr_ring *r, int32_t *mark, int32_t *atom)
-{
-	for (int32_t i = 0; i < r->size; i++) mark[r->bond[i]] = 1;
-	int32_t now = r->atom[0], n = 0;
-	for (bool more = true; more && n < r->size;) {
-		atom[n++] = now;
-		more = false;
-		for (int32_t i = 0; i < m->atom[now].degree && !more; i++) {
-			const int32_t b = m->incident[m->atom[now].first + i];
-			if (mark[b] != 1) continue;
-			mark[b] = 0;
-			now = nr_bond_other(&m->bond[b], now);
-			more = true;
-		}
-	}
-	for (int32_t i = 0; i < r->size; i++) mark[r->bond[i]] = 0;
-	return n == r->size && now == r->atom[0];
-}
-
-static int32_t shared(const struct rings *s, const struct cycle *a, const struct cycle *b)
-{
-	int32_t n = 0;
-	for (int32_t i = 0; i < a->size; i++) s->mark[a->atom[i]] = 1;
-	for (int32_t i = 0; i < b->size; i++) n += s->mark[b->atom[i]];
-	for (int32_t i = 0; i < a->size; i++) s->mark[a->atom[i]] = 0;
-	return n;
-}
-
-/* The outline of two rings becomes the first of them; false: their outline is no cycle. */
-static bool merge(const struct rings *s, struct cycle *a, const struct cycle *b)
-{
-	int32_t bond[64], n = 0, atom[64];
-	const struct cycle *of[2] = { a, b };
-	for (int k = 0; k < 2; k++)
-		for (int32_t i = 0; i < of[k]->size; i++) {
-			const int32_t one = bond_between(s->m, of[k]->atom[i], of[k]->atom[(i + 1) % of[k]->size]);
-			int32_t at = 0;
-			while (at < n && bond[at] != one) at++;
-			if (at < n) bond[at] = bond[--n];
-			else if (n == 64) return false;
-			else bond[n++] = one;
-		}
-	if (!walk(s->m, bond, n, atom)) return false;
-	int32_t *kept = nr_arena_alloc(s->arena, (size_t)n * sizeof *kept);
-	if (!kept) return false;
-	memcpy(kept, atom, (size_t)n * sizeof *kept);
-	a->atom = kept;
-	a->size = n;
-	return true;
-}
-
-static void merge_bridged(const struct rings *s)
-{
-	for (int32_t i = 0; i < s->cycles; i++)
-		for (int32_t k = i + 1; k < s->cycles && !s->cycle[i].dropped; k++) {
-			struct cycle *a = &s->cycle[i], *b = &s->cycle[k];
-			if (b->dropped || a->system != b->system || shared(s, a, b) < 3) continue;
-			b->dropped = true;
-			if (merge(s, a, b)) k = i;              /* the outline may share more with the others */
-		}
-}
-
 /* ---- one ring after the other ------------------------------------------------------------------------------------------- */
 
-static double radius_of(int32_t n) { return .5 / sin(M_PI / n); }
-
-static void put(struct rings *s, int32_t atom, struct nr_place p)
+static void put(struct nr_ring_layout *s, int32_t atom, struct nr_place p)
 {
 	s->at[atom] = p;
 	s->placed[atom] = true;
 }
 
-static void place_first(struct rings *s, struct cycle *c)
+static void place_first(struct nr_ring_layout *s, struct nr_cycle *c)
 {
-	const double r = radius_of(c->size);
+	const double r = nr_ring_radius(c->size);
 	for (int32_t i = 0; i < c->size; i++)
 		put(s, c->atom[i], nr_place_turned((struct nr_place){ 0, r }, -2 * M_PI * i / c->size));
 	c->placed = true;
 }
 
 /* Directions to the placed neighbours of an atom. */
-static int32_t directions(const struct rings *s, int32_t atom, struct nr_place *out, int32_t most)
+static int32_t directions(const struct nr_ring_layout *s, int32_t atom, struct nr_place *out, int32_t most)
 {
 	int32_t n = 0;
 	const struct nr_atom *a = &s->m->atom[atom];
@@ -179,12 +67,12 @@ static int32_t directions(const struct rings *s, int32_t atom, struct nr_place *
 }
 
 /* A ring that shares one atom: on the side where there is room. */
-static void place_spiro(struct rings *s, struct cycle *c, int32_t start)
+static void place_spiro(struct nr_ring_layout *s, struct nr_cycle *c, int32_t start)
 {
 	struct nr_place near[8];
 	double wide;
 	const int32_t n = directions(s, c->atom[start], near, 8);
-	const double angle = nr_layout_gap(near, n, &wide), r = radius_of(c->size);
+	const double angle = nr_layout_gap(near, n, &wide), r = nr_ring_radius(c->size);
 	const struct nr_place out = { cos(angle), sin(angle) }, corner = s->at[c->atom[start]];
 	const struct nr_place middle = nr_place_sum(corner, nr_place_times(out, r));
 	for (int32_t i = 1; i < c->size; i++)
@@ -205,7 +93,7 @@ static double arc_angle(int32_t n, double apart)
 }
 
 /* count atoms of the cycle after `from`, between it and `to`, on an arc away from the side that `away` lies on. */
-static void place_arc(struct rings *s, const struct cycle *c, int32_t from, int32_t count, struct nr_place away)
+static void place_arc(struct nr_ring_layout *s, const struct nr_cycle *c, int32_t from, int32_t count, struct nr_place away)
 {
 	const struct nr_place a = s->at[c->atom[from]], b = s->at[c->atom[(from + count + 1) % c->size]];
 	const struct nr_place chord = nr_place_from(a, b);
@@ -225,7 +113,7 @@ static void place_arc(struct rings *s, const struct cycle *c, int32_t from, int3
 }
 
 /* Where the neighbours of both ends of a shared bond lie, on average. */
-static struct nr_place beside(const struct rings *s, const struct cycle *c, int32_t a, int32_t b)
+static struct nr_place beside(const struct nr_ring_layout *s, const struct nr_cycle *c, int32_t a, int32_t b)
 {
 	const int32_t ends[2] = { a, b };
 	struct nr_place sum = { 0, 0 };
@@ -242,14 +130,14 @@ static struct nr_place beside(const struct rings *s, const struct cycle *c, int3
 	return n ? nr_place_times(sum, 1.0 / n) : sum;
 }
 
-static int32_t count_placed(const struct rings *s, const struct cycle *c)
+static int32_t count_placed(const struct nr_ring_layout *s, const struct nr_cycle *c)
 {
 	int32_t n = 0;
 	for (int32_t i = 0; i < c->size; i++) n += s->placed[c->atom[i]];
 	return n;
 }
 
-static void place_next(struct rings *s, struct cycle *c)
+static void place_next(struct nr_ring_layout *s, struct nr_cycle *c)
 {
 	const int32_t there = count_placed(s, c);
 	struct nr_place middle = { 0, 0 };
@@ -275,7 +163,7 @@ static void place_next(struct rings *s, struct cycle *c)
 /* ---- bridges ------------------------------------------------------------------------------------------------------------ */
 
 /* A chain of unplaced atoms that leaves a placed one and comes to another; its length, 0: none. */
-static int32_t bridge_from(const struct rings *s, int32_t start, int32_t first, int32_t *path, int32_t most, int32_t *end)
+static int32_t bridge_from(const struct nr_ring_layout *s, int32_t start, int32_t first, int32_t *path, int32_t most, int32_t *end)
 {
 	int32_t n = 0, before = start, now = first;
 	for (;;) {
@@ -296,7 +184,7 @@ static int32_t bridge_from(const struct rings *s, int32_t start, int32_t first, 
 	}
 }
 
-static void place_bridge(struct rings *s, int32_t start, const int32_t *path, int32_t n, int32_t end, struct nr_place middle)
+static void place_bridge(struct nr_ring_layout *s, int32_t start, const int32_t *path, int32_t n, int32_t end, struct nr_place middle)
 {
 	const double bulge = .3;
 	const struct nr_place a = s->at[start], b = s->at[end], chord = nr_place_from(a, b);
@@ -310,7 +198,7 @@ static void place_bridge(struct rings *s, int32_t start, const int32_t *path, in
 }
 
 /* What is left of a system: bridges, then atoms of nothing that was understood, each near its neighbours. */
-static void place_rest(struct rings *s, const int32_t *atom, int32_t count)
+static void place_rest(struct nr_ring_layout *s, const int32_t *atom, int32_t count)
 {
 	struct nr_place middle = { 0, 0 };
 	int32_t path[64], there = 0;
@@ -332,141 +220,21 @@ static void place_rest(struct rings *s, const int32_t *atom, int32_t count)
 		if (!s->placed[atom[i]]) put(s, atom[i], nr_place_turned((struct nr_place){ 1 + .2 * i, 0 }, 2.4 * i));
 }
 
-/* ---- cages -------------------------------------------------------------------------------------------------------------- */
-
-/* Do every ring and some other one share more than a bond? */
-static bool is_cage(const struct rings *s, int32_t system)
-{
-	for (int32_t i = 0; i < s->m->rings; i++) {
-		bool bridged = false;
-		const struct nr_ring *a = &s->m->ring[i];
-		if (s->system[a->atom[0]] != system) continue;
-		for (int32_t k = 0; k < s->m->rings; k++) {
-			const struct nr_ring *b = &s->m->ring[k];
-			bridged |= k != i && s->system[b->atom[0]] == system &&
-				shared(s, &(struct cycle){ .size = a->size, .atom = a->atom },
-					&(struct cycle){ .size = b->size, .atom = b->atom }) > 2;
-		}
-		if (!bridged) return false;
-	}
-	return true;
-}
-
-/* How bad it looks: atoms on each other and bonds that cross, then how far bonds are from their length. */
-static double badness(const struct rings *s, const struct nr_place *at, int32_t system, const int32_t *atom, int32_t count)
-{
-	const struct nr_molecule *m = s->m;
-	double sum = 0;
-	for (int32_t i = 0; i < count; i++)
-		for (int32_t k = 0; k < i; k++) sum += 10 * (nr_place_length(nr_place_from(at[atom[i]], at[atom[k]])) < .55);
-	for (int32_t i = 0; i < m->bonds; i++) {
-		const struct nr_bond *p = &m->bond[i];
-		if (!p->in_ring || s->system[p->from] != system) continue;
-		sum += fabs(log(nr_place_length(nr_place_from(at[p->from], at[p->to])) + 1e-9));
-		for (int32_t k = 0; k < i; k++)
-			if (m->bond[k].in_ring && s->system[m->bond[k].from] == system) sum += 10 * nr_layout_crossed(m, at, i, k);
-	}
-	return sum;
-}
-
-/* Neighbours of an atom within its system. */
-static int32_t inside(const struct rings *s, int32_t atom, int32_t *out, int32_t most)
-{
-	int32_t n = 0;
-	for (int32_t k = 0; k < s->m->atom[atom].degree && n < most; k++) {
-		const int32_t other = nr_bond_other(nr_bond_of(s->m, &s->m->atom[atom], k), atom);
-		if (s->system[other] == s->system[atom]) out[n++] = other;
-	}
-	return n;
-}
-
-/* W. T. Tutte, How to draw a graph, 1963: a ring as the outline, every other atom in the middle of its neighbours. Those of two neighbours
- * are then moved off the line between them, for a corner is all that is seen of a carbon. Returns how many atoms with
- * substituents lie inside. */
-static int32_t place_around(const struct rings *s, const struct cycle *outline, const int32_t *atom, int32_t count, struct nr_place *at)
-{
-	const double r = 1.4 * radius_of(outline->size), bend = .25;
-	int32_t near[8], hidden = 0;
-	for (int32_t i = 0; i < count; i++) at[atom[i]] = (struct nr_place){ 0, 0 };
-	for (int32_t i = 0; i < outline->size; i++) {
-		at[outline->atom[i]] = nr_place_turned((struct nr_place){ 0, r }, -2 * M_PI * i / outline->size);
-		s->mark[outline->atom[i]] = 1;
-	}
-	for (int step = 0; step < 200; step++)
-		for (int32_t i = 0; i < count; i++) {
-			if (s->mark[atom[i]]) continue;
-			struct nr_place sum = { 0, 0 };
-			const int32_t n = inside(s, atom[i], near, 8);
-			for (int32_t k = 0; k < n; k++) sum = nr_place_sum(sum, nr_place_times(at[near[k]], 1.0 / n));
-			at[atom[i]] = sum;
-		}
-	for (int32_t i = 0; i < count; i++) {
-		if (s->mark[atom[i]]) continue;
-		const int32_t n = inside(s, atom[i], near, 8);
-		hidden += s->m->atom[atom[i]].degree > n;
-		if (n != 2) continue;
-		const bool first = nr_place_length(at[near[0]]) < nr_place_length(at[near[1]]);         /* from the inner one on */
-		const struct nr_place along = nr_place_unit(nr_place_from(at[near[!first]], at[near[first]]));
-		at[atom[i]] = nr_place_sum(at[atom[i]], (struct nr_place){ -bend * along.y, bend * along.x });
-	}
-	for (int32_t i = 0; i < outline->size; i++) s->mark[outline->atom[i]] = 0;
-	return hidden;
-}
-
-static int32_t independent_rings(const struct rings *s, int32_t system, int32_t count)
-{
-	int32_t bonds = 0;
-	for (int32_t i = 0; i < s->m->bonds; i++) bonds += s->m->bond[i].in_ring && s->system[s->m->bond[i].from] == system;
-	return bonds - count + 1;
-}
-
-/* Atoms with substituents that lie on no outline. */
-static int32_t hidden_bridges(const struct rings *s, int32_t system, const int32_t *atom, int32_t count)
-{
-	int32_t n = 0, near[8];
-	for (int32_t i = 0; i < count; i++) {
-		bool outline = false;
-		for (int32_t k = 0; k < s->cycles && !outline; k++)
-			for (int32_t j = 0; j < s->cycle[k].size && s->cycle[k].system == system && !s->cycle[k].dropped; j++)
-				outline |= s->cycle[k].atom[j] == atom[i];
-		n += !outline && s->m->atom[atom[i]].degree > inside(s, atom[i], near, 8);
-	}
-	return n;
-}
-
-/* A cage whose bridges cross is drawn from inside of one of its rings, if that looks better. */
-static void open_cage(struct rings *s, int32_t system, const int32_t *atom, int32_t count)
-{
-	enum { MOST_ATOMS = 40, MOST_RINGS = 12 };      /* the work grows with the rings and the square of the bonds */
-	const int32_t independent = independent_rings(s, system, count);
-	if (count > MOST_ATOMS || independent < 3 || independent > MOST_RINGS || !is_cage(s, system)) return;
-	double best = 3 * hidden_bridges(s, system, atom, count) + badness(s, s->at, system, atom, count);
-	struct nr_place *at = nr_arena_alloc(s->arena, (size_t)s->m->atoms * sizeof *at);
-	if (!at) return;
-	for (int32_t i = 0; i < s->m->rings; i++) {
-		struct cycle c = { .size = s->m->ring[i].size, .atom = nr_arena_alloc(s->arena,
-			(size_t)s->m->ring[i].size * sizeof *c.atom) };
-		if (!c.atom || s->system[s->m->ring[i].atom[0]] != system || !walk_large(s->m, &s->m->ring[i], s->mark, c.atom)) continue;
-		const double now = 3 * place_around(s, &c, atom, count, at) + badness(s, at, system, atom, count);
-		if (now >= best - 1e-9) continue;
-		best = now;
-		for (int32_t k = 0; k < count; k++) s->at[atom[k]] = at[atom[k]];
-	}
-}
+/* ---- a system ----------------------------------------------------------------------------------------------------------- */
 
 /* Only what came out badly is touched. */
-static bool strained(const struct rings *s, const int32_t *atom, int32_t count)
+static bool strained(const struct nr_ring_layout *s, const int32_t *atom, int32_t count)
 {
 	for (int32_t i = 0; i < count; i++)
 		for (int32_t k = 0; k < i; k++) {
 			const double d = nr_place_length(nr_place_from(s->at[atom[i]], s->at[atom[k]]));
-			const bool bound = bond_between(s->m, atom[i], atom[k]) >= 0;
+			const bool bound = nr_rings_bond(s->m, atom[i], atom[k]) >= 0;
 			if (bound ? d < .6 || d > 1.5 : d < .55) return true;
 		}
 	return false;
 }
 
-static void place_system(struct rings *s, int32_t system, int32_t *atom)
+static void place_system(struct nr_ring_layout *s, int32_t system, int32_t *atom)
 {
 	int32_t count = 0, best = -1, most = -1;
 	for (int32_t i = 0; i < s->m->atoms; i++)
@@ -475,7 +243,7 @@ static void place_system(struct rings *s, int32_t system, int32_t *atom)
 		int32_t fused = 0;
 		if (s->cycle[i].system != system || s->cycle[i].dropped) continue;
 		for (int32_t k = 0; k < s->cycles; k++)
-			fused += k != i && s->cycle[k].system == system && !s->cycle[k].dropped && shared(s, &s->cycle[i],
+			fused += k != i && s->cycle[k].system == system && !s->cycle[k].dropped && nr_rings_shared(s, &s->cycle[i],
 				&s->cycle[k]) > 1;
 		if (fused * 100 + s->cycle[i].size > most) most = fused * 100 + s->cycle[i].size, best = i;
 	}
@@ -483,7 +251,7 @@ static void place_system(struct rings *s, int32_t system, int32_t *atom)
 	for (;;) {
 		best = -1, most = 0;
 		for (int32_t i = 0; i < s->cycles; i++) {
-			const struct cycle *c = &s->cycle[i];
+			const struct nr_cycle *c = &s->cycle[i];
 			if (c->system != system || c->dropped || c->placed) continue;
 			const int32_t there = count_placed(s, c);
 			if (there > most) most = there, best = i;
@@ -492,15 +260,15 @@ static void place_system(struct rings *s, int32_t system, int32_t *atom)
 		place_next(s, &s->cycle[best]);
 	}
 	place_rest(s, atom, count);
-	open_cage(s, system, atom, count);
+	nr_rings_open_cage(s, system, atom, count);
 	if (count <= 400 && strained(s, atom, count)) nr_layout_relax(s->m, s->at, atom, count, 400);
 }
 
-static void number_systems(struct rings *s)
+static void number_systems(struct nr_ring_layout *s)
 {
 	for (int32_t i = 0; i < s->m->atoms; i++) s->system[i] = -1;
 	for (int32_t i = 0; i < s->cycles; i++) {
-		const struct cycle *c = &s->cycle[i];
+		const struct nr_cycle *c = &s->cycle[i];
 		for (int32_t k = 0; k < c->size; k++) {
 			const int32_t old = s->system[c->atom[k]];
 			if (old >= 0 && old != i)
@@ -515,19 +283,20 @@ static void number_systems(struct rings *s)
 int nr_layout_rings(const struct nr_molecule *m, int32_t *system, struct nr_place *at, struct nr_arena *arena, struct nr_error *err)
 {
 	const size_t n = (size_t)m->atoms + 1, most = n > (size_t)m->bonds ? n : (size_t)m->bonds + 1;
-	struct rings s = { .m = m, .at = at, .system = system, .arena = arena, .placed = nr_arena_alloc(arena, n * sizeof *s.placed),
+	struct nr_ring_layout s = { .m = m, .at = at, .system = system, .arena = arena,
+		.placed = nr_arena_alloc(arena, n * sizeof *s.placed),
 		.cycle = nr_arena_alloc(arena, ((size_t)m->rings + 1) * sizeof *s.cycle), .mark = nr_arena_alloc(arena,
 			most * sizeof *s.mark) };
 	int32_t *atom = nr_arena_alloc(arena, n * sizeof *atom);
 	if (!s.placed || !s.cycle || !s.mark || !atom) return nr_fail(err, NR_EMEMORY, "cannot draw molecule", NULL, "out of memory");
 	for (int32_t i = 0; i < m->rings; i++) {
-		struct cycle *c = &s.cycle[s.cycles];
-		*c = (struct cycle){ .size = m->ring[i].size, .atom = nr_arena_alloc(arena, (size_t)m->ring[i].size * sizeof *c->atom) };
+		struct nr_cycle *c = &s.cycle[s.cycles];
+		*c = (struct nr_cycle){ .size = m->ring[i].size, .atom = nr_arena_alloc(arena, (size_t)m->ring[i].size * sizeof *c->atom) };
 		if (!c->atom) return nr_fail(err, NR_EMEMORY, "cannot draw molecule", NULL, "out of memory");
-		s.cycles += walk_large(m, &m->ring[i], s.mark, c->atom);
+		s.cycles += nr_rings_walk(m, &m->ring[i], s.mark, c->atom);
 	}
 	number_systems(&s);
-	merge_bridged(&s);
+	nr_rings_merge(&s);
 	for (int32_t i = 0; i < s.cycles; i++)
 		if (!s.placed[s.cycle[i].atom[0]]) place_system(&s, s.cycle[i].system, atom);
 	return NR_OK;

@@ -51,9 +51,12 @@ struct cli_command {
 	/* Returns 0 or an nr_err whose message is in the slot; NR_EUSAGE and NR_ENAME end with exit code 2. */
 	int (*run)(struct cli *, const void *conf, const struct nr_list *args);
 };
-#define COMMAND(name) extern const struct cli_command cli_##name;
+#define COMMAND(name, group) extern const struct cli_command cli_##name;
 #include "commands.def"
 #undef COMMAND
+enum cli_group { CLI_TRAIN, CLI_INSIDE, CLI_COMPARE, CLI_DATA, CLI_TOOLS, CLI_GROUPS };
+extern const char *const cli_group_title[CLI_GROUPS];
+enum cli_group cli_group_of(const struct cli_command *);
 extern const struct cli_command *const *cli_commands;  /* those of the tasks, then those of commands.def, then NULL */
 /* Before anything else: plug-ins that NORMA_PLUGINS, --plugin and the recipes, studies and runs among the arguments name. */
 int cli_plugins_open(int argc, char **argv, struct nr_arena *, struct nr_error *);
@@ -71,6 +74,9 @@ int cli_usage(struct cli *, const char *fmt, ...) __attribute__((format(printf, 
 
 int cli_leading(int argc, char **argv);         /* how many arguments come before the name of the command */
 extern const char cli_title[];                  /* of the whole command */
+void cli_command_words(struct nr_str *);         /* the names of all commands, one per line */
+/* What can follow an option, one per line: its choices, or the norms, models or data sets that there are. */
+void cli_values(const struct nr_option *, struct nr_str *);
 struct cli_env { const char *name, *help; };
 extern const struct cli_env cli_environment[];  /* variables that it reads; ends with a NULL name */
 struct cli_exit { int code; const char *help; };

@@ -15,7 +15,7 @@
 struct check { bool speed, json; };
 static const struct nr_option options[] = {
 	NR_OPT_BOOL(struct check, speed, "1", "time norms beside layer"),
-	NR_OPT_BOOL(struct check, json, "0", "one line of JSON"),
+	NR_OPT_BOOL(struct check, json, "0", "print one line of JSON"),
 	NR_OPT_END
 };
 
@@ -245,17 +245,16 @@ static void words(struct nr_str *s)
 
 const struct cli_command cli_check = {
 	.name = "check",
-	.title = "test a norm, a model, a plug-in, ... as norma tests its own",
+	.title = "run norma's own tests on a norm, an op, a model, a plug-in, ...",
 	.usage = "NAME | PLUGIN.so | FILE.c...",
-	.about = "Runs on it what the tests of norma run on what is built in: its gradient in double against finite differences,\n"
-		 "float against double, NaN in memory that backward did not ask to keep, padding, equal bits at 1, 2 and 3 threads,\n"
-		 "gradients that are added to, views with gaps; for norms also their time beside layer. One line for each check; the\n"
-		 "exit code is 1 if one fails.\n\n"
-		 "    norma check own_norm.c             compiles it for both precisions, then checks all that it brings\n"
-		 "    norma check ./own_norm.so          wants own_norm64.so beside it, compiled with pkg-config --cflags norma64\n"
-		 "    norma check dtn                    a norm that is built in, or of a --plugin\n\n"
-		 "What is no graph is tried in its own way: an optimizer takes some steps, the first samples of a data set are read,\n"
-		 "a task on pictures is trained for some steps on made-up ones, stopped and resumed.",
+	.about = "Compares the gradient in double with finite differences and float with double, fills memory that backward has not\n"
+		 "declared with NaN, tries padding, checks for equal bits on 1, 2 and 3 threads, adds to gradients, and reads views\n"
+		 "with gaps; norms are also timed beside layer. Prints one line per check; the exit code is 1 if any fails.\n\n"
+		 "    norma check own_norm.c     compiles it for both precisions, then checks it\n"
+		 "    norma check ./own_norm.so  needs own_norm64.so (pkg-config norma64), too\n"
+		 "    norma check dtn            something built in, or from a --plugin\n\n"
+		 "Optimizers take a few steps, the first samples of a data set are read, and a task on pictures is trained for a few\n"
+		 "steps on made-up data, stopped and resumed.",
 	.conf_size = sizeof(struct check),
 	.options = options,
 	.words = words,

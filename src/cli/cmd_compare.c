@@ -1,14 +1,16 @@
-/* norma compare: a study from flags. Options given several times are the arms. */
+/* norma compare [RECIPE]: a study from flags. Options given several times are the arms. */
 #include <stdio.h>
 #include <string.h>
 
 #include "base/args.h"
+#include "base/share.h"
+#include "base/yaml.h"
+#include "norma/task.h"
 #include "study.h"
 #include "study/settings.h"
 
-enum { ROWS = 256 };
-enum { TRAIN, PRETRAIN };
-static const char *const tasks[] = { "train", "pretrain", NULL };
+enum { ROWS = 512, TASKS = 32 };
+static const char *tasks[TASKS + 1] = { "train" };       /* commands that train, once table has filled it; the default first */
 
 struct settings {
 	struct nr_list given[ROWS];         /* of row i of the table; a flag of a bool stands in flag */
@@ -22,7 +24,7 @@ struct settings {
 
 static const struct nr_option own[] = {
 	NR_OPT_ENUM(struct settings, task, "train", tasks,
-		"what the arms do: train, or pretrain followed by a probe"),
+		"the command that the arms run; pretrain is followed by a probe"),
 	NR_OPT_INT(struct settings, seeds, 3, 1, NR_STUDY_MAX_SEEDS, "runs of each arm, with seeds from 0"),
 	NR_OPT_INT(struct settings, parallel, 1, 1, 64, "runs at once; they share the threads"),
 	CLI_TEXT(struct settings, out, "", "DIR", "folder of the study; default runs/compare-..."),
@@ -73,11 +75,13 @@ static const struct cli_command *command(const char *name)
 
 static const struct nr_option *table(void)
 {
-	static const char *const names[] = { "train", "pretrain", "probe" };
 	size_t n = 0;
+	int count = 0;
 	if (rows[0].name) return rows;
-	for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-		const struct cli_command *c = command(names[i]);
+	for (const struct nr_task *const *task = nr_tasks(); *task && count < TASKS; task++) tasks[count++] = (*task)->command;
+	tasks[count] = NULL;
+	for (int i = 0; i <= count; i++) {
+		const struct cli_command *c = command(tasks[i] ? tasks[i] : "probe");
 		if (c) n = take(take(n, cli_table(c)), c->options);
 	}
 	return rows;
@@ -126,6 +130,50 @@ static int read_flags(struct cli *c, struct nr_study *s, const struct settings *
 	return NR_OK;
 }
 
+static bool is_given(const struct settings *v, const char *key)
+{
+	for (int64_t i = 0; rows[i].name; i++)
+		if (!strcmp(rows[i].name, key)) return v->given[i].count > 0;
+	return false;
+}
+
+static int take_task(struct cli *c, const char *path, const char *name, const char **task, struct nr_error *err)
+{
+	const struct nr_task *of = nr_task_find(name, err);
+	if (!of || !strcmp(*task, of->command)) return of ? NR_OK : err->code;
+	if (strcmp(*task, tasks[0]) != 0)
+		return cli_usage(c, "the recipe '%s' has the task %s, which is for --task %s", path, name, of->command);
+	*task = of->command;
+	return NR_OK;
+}
+
+/* A recipe for all arms, below the flags. */
+static int read_recipe(struct cli *c, struct nr_study *s, const struct settings *v, const char *name, const char **task)
+{
+	struct nr_yaml_errors errors = { 0 };
+	struct nr_yaml_tree tree;
+	size_t size;
+	const char *path = nr_recipe_find(name, c->arena), *text = nr_yaml_load(path, &size, c->arena, c->err);
+	if (!text || nr_yaml_tree(&tree, text, size, path, c->arena, &errors, c->err)) return c->err->code;
+	if (nr_yaml_value(tree.root, "stages")) {
+		cli_usage(c, "'%s' is a study, not a recipe", path);
+		return nr_hint(c->err, "norma study %s", name);
+	}
+	for (int64_t i = 0; tree.root && tree.root->kind == NR_YAML_MAP && i < tree.root->count; i++) {
+		const struct nr_yaml_node *key = tree.root->key[i], *item = tree.root->item[i];
+		const bool list = item->kind == NR_YAML_LIST;
+		struct nr_setting one = { .key = key->text, .count = list ? item->count : 1 };
+		const char **value = nr_arena_alloc(c->arena, (size_t)(one.count + 1) * sizeof *value);
+		if (!value) return nr_fail(c->err, NR_EMEMORY, "cannot read", path, "out of memory");
+		for (int64_t k = 0; k < one.count; k++) value[k] = (list ? item->item[k] : item)->text;
+		one.value = value;
+		if (!strcmp(key->text, "task") && take_task(c, path, value[0], task, c->err)) return c->err->code;
+		if (!strcmp(key->text, "task") || !strcmp(key->text, "plugins") || nr_study_reserved(key->text) || is_given(v, key->text)) continue;
+		if (nr_settings_add(&s->base, &one, c->arena)) return nr_fail(c->err, NR_EMEMORY, "cannot read", path, "out of memory");
+	}
+	return NR_OK;
+}
+
 /* runs/compare-norm-fashion-mnist */
 static const char *default_out(struct cli *c, const struct nr_study *s, const struct nr_factor *axis, int64_t axes)
 {
@@ -140,7 +188,7 @@ static const char *default_out(struct cli *c, const struct nr_study *s, const st
 	return out;
 }
 
-static int build(struct cli *c, struct nr_study *s, const struct settings *v)
+static int build(struct cli *c, struct nr_study *s, const struct settings *v, const char *recipe)
 {
 	struct nr_factor *axis = nr_arena_alloc(c->arena, ROWS * sizeof *axis);
 	int64_t axes = 0;
@@ -151,7 +199,9 @@ static int build(struct cli *c, struct nr_study *s, const struct settings *v)
 	s->seed = nr_arena_alloc(c->arena, (size_t)v->seeds * sizeof *s->seed);
 	if (!axis || !s->commands || !s->stage || !s->seed) return nr_fail(c->err, NR_EMEMORY, "cannot start", "compare", "out of memory");
 	for (; s->seeds < v->seeds; s->seeds++) s->seed[s->seeds] = s->seeds;
-	if (add_stage(c, s, tasks[v->task]) || (v->task == PRETRAIN && add_stage(c, s, "probe"))) return c->err->code;
+	const char *task = tasks[v->task];
+	if (recipe && read_recipe(c, s, v, recipe, &task)) return c->err->code;
+	if (add_stage(c, s, task) || (!strcmp(task, "pretrain") && add_stage(c, s, "probe"))) return c->err->code;
 	if (read_flags(c, s, v, axis, &axes)) return nr_fail(c->err, NR_EMEMORY, "cannot start", "compare", "out of memory");
 	if (!axes) {
 		cli_usage(c, "nothing to compare");
@@ -166,23 +216,24 @@ static int run(struct cli *c, const void *conf, const struct nr_list *args)
 {
 	const struct settings *v = conf;
 	struct nr_study s;
-	if (args->count) return cli_usage(c, "compare takes options only, not '%s'", args->item[0]);
-	if (build(c, &s, v)) return c->err->code;
+	if (args->count > 1) return cli_usage(c, "compare takes one recipe, not '%s' as well", args->item[1]);
+	if (build(c, &s, v, args->count ? args->item[0] : NULL)) return c->err->code;
 	const char *again = nr_arena_printf(c->arena, "norma study %s/study.yaml", s.out);
 	return cli_study_go(c, &s, &v->how, again ? again : "norma study");
 }
 
 const struct cli_command cli_compare = {
 	.name = "compare",
-	.title = "compare norms, or any options, over seeds, from flags alone",
-	.usage = "",
-	.about = "Options of `norma train` that are given several times are compared; options given once apply to all arms:\n"
+	.title = "compare norms, or any options, over seeds, from flags",
+	.usage = "[RECIPE.yaml]",
+	.about = "Options of `norma train`, or of the --task, that are given several times are compared; options given once, and\n"
+		 "those of a recipe, apply to all arms:\n"
 		 "\n"
-		 "    norma compare --norm ln --norm \"sep(bn,ln)\" --norm dtn --data fashion-mnist --epochs 5 --seeds 5\n"
+		 "    norma compare --norm ln --norm \"sep(bn,ln)\" --data mnist --seeds 5\n"
 		 "\n"
 		 "This is a study like those of `norma study`, with the same tables, intervals and tests. Repeat the command to\n"
 		 "resume it after an interruption; its folder holds the study as study.yaml. --task pretrain compares pre-training\n"
-		 "by probing the features.",
+		 "by probing the features; mlm, simcse, graph and others by their own metrics.",
 	.conf_size = sizeof(struct settings),
 	.table = table,
 	.options = own,

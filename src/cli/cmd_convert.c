@@ -82,7 +82,7 @@ static void print_notes(const struct convert *o, const struct nr_weights *w)
 	const bool plain = !strncmp(w->norms, "layer:", 6) || !strncmp(w->norms, "ln:", 3) ||
 		(!strncmp(w->norms, "eps=", 4) && !strchr(w->norms, ' '));
 	/* Graphormer's placement and the norm of its embedding are settings there */
-	const bool theirs = w->model.of->reads == NR_READS_GRAPH && !strncmp(w->norms, "ln ", 3);
+	const bool theirs = w->model.of->reads == NR_MOLECULES && !strncmp(w->norms, "ln ", 3);
 	if (w->norms[first] && !plain && !theirs)
 		printf("note     models of %s have no such norm plan; only norma can read the file\n", o->to);
 	if (eps_of(w) != usual) printf("note     these norms have eps %g, but %s uses %g\n", eps_of(w), o->to, usual);
@@ -239,7 +239,7 @@ static int run(struct cli *c, const void *conf, const struct nr_list *args)
 	if (!code && o->classes) w->class_name = NULL;
 	if (!code && *o->new.norm) code = cli_surgery_run(c, &o->new, w, args->item[0], &cut);
 	if (!code) code = write_out(c, o, w, kept, weights, config);
-	if (!code && config && w->model.of->reads == NR_READS_TEXT)
+	if (!code && config && w->model.of->reads == NR_TEXTS)
 		code = nr_tokenizer_copy(*o->new.tokenizer ? o->new.tokenizer : args->item[0], args->item[1], c->err);
 	if (!code) code = print_report(c, o, w, &report, &cut, weights);
 	if (code && made) rmdir(args->item[1]);                 /* unless something lies in it */

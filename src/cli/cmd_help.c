@@ -3,7 +3,7 @@
 
 #include "cli.h"
 
-static void words(struct nr_str *s)
+void cli_command_words(struct nr_str *s)
 {
 	for (const struct cli_command *const *c = cli_commands; *c; c++) nr_str_printf(s, "%s\n", (*c)->name);
 }
@@ -26,6 +26,6 @@ const struct cli_command cli_help = {
 	.title = "explain a command",
 	.usage = "[COMMAND]",
 	.about = "The same as `norma COMMAND --help`.",
-	.words = words,
+	.words = cli_command_words,
 	.run = run,
 };

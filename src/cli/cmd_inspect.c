@@ -72,6 +72,7 @@ struct content {
 	struct stats *stats;                /* (count) */
 	bool *shown;                        /* (count): the filter lets it pass */
 	struct nr_guess guess;
+	int64_t *order;                         /* by name */
 };
 
 static bool matches(const char *pattern, const char *name)
@@ -80,12 +81,22 @@ static bool matches(const char *pattern, const char *name)
 	return strpbrk(pattern, "*?[") ? fnmatch(pattern, name, 0) == 0 : strstr(name, pattern) != NULL;
 }
 
+/* blocks.2 before blocks.10, whatever the order in the file. */
+static int by_name(const void *a, const void *b, void *content)
+{
+	const struct content *k = content;
+	return strverscmp(nr_st_get(k->file, *(const int64_t *)a)->name, nr_st_get(k->file, *(const int64_t *)b)->name);
+}
+
 static int read_content(struct cli *c, const struct inspect *o, struct content *k)
 {
 	k->count = nr_st_count(k->file);
 	k->stats = nr_arena_alloc(c->arena, (size_t)(k->count + 1) * sizeof *k->stats);
 	k->shown = nr_arena_alloc(c->arena, (size_t)(k->count + 1) * sizeof *k->shown);
-	if (!k->stats || !k->shown) return nr_fail(c->err, NR_EMEMORY, "cannot inspect", k->path, "out of memory");
+	k->order = nr_arena_alloc(c->arena, (size_t)(k->count + 1) * sizeof *k->order);
+	if (!k->stats || !k->shown || !k->order) return nr_fail(c->err, NR_EMEMORY, "cannot inspect", k->path, "out of memory");
+	for (int64_t i = 0; i < k->count; i++) k->order[i] = i;
+	qsort_r(k->order, (size_t)k->count, sizeof *k->order, by_name, k);
 	int64_t shown = 0;
 	for (int64_t i = 0; i < k->count; i++) {
 		const struct nr_st_tensor *t = nr_st_get(k->file, i);
@@ -174,7 +185,8 @@ static void print_tensors(const struct content *k)
 {
 	struct nr_table *t = nr_table_make();
 	columns(t, (const char *const[]){ "tensor", "type", "shape", "mean", "std", "min", "max", "zeros", "not finite", NULL }, 3);
-	for (int64_t i = 0; i < k->count; i++) {
+	for (int64_t at = 0; at < k->count; at++) {
+		const int64_t i = k->order[at];
 		const struct nr_st_tensor *x = nr_st_get(k->file, i);
 		const struct stats *s = &k->stats[i];
 		char text[256];
@@ -197,7 +209,8 @@ static int64_t print_norms(const struct content *k)
 {
 	struct nr_table *t = nr_table_make();
 	columns(t, (const char *const[]){ "norm", "looks like", "width", "gain mean", "std", "min", "max", "bias mean", "std", NULL }, 2);
-	for (int64_t i = 0; i < k->count; i++) {
+	for (int64_t at = 0; at < k->count; at++) {
+		const int64_t i = k->order[at];
 		const struct nr_st_tensor *x = nr_st_get(k->file, i);
 		const struct stats *s = &k->stats[i];
 		char norm[512], text[256];

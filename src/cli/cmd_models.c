@@ -242,10 +242,10 @@ static void print_card(struct cli *c, const struct recorded *r, const char *name
 {
 	const struct nr_model *m = r->model.of;
 	char text[48];
-	printf("%s%s%s: %s, %s\n", cli_bold(), name, cli_plain(), m->title, m->cite);
+	printf("%s%s%s: %s, %s\n", cli_bold(), name, cli_plain(), m->title, m->cite ? m->cite : "no paper");
 	printf("%s parameters, %.3f GMAC for ", grouped(r->params, text, sizeof text), r->macs * 1e-9);
-	if (m->reads == NR_READS_TEXT) printf("a text of %lld tokens\n", (long long)nr_model_int(&r->model, "length"));
-	else if (m->reads == NR_READS_GRAPH) printf("a graph of %lld nodes\n", (long long)nr_model_int(&r->model, "nodes"));
+	if (m->reads == NR_TEXTS) printf("a text of %lld tokens\n", (long long)nr_model_int(&r->model, "length"));
+	else if (m->reads == NR_MOLECULES) printf("a graph of %lld nodes\n", (long long)nr_model_int(&r->model, "nodes"));
 	else printf("a picture of %lld x %lld x %lld\n", (long long)nr_model_int(&r->model, "channels"),
 		(long long)nr_model_int(&r->model, "image"), (long long)nr_model_int(&r->model, "image"));
 	if (r->buffers) printf("%s running statistics\n", grouped(r->buffers, text, sizeof text));
@@ -299,7 +299,7 @@ static int list_family(struct cli *c, const struct nr_model *m, const struct mod
 		release(&r);
 	}
 	if (!o->json && !c->err->code) {
-		if (!own) printf("%s%s%s: %s, %s\n", cli_bold(), m->name, cli_plain(), m->title, m->cite);
+		if (!own) printf("%s%s%s: %s, %s\n", cli_bold(), m->name, cli_plain(), m->title, m->cite ? m->cite : "no paper");
 		put(t, own ? "Presets" : "");
 	} else nr_table_free(t);
 	return c->err->code;

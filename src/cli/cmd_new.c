@@ -27,7 +27,7 @@ static const char *text_of(struct cli *c, const char *kind)
 		if (!strcmp(kinds[i].kind, kind)) return kinds[i].text;
 		nr_near_try(&near, kinds[i].kind);
 	}
-	nr_fail(c->err, NR_EUSAGE, "nothing to begin", kind, "it is a norm, model, task, optimizer or data");
+	nr_fail(c->err, NR_EUSAGE, "cannot write a", kind, "it should be norm, model, task, optimizer or data");
 	if (near.best) nr_hint(c->err, "did you mean '%s'?", near.best);
 	return NULL;
 }
@@ -38,8 +38,8 @@ static int check_name(struct cli *c, const char *name)
 	const char *s = name;
 	while (islower((unsigned char)*s) || (s > name && (isdigit((unsigned char)*s) || *s == '_'))) s++;
 	if (*name && !*s) return NR_OK;
-	nr_fail(c->err, NR_EUSAGE, "not a name", name, "it should begin with a small letter");
-	return nr_hint(c->err, "small letters, digits and _ may follow");
+	nr_fail(c->err, NR_EUSAGE, "not a name", name, "it must begin with a lower-case letter");
+	return nr_hint(c->err, "lower-case letters, digits and _ may follow");
 }
 
 static bool word_char(char c) { return isalnum((unsigned char)c) || c == '_'; }
@@ -62,7 +62,7 @@ static int write_source(struct cli *c, const char *path, const struct nr_str *te
 	if (text->failed) return nr_fail(c->err, NR_EMEMORY, "cannot write", path, "out of memory");
 	if (!strcmp(path, "-")) return fputs(nr_str_text(text), stdout) < 0 ? NR_EIO : NR_OK;
 	if (!access(path, F_OK)) {
-		nr_fail(c->err, NR_EVALUE, "cannot write", path, "it is there already");
+		nr_fail(c->err, NR_EVALUE, "cannot write", path, "it exists already");
 		return nr_hint(c->err, "name another file: -o FILE");
 	}
 	if (nr_save_file(path, nr_str_text(text), text->len, c->err)) return c->err->code;
@@ -90,9 +90,10 @@ static void words(struct nr_str *s)
 
 const struct cli_command cli_new = {
 	.name = "new",
-	.title = "begin a plug-in: a commented source that compiles and passes `norma check`",
+	.title = "write a starting file for a plug-in, which passes `norma check`",
 	.usage = "norm | model | task | optimizer | data NAME",
-	.about = "Writes NAME.c, a whole plug-in of that kind to change. Its head has the commands that compile, check and use it.",
+	.about = "Writes NAME.c: a small, complete and commented plug-in for you to change. Its first lines say how to\n"
+		 "compile, check and use it.",
 	.conf_size = sizeof(struct begin),
 	.options = options,
 	.words = words,

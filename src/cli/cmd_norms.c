@@ -142,7 +142,7 @@ static void list_row(struct nr_table *t, const struct page *p, const char *name)
 	nr_table_cell(t, "%s", n->title);
 	nr_table_cell(t, "%s", p->over);
 	nr_table_cell(t, "%s", p->card.count);
-	nr_table_cell(t, "%s", n->cite);
+	nr_table_cell(t, "%s", n->cite ? n->cite : "");
 }
 
 /* ---- a card: for the terminal, or as Markdown --------------------------------------------------------------------------- */
@@ -221,7 +221,7 @@ static void body(struct nr_str *s, bool markdown, const struct page *p)
 	const char *gap = markdown ? "\n" : "";
 	heading(s, markdown, "Equation");
 	nr_str_add(s, gap);
-	equation(s, n->equation);
+	if (n->equation) equation(s, n->equation);
 	if (n->about) nr_str_add(s, "\n"), wrapped(s, n->about);
 	heading(s, markdown, "What its statistics see");
 	nr_str_add(s, gap);
@@ -246,7 +246,7 @@ static void card(struct nr_str *s, const struct page *p)
 	const struct nr_norm *n = p->card.norm;
 	nr_str_printf(s, "%s%s%s%s%s%s: %s\n", cli_bold(), n->name, cli_plain(), n->alias ? " (" : "", n->alias ? n->alias : "",
 		n->alias ? ")" : "", n->title);
-	if (*n->cite) nr_str_printf(s, "%s\n", n->cite);
+	if (n->cite && *n->cite) nr_str_printf(s, "%s\n", n->cite);
 	body(s, false, p);
 }
 
@@ -276,7 +276,7 @@ static void page(struct nr_str *s, const struct page *p)
 	const struct nr_norm *n = p->card.norm;
 	nr_str_printf(s, "%s# %s: %s\n\nIn a norm plan: `%s`", generated, n->name, n->title, p->card.text);
 	if (n->alias) nr_str_printf(s, ", short `%s`", n->alias);
-	nr_str_printf(s, ".%s%s\n", *n->cite ? " Paper: " : "", n->cite);
+	nr_str_printf(s, ".%s%s\n", n->cite && *n->cite ? " Paper: " : "", n->cite ? n->cite : "");
 	body(s, true, p);
 	commands(s, p);
 }
@@ -344,7 +344,7 @@ static json_t *options_json(const struct nr_norm *n)
 static json_t *page_json(const struct page *p)
 {
 	const struct nr_norm *n = p->card.norm;
-	json_t *r = json_pack("{s:s, s:s?, s:s, s:s, s:s, s:s?, s:s, s:s, s:s}", "name", n->name, "alias", n->alias, "title",
+	json_t *r = json_pack("{s:s, s:s?, s:s?, s:s?, s:s?, s:s?, s:s, s:s, s:s}", "name", n->name, "alias", n->alias, "title",
 		n->title, "cite", n->cite, "equation", n->equation, "about", n->about, "over", p->over, "parameters",
 		p->card.count, "text", p->card.text);
 	json_t *entries = json_array(), *laws_list = json_array(), *seen = json_array();

@@ -44,7 +44,7 @@ static void add_optimizers(struct nr_str *s, bool markdown)
 		nr_table_cell(t, "%s", (*o)->name);
 		nr_table_cell(t, "%s", (*o)->title);
 		add_flags(t, *o);
-		nr_table_cell(t, "%s", (*o)->cite);
+		nr_table_cell(t, "%s", (*o)->cite ? (*o)->cite : "");
 		if (markdown) nr_table_cell(t, "%s", (*o)->formula);
 	}
 	print(t, s, markdown);

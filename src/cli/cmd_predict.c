@@ -175,7 +175,7 @@ static int refuse(struct cli *c, const struct predict *o, const char *const *nam
 static int predict(struct cli *c, const struct predict *o, struct nr_weights *w, const struct nr_list *args)
 {
 	static const char *const of_pictures[] = { "top", "pixels", "crop_share", NULL }, *const of_graphs[] = { "outputs", NULL };
-	const bool graphs = w->model.of->reads == NR_READS_GRAPH;
+	const bool graphs = w->model.of->reads == NR_MOLECULES;
 	struct names n = { 0 };
 	if (refuse(c, o, graphs ? of_pictures : of_graphs, graphs ? "graphs" : "pictures") || read_names(c, o->names, w, &n))
 		return c->err->code;
@@ -208,10 +208,9 @@ const struct cli_command cli_predict = {
 	.name = "predict",
 	.title = "predict classes of pictures or properties of molecules",
 	.usage = "WEIGHTS PICTURE... | WEIGHTS [SMILES...]",
-	.about = "Decodes each picture (JPEG, PNG, WebP or TIFF), resizes and crops it as in the evaluation during training, and prints the most\n"
-		 "probable classes. Names, mean and standard deviation come from the checkpoint; public checkpoints have none and "
-		 "need\n"
-		 "the flags --model, --names and, if trained that way, --pixels imagenet.\n"
+	.about = "Decodes each picture (JPEG, PNG, WebP or TIFF), resizes and crops it as in the evaluation during training, and prints\n"
+		 "the most probable classes. Names, mean and standard deviation come from the checkpoint; public checkpoints have none\n"
+		 "and need the flags --model, --names and, if trained that way, --pixels imagenet.\n"
 		 "\n"
 		 "A graph model reads molecules: SMILES as arguments or, if there are none, one per line of standard input; text\n"
 		 "after a space is a name. It prints a value for each task in the units of its targets, or the probability of yes,\n"

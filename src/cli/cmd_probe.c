@@ -186,7 +186,7 @@ static int probe_kind(struct job *j, int kind)
 	return code ? code : nr_probed_look(s, &test, j->c->arena, j->c->err);
 }
 
-/* ---- what is told --------------------------------------------------------------------------------------------------------- */
+/* ---- results --------------------------------------------------------------------------------------------------------- */
 
 static json_t *settings_json(const struct probe *v)
 {

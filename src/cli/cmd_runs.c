@@ -54,7 +54,7 @@ int runs_read_metric(struct cli *c, struct nr_rundb *s, int64_t run, const char 
 }
 
 /* What was measured on data that the model did not train on comes first; among equals the first column. */
-static int rank_of(const char *name)
+int runs_rank(const char *name)
 {
 	static const char *const held_out[] = { "eval", "val", "test", NULL };
 	for (int i = 0; held_out[i]; i++)
@@ -80,12 +80,12 @@ static int read_main(struct cli *c, struct nr_rundb *s, struct runs_row *v)
 		const char *name = json_string_value(item);
 		const enum runs_kind kind = name ? kind_of(name) : RUNS_OTHER;
 		struct runs_metric m = { 0 };
-		if (code || !kind || rank_of(name) <= rank[kind]) continue;
+		if (code || !kind || runs_rank(name) <= rank[kind]) continue;
 		const char *copy = nr_arena_strdup(c->arena, name);
 		code = copy ? runs_read_metric(c, s, v->run->id, copy, &m)
 			    : nr_fail(c->err, NR_EMEMORY, "cannot list", name, "out of memory");
 		if (code || !m.curve.count) continue;
-		rank[kind] = rank_of(name);
+		rank[kind] = runs_rank(name);
 		v->main[kind] = m;
 	}
 	json_decref(columns);
@@ -151,7 +151,7 @@ static int compare(const void *a, const void *b, void *arg)
 {
 	const struct runs_row *v = a, *w = b;
 	const enum sort by = *(const enum sort *)arg;
-	int order = by == BY_NAME ? strcmp(v->run->name, w->run->name) : by == BY_STATUS ? strcmp(v->status, w->status) : 0;
+	int order = by == BY_NAME ? strverscmp(v->run->name, w->run->name) : by == BY_STATUS ? strcmp(v->status, w->status) : 0;
 	const double x = key_of(v, by), y = key_of(w, by);
 	if (!order) order = isnan(x) - isnan(y);
 	if (!order) order = (x > y) - (x < y);
@@ -218,21 +218,22 @@ static int print_table(struct cli *c, const struct runs_row *v, int64_t n)
 {
 	struct nr_table *t = nr_table_make();
 	struct nr_str s = { 0 };
-	char duration[32], started[32];
-	static const char *const titles[] = { "name", "kind", "status", "started", "duration", "steps" };
-	for (int i = 0; i < 6; i++) nr_table_column(t, titles[i], i < 4 ? NR_LEFT : NR_RIGHT);
-	for (int k = RUNS_LOSS; k <= RUNS_ACCURACY; k++) nr_table_column(t, title_of(c, v, n, (enum runs_kind)k), NR_RIGHT);
+	char duration[32];
+	static const char *const titles[] = { "name", "kind", "status", "duration", "steps" };
+	enum runs_kind head = RUNS_LOSS;
+	for (int64_t i = 0; i < n; i++)
+		if (v[i].main[RUNS_ACCURACY].name) head = RUNS_ACCURACY;
+	for (int i = 0; i < 5; i++) nr_table_column(t, titles[i], i < 3 ? NR_LEFT : NR_RIGHT);
+	nr_table_column(t, title_of(c, v, n, head), NR_RIGHT);
 	for (int64_t i = 0; i < n; i++) {
 		const struct nr_run *r = v[i].run;
 		nr_table_cell(t, "%s", runs_clean(c, r->name, false));
 		nr_table_cell(t, "%s", runs_clean(c, r->kind, false));
 		nr_table_cell(t, "%s", runs_clean(c, v[i].status, false));
-		nr_table_cell(t, "%s", nr_time_text((time_t)r->started, started, sizeof started));
 		nr_table_cell(t, "%s", nr_duration_text(r->seconds, duration, sizeof duration));
 		nr_table_cell(t, "%lld", (long long)r->steps);
-		for (int k = RUNS_LOSS; k <= RUNS_ACCURACY; k++)
-			if (v[i].main[k].name) nr_table_cell(t, "%.4f (%.4f)", v[i].main[k].last, v[i].main[k].best);
-			else nr_table_cell(t, "%s", "");
+		if (v[i].main[head].name) nr_table_cell(t, "%.4f (%.4f)", v[i].main[head].last, v[i].main[head].best);
+		else nr_table_cell(t, "%s", "");
 	}
 	nr_table_text(t, &s);
 	fputs(n ? nr_str_text(&s) : "no runs yet\n", stdout);

@@ -96,7 +96,7 @@ static int run(struct cli *c, const void *conf, const struct nr_list *args)
 
 const struct cli_command cli_sts = {
 	.name = "sts",
-	.title = "compare sentence similarity with human scores (STS12-16, STS-B, SICK-R)",
+	.title = "sentence similarity against human scores (STS12-16, STS-B, SICK-R)",
 	.usage = "CHECKPOINT",
 	.about = "Embeds both sentences of each pair and correlates their cosine with human scores, like SentEval and SimCSE:\n"
 		 "Spearman over all pairs of a task, the mean over its subsets and the mean weighted by pairs; for STS-B and SICK on\n"

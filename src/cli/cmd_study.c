@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/share.h"
 #include "study.h"
 
 struct settings { char *out; int64_t seeds, parallel; struct cli_study how; };
@@ -39,9 +40,10 @@ static int run(struct cli *c, const void *conf, const struct nr_list *args)
 	struct nr_yaml_errors errors = { 0 };
 	struct nr_study s;
 	size_t size;
-	char *text = nr_yaml_load(args->item[0], &size, c->arena, c->err);
+	const char *file = nr_recipe_find(args->item[0], c->arena);
+	char *text = nr_yaml_load(file, &size, c->arena, c->err);
 	if (!text) return c->err->code;
-	if (nr_study_parse(&s, text, size, args->item[0], commands, c->arena, &errors, c->err)) {
+	if (nr_study_parse(&s, text, size, file, commands, c->arena, &errors, c->err)) {
 		struct nr_str all = { 0 };
 		nr_yaml_errors_text(&errors, &all);
 		fputs(nr_str_text(&all), stderr);
@@ -55,30 +57,32 @@ static int run(struct cli *c, const void *conf, const struct nr_list *args)
 
 const struct cli_command cli_study = {
 	.name = "study",
-	.title = "compare arms over seeds, described by a file of stages, a grid and a metric",
-	.usage = "FILE.yaml",
+	.title = "compare arms over seeds: stages, grid and metric from a file",
+	.usage = "FILE.yaml|RECIPE",
 	.about = "Runs every arm with every seed through the stages of the file (pretrain, probe, train, eval, mlm, simcse, sts,\n"
 		 "...), each in its own process, and prints a table: mean with its 95 % interval, difference from the baseline paired\n"
 		 "by seed, p-values (t and Wilcoxon, with Holm's correction), seeds still needed, time and FLOPs. All options of all\n"
 		 "runs are checked before the first one starts.\n"
 		 "\n"
 		 "    title: a separate norm for [CLS]\n"
-		 "    base: {data: fashion-mnist, batch: 128}     # for every arm\n"
+		 "    base: {data: fashion-mnist, batch: 128}  # for every arm\n"
 		 "    stages:\n"
-		 "      - train: {epochs: 5}                        # a command and its options\n"
-		 "      - knn: {k: 20}                              # gets the previous stage's checkpoint\n"
+		 "      - train: {epochs: 5}                   # a command and its options\n"
+		 "      - knn: {k: 20}                         # on the checkpoint before it\n"
 		 "    grid:\n"
-		 "      norm: [ln, bn, \"sep(bn,ln)\"]                # or arms: [{name: A, norm: ln}, ...]\n"
+		 "      norm: [ln, bn, \"sep(bn,ln)\"]         # or arms: [{name: A, norm: ln}]\n"
 		 "    seeds: 5\n"
-		 "    metric: knn.top1                            # STAGE.KEY of a stage's JSON\n"
+		 "    metric: knn.top1                         # STAGE.KEY of a stage's JSON\n"
 		 "    also: [train.eval_top1]\n"
-		 "    tune: {lr: [1e-3, 2e-3], epochs: 2}         # find each arm's best value first, at the same cost\n"
-		 "    stop: decided                               # stop early, with levels that allow for a test after every seed\n"
-		 "    published: sepnorm/table4                   # a paper's numbers beside ours (recipes/published.yaml)\n"
+		 "    tune: {lr: [1e-3, 2e-3], epochs: 2}      # each arm's best value first\n"
+		 "    stop: decided                            # early, at levels that allow it\n"
+		 "    published: sepnorm/table4                # a paper's numbers beside ours\n"
 		 "\n"
 		 "An option of base, grid and arms goes to the first stage that has it; data, data_root and workers go to all;\n"
 		 "`knn.k` goes to the stage named. After a kill or an interruption the same command resumes at the first unfinished\n"
-		 "stage; finished stages are kept. A run that fails does not stop the others.",
+		 "stage; finished stages are kept. A run that fails does not stop the others.\n"
+		 "\n"
+		 "A study that came with norma goes by its name, such as sepnorm/table4 or dpn/placements (share/norma/recipes).",
 	.conf_size = sizeof(struct settings),
 	.options = options,
 	.run = run,

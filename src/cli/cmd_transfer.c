@@ -101,7 +101,7 @@ static int run(struct cli *c, const void *conf, const struct nr_list *args)
 
 const struct cli_command cli_transfer = {
 	.name = "transfer",
-	.title = "linear classifiers on frozen sentence embeddings (SentEval's MR, CR, SUBJ, MPQA, SST2, TREC, MRPC)",
+	.title = "linear classifiers on frozen sentence embeddings (SentEval)",
 	.usage = "CHECKPOINT",
 	.about = "The convex protocol involves no randomness: logistic regression solved to convergence, with a regularisation chosen\n"
 		 "on fixed folds or the development set. --protocol senteval is the one that papers use: a softmax layer trained by\n"

@@ -42,7 +42,7 @@ static int open_model(struct cli_opened *o, struct cli *c, const struct cli_mode
 	const char *data = *m->data ? m->data : o->w->data;
 	if (!data) {
 		cli_usage(c, "the file does not say what it was trained on");
-		return nr_hint(c->err, "name a data set: --data %s", o->w->model.of->reads == NR_READS_TEXT ? "text:path=FILE" : "cifar10");
+		return nr_hint(c->err, "name a data set: --data %s", o->w->model.of->reads == NR_TEXTS ? "text:path=FILE" : "cifar10");
 	}
 	if (nr_source_open(&o->source, data, *m->data_root ? m->data_root : NULL, c->err)) return c->err->code;
 	int64_t names = 0;
@@ -53,7 +53,8 @@ static int open_model(struct cli_opened *o, struct cli *c, const struct cli_mode
 	if (split < 0) return c->err->code;
 	/* as in the evaluation of the training */
 	const struct nr_augment *view = &o->w->view;
-	struct nr_augment a = nr_augment_for_eval(view, nr_model_int(&o->w->model, "image"), (int32_t)nr_model_int(&o->w->model, "channels"),
+	struct nr_augment a = nr_augment_for_eval(view, nr_model_int(&o->w->model, "image"),
+		(int32_t)nr_model_int(&o->w->model, "channels"),
 		m->crop_share > 0 ? m->crop_share : view->crop_share);
 	a.normalize = o->w->normalize;
 	o->e = (struct nr_evaluation){ .source = o->source, .augment = a, .workers = (int)m->workers };

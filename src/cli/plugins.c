@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "base/share.h"
 #include "cli.h"
 #include "norma/plugin.h"
 
@@ -26,6 +27,7 @@ static bool ends_with(const char *s, const char *end)
 static const char *settings_of(const char *path, struct nr_arena *arena)
 {
 	static const char *const names[] = { "config.yaml", "study.yaml", NULL };
+	path = nr_recipe_find(path, arena);
 	if (access(path, R_OK)) return NULL;
 	if (ends_with(path, ".yaml") || ends_with(path, ".yml")) return path;
 	const bool folder = is_folder(path);

@@ -22,6 +22,7 @@ struct runs_row {
 };
 
 int runs_read_metric(struct cli *, struct nr_rundb *, int64_t run, const char *name, struct runs_metric *);
+int runs_rank(const char *metric);              /* 1: of held-out data, 0: not */
 json_t *runs_columns(const struct nr_run *);    /* a list, empty if the store has none */
 json_t *runs_json(const struct runs_row *);
 json_t *runs_metric_json(const struct runs_metric *, bool curve);

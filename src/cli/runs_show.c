@@ -9,6 +9,7 @@
 #include "base/plot.h"
 #include "base/table.h"
 #include "runs.h"
+#include "norma/task.h"
 #include "record/recorder_env.h"
 
 enum { MAX_PLOTS = 4, PLOT_ROWS = 6 };
@@ -79,11 +80,29 @@ static void print_curves(struct cli *c, const struct runs_metric *m, int count)
 	}
 }
 
+/* The metric that decides, first: of what was held out, an accuracy rather than a loss. */
+static void print_headline(struct cli *c, const struct runs_metric *m, int count)
+{
+	const struct runs_metric *best = NULL;
+	for (int i = 0; i < count; i++)
+		if (m[i].kind && (!best || runs_rank(m[i].name) + 2 * (m[i].kind == RUNS_ACCURACY) > runs_rank(best->name) + 2 *
+			(best->kind == RUNS_ACCURACY))) best = &m[i];
+	if (!best) return;
+	const struct nr_task_metric *known = nr_task_metric_of(best->name, NULL);
+	const bool percent = known && nr_metric_percent(known);
+	const double factor = percent ? 100 : 1;
+	const char *unit = percent ? " %" : "", *title = known && known->title ? known->title : best->name;
+	printf("%s%s%s %.4g%s at the end, best %.4g%s at step %lld\n", cli_bold(), runs_clean(c, title, false), cli_plain(),
+		factor * best->last, unit, factor * best->best, unit,
+		(long long)(best->kind == RUNS_LOSS ? best->low_step : best->high_step));
+}
+
 static void print_run(struct cli *c, const struct runs_row *v, const struct runs_metric *m, int count,
 	const struct nr_metric *result, int64_t results)
 {
 	const struct nr_run *r = v->run;
 	char text[64], started[32];
+	print_headline(c, m, count);
 	row("run", runs_clean(c, r->name, false));
 	row("directory", runs_clean(c, v->dir, false));
 	row("kind", runs_clean(c, r->kind, false));

@@ -8,7 +8,7 @@
 /* Commands that can be stages: they take a checkpoint or train, and print their result as JSON. In the arena; NULL: out of memory. */
 const struct nr_study_command *cli_study_commands(struct cli *);
 
-struct cli_study { bool retry, rerun, stop, dry_run, json; struct nr_list tune; };
+struct cli_study { bool retry, rerun, stop, dry_run, json; struct nr_list tune; char *columns; };
 #define CLI_STUDY_OPTIONS(S, f)                                                                                                        \
 	{ .name = "tune", .type = NR_TLIST, .offset = offsetof(S, f.tune), .size = sizeof(struct nr_list), .text = "",                 \
 	  .metavar = "KEY=V,V",                                                                                                        \
@@ -21,6 +21,10 @@ struct cli_study { bool retry, rerun, stop, dry_run, json; struct nr_list tune; 
 	  .help = "move runs made with other settings aside and repeat them" },                                                        \
 	{ .name = "dry_run", .type = NR_TBOOL, .offset = offsetof(S, f.dry_run), .size = sizeof(bool), .text = "0",                    \
 	  .help = "check everything and list the runs, but start none" },                                                              \
+	{ .name = "columns", .type = NR_TSTRING, .offset = offsetof(S, f.columns), .size = sizeof(char *), .text = "",                 \
+	  .metavar = "NAMES",                                                                                                          \
+	  .help = "of table.tex, beside the arms: n, metric, published, difference, p, wilcoxon, needed, decision, time, flops, a "    \
+		  "metric of `also:`, or all; default: metric published difference p" },                                               \
 	{ .name = "json", .type = NR_TBOOL, .offset = offsetof(S, f.json), .size = sizeof(bool), .text = "0",                          \
 	  .help = "print the table as one line of JSON" }
 

@@ -23,9 +23,9 @@ static int open_samples(struct cli *c, const struct cli_surgery *o, const struct
 {
 	struct nr_source *source;
 	if (nr_source_open(&source, o->calibrate, *o->data_root ? o->data_root : NULL, c->err)) return c->err->code;
-	const bool texts = w->model.of->reads == NR_READS_TEXT;
+	const bool texts = w->model.of->reads == NR_TEXTS;
 	int code = nr_source_expect(source, texts ? NR_TEXTS : NR_PICTURES, c->err);
-	if (!code && !texts) code = nr_model_expect(&w->model, NR_READS_IMAGE, c->err);
+	if (!code && !texts) code = nr_model_expect(&w->model, NR_PICTURES, c->err);
 	if (!code && texts) {
 		struct nr_tokenizer *t = NULL;
 		code = nr_tokenizer_open(&t, *o->tokenizer ? o->tokenizer : path, c->err);

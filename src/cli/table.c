@@ -6,19 +6,35 @@
 
 #include "base/optdoc.h"
 #include "base/table.h"
+#include "base/wrap.h"
 #include "cli.h"
+#include "math/isa.h"
 #include "norma/norma.h"
 #include "training.h"
 
 const char cli_title[] = "compare normalizations in transformers, on CPUs";
 
 static const struct cli_command *const written[] = {
-#define COMMAND(name) &cli_##name,
+#define COMMAND(name, group) &cli_##name,
 #include "commands.def"
 #undef COMMAND
 	NULL
 };
 const struct cli_command *const *cli_commands;
+
+static const enum cli_group group_of[] = {
+#define COMMAND(name, group) CLI_##group,
+#include "commands.def"
+#undef COMMAND
+};
+const char *const cli_group_title[CLI_GROUPS] = { "train", "look inside and measure", "compare", "data and weights", "about norma" };
+
+enum cli_group cli_group_of(const struct cli_command *c)
+{
+	for (size_t i = 0; written[i]; i++)
+		if (written[i] == c) return group_of[i];
+	return CLI_TRAIN;
+}
 
 static bool is_written(const char *name)
 {
@@ -58,10 +74,9 @@ const struct nr_option *cli_table(const struct cli_command *c)
 	return c->task ? nr_train_options(c->task->name) : c->table ? c->table() : NULL;
 }
 
-static const char *const sets[] = { "auto", "plain", "avx2", "avx512", NULL };
 const struct nr_option cli_common_options[] = {
 	NR_OPT_INT(struct cli_common, threads, 0, 0, 1024, "number of threads; 0: OMP_NUM_THREADS, or one per CPU"),
-	NR_OPT_ENUM(struct cli_common, isa, "auto", sets, "instruction set; auto: NORMA_ISA, or this CPU's best"),
+	NR_OPT_ENUM(struct cli_common, isa, "auto", nr_isa_choices, "instruction set; auto: NORMA_ISA, or this CPU's best"),
 	{ .name = "plugin", .type = NR_TLIST, .offset = offsetof(struct cli_common, plugin), .size = sizeof(struct nr_list), .text = "",
 	  .metavar = "FILE.so", .help = "load norms, models, tasks, ... from a shared object; may be repeated" },
 	NR_OPT_BOOL(struct cli_common, allow_changed_plugins, "0", "use a run's plug-ins even if their files have changed"),
@@ -69,7 +84,7 @@ const struct nr_option cli_common_options[] = {
 };
 
 const struct cli_env cli_environment[] = {
-	{ "NORMA_ISA", "instruction set of the kernels: auto, plain, avx2 or avx512" },
+	{ "NORMA_ISA", "instruction set of the kernels: what --isa takes" },
 	{ "NORMA_FUSE", "0 keeps the planner from fusing ops" },
 	{ "NORMA_NARROW", "0 makes the planner compute all tokens, even where the loss reads only the first ones" },
 	{ "NORMA_PLUGINS", "shared objects to load, separated by colons, as --plugin does" },
@@ -126,15 +141,22 @@ const char *cli_plain(void) { return colour("\033[0m"); }
 
 static void whole_help(struct nr_str *s)
 {
-	nr_str_printf(s, "%snorma%s %s: %s\n\nusage: norma [OPTION...] COMMAND [ARGUMENT...]\n\n%scommands%s\n",
-		cli_bold(), cli_plain(), nr_version(), cli_title, cli_bold(), cli_plain());
-	for (const struct cli_command *const *c = cli_commands; *c; c++)
-		nr_str_printf(s, "  %-12s%s\n", (*c)->name, (*c)->title);
+	nr_str_printf(s, "%snorma%s %s: %s\n\nusage: norma [OPTION...] COMMAND [ARGUMENT...]\n", cli_bold(), cli_plain(), nr_version(),
+		cli_title);
+	for (int g = 0; g < CLI_GROUPS; g++) {
+		nr_str_printf(s, "\n%s%s%s\n", cli_bold(), cli_group_title[g], cli_plain());
+		for (const struct cli_command *const *c = cli_commands; *c; c++) {
+			if (cli_group_of(*c) != (enum cli_group)g) continue;
+			nr_str_printf(s, "  %-12s", (*c)->name);
+			nr_wrap(s, (*c)->title, 14, NR_TERMINAL);
+			nr_str_add(s, "\n");
+		}
+	}
 	nr_str_printf(s, "\n%soptions%s\n", cli_bold(), cli_plain());
 	nr_option_help(cli_common_options, s);
 	nr_str_add(s, "  -V, --version     print the version and exit\n");
 	nr_str_add(s, "  -h, --help        print this, or a command's help, and exit\n\n");
-	nr_str_printf(s, "`norma help COMMAND` explains a command, `man norma` all of them.\n");
+	nr_str_printf(s, "`norma help COMMAND` or `man norma-COMMAND` explains a command.\n");
 }
 
 void cli_about(const struct cli_command *c, struct nr_str *s)
@@ -152,9 +174,19 @@ void cli_help_text(const struct cli_command *c, struct nr_arena *arena, struct n
 		return;
 	}
 	struct nr_option *table = cli_options(c, arena);
-	nr_str_printf(s, "%snorma %s%s: %s\n\nusage: norma %s%s%s [OPTION...]\n\n", cli_bold(), c->name,
-		cli_plain(), c->title, c->name, *c->usage ? " " : "", c->usage);
-	cli_about(c, s);
+	struct nr_str about = { 0 }, line = { 0 };
+	cli_about(c, &about);
+	nr_str_printf(&line, "norma %s: %s", c->name, c->title);
+	nr_str_add(s, cli_bold());
+	nr_wrap(s, nr_str_text(&line), 2, NR_TERMINAL);
+	nr_str_printf(s, "%s\n\n", cli_plain());
+	line.len = 0;
+	nr_str_printf(&line, "usage: norma %s%s%s [OPTION...]", c->name, *c->usage ? " " : "", c->usage);
+	nr_wrap(s, nr_str_text(&line), 7, NR_TERMINAL);
+	nr_str_add(s, "\n\n");
+	nr_wrap_paragraphs(s, nr_str_text(&about), NR_TERMINAL);
+	nr_str_release(&about);
+	nr_str_release(&line);
 	nr_str_printf(s, "\n\n%soptions%s\n", cli_bold(), cli_plain());
 	if (table) nr_option_help(table, s);
 }

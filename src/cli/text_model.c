@@ -20,7 +20,7 @@ int cli_embedder_open(struct cli *c, struct cli_embedder *o, const struct cli_te
 	if (!file) return nr_fail(c->err, NR_EMEMORY, "cannot load", path, "out of memory");
 	cli_bound_spin(c);
 	if (nr_weights_open(&o->w, file, &(struct nr_weights_how){ .model = t->model, .norms = t->norm }, c->err)) return c->err->code;
-	if (nr_model_expect(&o->w->model, NR_READS_TEXT, c->err)) return c->err->code;     /* before its tokenizer is looked for */
+	if (nr_model_expect(&o->w->model, NR_TEXTS, c->err)) return c->err->code;     /* before its tokenizer is looked for */
 	nr_store_fix(o->w->store);
 	if (nr_tokenizer_open(&o->tokenizer, *t->tokenizer ? t->tokenizer : file, c->err)) {
 		if (!*t->tokenizer) nr_hint(c->err, "--tokenizer names vocab.txt, tokenizer.json or a folder with one");

@@ -12,7 +12,9 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/progress.h"
+#include "base/share.h"
 #include "base/yaml.h"
+#include "process.h"
 
 static volatile sig_atomic_t asked;                     /* to stop */
 static void on_signal(int number)
@@ -24,6 +26,8 @@ static void on_signal(int number)
 static const struct nr_option options[] = {
 	NR_OPT_BOOL(struct cli_training, resume, "0",
 		"resume the run in --out (or the directory given) with its own settings"),
+	NR_OPT_BOOL(struct cli_training, force, "0",
+		"with --resume: go on though the data or the instruction set changed; the record says so"),
 	NR_OPT_BOOL(struct cli_training, json, "0", "print one line of JSON at the end"),
 	NR_OPT_END
 };
@@ -41,7 +45,7 @@ static int complete(struct nr_train *to, const struct nr_train *from, const stru
 /* The text of a recipe for this command; one for another is told from one with wrong keys. */
 static const char *load_recipe(struct cli *c, const struct cli_command *command, const char *path, size_t *size)
 {
-	const char *text = nr_yaml_load(path, size, c->arena, c->err), *name;
+	const char *text = nr_yaml_load(nr_recipe_find(path, c->arena), size, c->arena, c->err), *name;
 	if (!text || !(name = nr_yaml_peek(text, *size, NULL, "task", c->arena))) return text;
 	const struct nr_task *task = nr_task_find(name, c->err);
 	if (!task || task == command->task) return task ? text : NULL;
@@ -122,7 +126,9 @@ static int run(struct cli *c, const void *conf, const struct nr_list *args)
 	if (args->count && !s.resume && read_recipe(c, command, args->item[0], &s)) return c->err->code;
 	if (s.resume && args->count) s.train.out = args->item[0];
 	if (s.resume && !*s.train.out) return cli_usage(c, "--resume needs --out DIRECTORY");
+	if (s.force && !s.resume) return cli_usage(c, "--force is for --resume");
 	s.train.resume = s.resume;
+	s.train.force = s.force;
 	cli_bound_spin(c);                              /* it may begin anew: told once */
 	if (s.resume && refuse_others(c, command, &s.train)) return c->err->code;
 	return cli_train_with(c, command, &s.train, s.json);
@@ -144,11 +150,28 @@ static void add_shown(struct nr_str *line, const struct nr_task_metric *m, const
 				nr_metric_percent(m) ? 100 * *value : *value);
 }
 
+struct watcher { struct nr_progress bar; bool lines; int64_t told; };    /* lines: where no bar is drawn; of which evaluation */
+
+/* "step 500 of 1000  loss 0.312  top1 81.20 %" */
+static void tell_evaluation(struct watcher *w, const struct nr_train_result *r)
+{
+	struct nr_str line = { 0 };
+	if (!w->lines || r->eval_step == w->told) return;
+	w->told = r->eval_step;
+	nr_str_printf(&line, "step %lld of %lld  loss %.3f", (long long)r->eval_step, (long long)r->steps, r->train_loss);
+	add_shown(&line, r->of_eval, r->last);
+	printf("%s\n", nr_str_text(&line));
+	fflush(stdout);
+	nr_str_release(&line);
+}
+
 static int watch(void *context, const struct nr_train_result *r, double rate, const char *note)
 {
-	struct nr_progress *bar = context;
+	struct watcher *w = context;
+	struct nr_progress *bar = &w->bar;
 	struct nr_str line = { 0 };
 	(void)note;
+	tell_evaluation(w, r);
 	nr_str_printf(&line, "%.0f %ss/s  loss %.3f", rate, r->sample, r->train_loss);
 	add_shown(&line, r->of_step, r->train);
 	if (r->best_step) add_shown(&line, r->of_eval, r->last);
@@ -174,6 +197,7 @@ static int result_json(const char *out, const struct nr_train_result *r, struct 
 	char key[64];
 	add_metrics(j, "train", r->of_step, r->train);
 	if (r->best_step) add_metrics(j, "eval", r->of_eval, r->last);
+	if (r->best_step && r->has_held) add_metrics(j, "held", r->of_eval, r->held);
 	snprintf(key, sizeof key, "best_%s", r->of_eval[r->decides].name);
 	if (r->best_step) json_object_set_new(j, key, json_real(r->best));
 	return cli_print_json(j, err);
@@ -197,7 +221,13 @@ static void print_result(const char *command, const char *out, const struct nr_t
 	if (r->best_step) {
 		printf(" on %lld samples; best %s ", (long long)r->eval_samples, r->of_eval[r->decides].name);
 		print_number(&r->of_eval[r->decides], r->best);
-		printf(" at step %lld\n", (long long)r->best_step);
+		printf(" at step %lld", (long long)r->best_step);
+		if (r->has_held) {
+			fputs(", chosen by ", stdout);
+			print_number(&r->of_eval[r->decides], r->best_held);
+			fputs(" on held-out samples", stdout);
+		}
+		puts("");
 	}
 	printf("run               %s (model.safetensors, best.safetensors, metrics.csv; `norma runs`)\n", out);
 	if (r->step < r->steps && strcmp(r->status, "stopped early"))
@@ -212,6 +242,7 @@ int cli_train_with(struct cli *c, const struct cli_command *command, const struc
 	const struct nr_task *task = nr_task_find(settings->task, c->err);
 	if (!task || complete(&all, settings, cli_table(command), c->err)) return c->err->code;
 	all.resume = settings->resume;
+	all.force = settings->force;
 	if (!all.resume && nr_train_options(all.task) != cli_table(command)) {
 		cli_usage(c, "the task %s is not for `norma %s`", all.task, command->name);
 		return nr_hint(c->err, "it is for `norma %s`", task->command);
@@ -220,15 +251,16 @@ int cli_train_with(struct cli *c, const struct cli_command *command, const struc
 	if (!json) fputs(nr_trainer_header(t), stdout);
 	fflush(stdout);
 	struct nr_train_result r;
-	struct nr_progress bar;
+	struct watcher watcher = { 0 };
 	int64_t step, steps;
 	nr_trainer_progress(t, &step, &steps);
-	nr_progress_init(&bar, stderr, command->name, steps, step);
-	signal(SIGINT, on_signal);
-	signal(SIGTERM, on_signal);
-	const struct nr_train_watch w = { watch, &bar };
+	nr_progress_init(&watcher.bar, stderr, command->name, steps, step);
+	watcher.lines = !json && !watcher.bar.out;
+	cli_on_stop(on_signal);
+	const struct nr_train_watch w = { watch, &watcher };
 	int code = nr_trainer_run(t, &w, &r, c->err);
-	nr_progress_release(&bar);
+	nr_progress_release(&watcher.bar);
+	if (!code) tell_evaluation(&watcher, &r);
 	if (!code && json) code = result_json(nr_trainer_out(t), &r, c->err);
 	else if (!code) print_result(command->name, nr_trainer_out(t), &r);
 	nr_trainer_close(t);

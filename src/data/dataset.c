@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <math.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -322,6 +323,11 @@ struct nr_pixel_stats nr_source_pixel_stats(const struct nr_source *s)
 int32_t nr_source_label(const struct nr_source *s, enum nr_split split, int64_t i)
 {
 	return split >= 0 && split < NR_SPLITS && i >= 0 && i < s->count[split] && s->of->label ? s->of->label(s, split, i) : -1;
+}
+
+double nr_source_value(const struct nr_source *s, enum nr_split split, int64_t i)
+{
+	return split >= 0 && split < NR_SPLITS && i >= 0 && i < s->count[split] && s->of->value ? s->of->value(s, split, i) : NAN;
 }
 
 int nr_source_get(const struct nr_source *s, enum nr_split split, int64_t i, struct nr_picture *p,

@@ -204,7 +204,8 @@ static void tell_others(const struct nr_source *s, const struct others *o)
 {
 	struct nr_str kinds = { 0 };
 	for (int i = 0; i < o->kinds; i++) nr_str_printf(&kinds, "%s%s", i ? ", " : "", o->kind[i]);
-	if (o->count) nr_log_line(NR_LOG_WARNING, "%lld %s of '%s' left out: %s", (long long)o->count, o->count > 1 ? "files" : "file", s->dir,
+	if (o->count) nr_log_line(NR_LOG_WARNING, "%lld %s of '%s' left out: %s",
+		(long long)o->count, o->count > 1 ? "files" : "file", s->dir,
 		nr_str_text(&kinds));
 	nr_str_release(&kinds);
 }
@@ -248,7 +249,8 @@ static int open_folder(struct nr_source *s, const char *dir, const void *conf, s
 			"it has a folder 'val': leave out the option val");
 	const double share = o->val >= 0 ? o->val : divided ? 0 : OWN_SHARE;
 	int64_t bad = 0;
-	if (read_all(s, o, splits, share, &others, err) || nr_survey(s, dir, o->bad == SKIP, &bad, err) || tell_empty(s, err)) return err->code;
+	if (read_all(s, o, splits, share, &others, err) || nr_survey(s, dir, o->bad == SKIP, &bad, err) || tell_empty(s, err))
+		return err->code;
 	tell_others(s, &others);
 	struct nr_str said = { 0 };
 	if (share > 0) nr_str_printf(&said, "val is %.3g %% of the training pictures, chosen by their names", 100 * share);

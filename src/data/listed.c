@@ -115,14 +115,16 @@ int nr_source_relabel(struct nr_source *s, char *const *names, int32_t count, st
 	if (!to || !all) return nr_fail(err, NR_EMEMORY, "cannot open", s->of->name, "out of memory");
 	for (int32_t i = 0; i < s->classes; i++) {
 		if ((to[i] = place_of(s->class_name[i], names, count)) >= 0) continue;
-		return nr_fail(err, NR_EVALUE, "cannot use", s->dir, "the model does not know the class '%s' (it has %d classes, the data %d)",
+		return nr_fail(err, NR_EVALUE, "cannot use", s->dir,
+			"the model does not know the class '%s' (it has %d classes, the data %d)",
 			s->class_name[i], count, s->classes);
 	}
 	for (int k = 0; k < NR_SPLITS; k++)
 		for (int64_t i = 0; i < s->count[k]; i++)
 			if (l->split[k].label[i] >= 0) l->split[k].label[i] = to[l->split[k].label[i]];
 	for (int32_t i = 0; i < count; i++)
-		if (!(all[i] = nr_arena_strdup(s->arena, names[i]))) return nr_fail(err, NR_EMEMORY, "cannot open", s->of->name, "out of memory");
+		if (!(all[i] = nr_arena_strdup(s->arena, names[i])))
+			return nr_fail(err, NR_EMEMORY, "cannot open", s->of->name, "out of memory");
 	s->class_name = all;
 	s->classes = count;
 	return NR_OK;

@@ -117,7 +117,7 @@ static int read_dict(struct text *t, struct nr_st_tensor *a, bool *fortran)
 	return seen == 7 ? NR_OK : BAD(t, "the header lacks descr, fortran_order or shape");
 }
 
-int nr_npy_parse(struct nr_st_tensor *a, const void *bytes, size_t size, const char *name, struct nr_error *err)
+int nr_npy_head(struct nr_st_tensor *a, const void *bytes, size_t size, size_t *data, const char *name, struct nr_error *err)
 {
 	struct nr_error own = { 0 };
 	const unsigned char *b = bytes;
@@ -143,9 +143,18 @@ int nr_npy_parse(struct nr_st_tensor *a, const void *bytes, size_t size, const c
 		return nr_hint(t.err, "save numpy.ascontiguousarray(x)");
 	}
 	if (!nr_st_shape_bytes(a, &a->bytes)) return BAD(&t, "the product of its dimensions overflows");
-	if (a->bytes != size - start - length) return BAD(&t, "it has %zu bytes of data instead of %zu",
-		size - start - length, a->bytes);
-	a->data = b + start + length;
+	*data = start + length;
+	return NR_OK;
+}
+
+int nr_npy_parse(struct nr_st_tensor *a, const void *bytes, size_t size, const char *name, struct nr_error *err)
+{
+	size_t start;
+	const int e = nr_npy_head(a, bytes, size, &start, name, err);
+	if (e) return e;
+	if (a->bytes != size - start)
+		return nr_fail(err, NR_EFORMAT, "cannot read", name, "it has %zu bytes of data instead of %zu", size - start, a->bytes);
+	a->data = (const unsigned char *)bytes + start;
 	return NR_OK;
 }
 

@@ -7,6 +7,8 @@
 #include "base/bytes.h"
 #include "norma/safetensors.h"
 
+/* The header alone: type, shape and, in bytes, how much data must follow from *start on. */
+int nr_npy_head(struct nr_st_tensor *, const void *bytes, size_t size, size_t *start, const char *name, struct nr_error *);
 /* data points into bytes; name is kept. Pickled objects, text and big-endian numbers are refused. */
 int nr_npy_parse(struct nr_st_tensor *, const void *bytes, size_t size, const char *name, struct nr_error *);
 

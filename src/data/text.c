@@ -7,6 +7,7 @@
 #include "base/bytes.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "data/cells.h"
 #include "data/dataset.h"
 
 enum { MAX_COLUMNS = 3 };
@@ -89,53 +90,15 @@ static int read_lines(struct reader *r, char *text)
 
 /* ---- columns ---------------------------------------------------------------------------------------------------------------- */
 
-/* The next cell, unquoted in place; *at moves behind it. *last: it ended its row. */
-static char *next_cell(struct reader *r, char **at, char separator, bool *last)
-{
-	char *from = *at, *to = *at, *start = *at;
-	if (separator == ',' && *from == '"') {
-		for (from++; *from; from++) {
-			if (*from == '"' && from[1] != '"') break;
-			if (*from == '"') from++;
-			r->line += *from == '\n';
-			*to++ = *from;
-		}
-		const bool closed = *from == '"';
-		if (closed) from++;
-		if (!closed || (*from && *from != ',' && *from != '\n' && !(*from == '\r' && (from[1] == '\n' || !from[1])))) {
-			bad(r, closed ? "text follows a closing quote" : "a quote is not closed");
-			return NULL;
-		}
-	}
-	while (*from && *from != separator && *from != '\n') *to++ = *from++;
-	if (from > start && from[-1] == '\r' && to > start) to--;
-	*last = *from != separator;
-	*at = *from ? from + 1 : from;
-	*to = 0;
-	return start;
-}
-
-/* The cells of a row; how many, or -1. */
-static int32_t next_row(struct reader *r, char **at, char separator, char *cell[MAX_COLUMNS])
-{
-	int32_t n = 0;
-	r->line++;
-	for (bool last = false; !last; n++) {
-		char *text = next_cell(r, at, separator, &last);
-		if (!text) return -1;
-		if (n == MAX_COLUMNS) return bad(r, "more than three columns"), -1;
-		cell[n] = text;
-	}
-	return n;
-}
-
 static int read_columns(struct reader *r, char *text, char separator)
 {
 	char *cell[MAX_COLUMNS];
-	r->s->columns = next_row(r, &text, separator, cell);
+	struct nr_cells c = { .at = text, .separator = separator, .name = r->path };
+	r->s->columns = nr_cells_row(&c, cell, MAX_COLUMNS, r->err);
 	if (r->s->columns < 0) return r->err->code;
-	while (*text) {
-		const int32_t n = next_row(r, &text, separator, cell);
+	while (*c.at) {
+		const int32_t n = nr_cells_row(&c, cell, MAX_COLUMNS, r->err);
+		r->line = c.line;
 		if (n < 0) return r->err->code;
 		if (n == 1 && !*cell[0]) continue;              /* a blank line */
 		if (n != r->s->columns)

@@ -88,7 +88,8 @@ static void score_batch(void *out, const struct nr_runner *r, const struct nr_ba
 int nr_classes_fit(int64_t classes, const struct nr_source *s, struct nr_error *err)
 {
 	if (classes == s->classes) return NR_OK;
-	return nr_fail(err, NR_EVALUE, "cannot use", s->of->name, "the model has %lld classes, the data %d", (long long)classes, s->classes);
+	return nr_fail(err, NR_EVALUE, "cannot use", s->of->name, "the model has %lld classes, the data %d", (long long)classes,
+		s->classes);
 }
 
 int nr_evaluate(struct nr_runner *r, const struct nr_evaluation *e, struct nr_score *out, struct nr_error *err)

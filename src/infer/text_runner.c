@@ -14,7 +14,7 @@
 
 enum { SHAPES = 1024, DENSE = 64, PER_OCTAVE = 16 };             /* lengths: all up to 64, then 16 from each power of two to the next */
 
-struct shape { int64_t batch, length; struct nr_net *net; struct nr_plan *plan; nr_t *ids, *valid, *out; };
+struct shape { int64_t batch, length; struct nr_net *net; struct nr_plan *plan; nr_t *ids, *types, *valid, *out; };
 
 struct nr_text_runner {
 	const struct nr_weights *w;
@@ -26,7 +26,8 @@ struct nr_text_runner {
 	int64_t width, shapes;
 	struct shape shape[SHAPES];                     /* the first is the host of the others' memory */
 	/* the texts of a run */
-	int32_t *ids;
+	int32_t *ids, *types;                           /* types: with logits, of models that have segments; else NULL */
+	bool segments;
 	int64_t *start, room;                           /* (n + 1); of ids */
 	int32_t *first;                                 /* (n): which text before it has the same ids, or itself */
 	int32_t *order;                                 /* (different): the first ones by falling length */
@@ -52,9 +53,14 @@ static int make_plan(struct nr_text_runner *e, struct shape *s, struct nr_error 
 	if (nr_norms_use(s->net, w->norms, &w->model.of->norms, err)) return err->code;
 	s->ids = nr_input(s->net, "ids", NR_I32, NR_SHAPE(s->batch, s->length));
 	s->valid = nr_input(s->net, "valid", NR_I32, NR_SHAPE(s->batch));
+	if (e->segments) s->types = nr_input(s->net, "types", NR_I32, NR_SHAPE(s->batch, s->length));
+	const struct nr_inputs in = { .ids = s->ids, .types = s->types, .valid = s->valid };
 	struct nr_text t;
-	nr_text_encode(s->net, &w->model, &(struct nr_inputs){ .ids = s->ids, .valid = s->valid }, &t);
-	s->out = nr_text_pool(s->net, &t, e->how.pooling);
+	if (e->how.logits) s->out = nr_model_logits(s->net, &w->model, &in);
+	else {
+		nr_text_encode(s->net, &w->model, &in, &t);
+		s->out = nr_text_pool(s->net, &t, e->how.pooling);
+	}
 	if (e->how.layer) s->out = nr_simcse_layer(s->net, s->out);
 	return nr_plan_make_beside(&s->plan, s->net, s->out, 0, e->shape[0].plan, err);
 }
@@ -143,13 +149,17 @@ int nr_text_runner_open(struct nr_text_runner **out, const struct nr_weights *w,
 	const struct nr_text_runner_how *how, struct nr_error *err)
 {
 	*out = NULL;
-	if (nr_model_expect(&w->model, NR_READS_TEXT, err)) return err->code;
+	if (nr_model_expect(&w->model, NR_TEXTS, err)) return err->code;
 	struct nr_text_runner *e = calloc(1, sizeof *e);
 	if (!e) return out_of_memory(err);
 	*e = (struct nr_text_runner){ .w = w, .tokenizer = t, .width = nr_model_int(&w->model, "dim") };
 	if (how) e->how = *how;
 	int code = how ? NR_OK : nr_text_runner_pool_by(&e->how, w, NULL, err);
 	if (!code) code = check(e, err);
+	if (e->how.logits) {
+		e->width = nr_model_int(&w->model, "classes");
+		e->segments = nr_model_int(&w->model, "types") > 1;
+	}
 	if (e->how.max_length < 1) e->how.max_length = nr_text_length(&w->model);
 	if (e->how.tokens < 1) e->how.tokens = 1024;
 	if (!code) code = nr_encoder_make(&e->encoder, t, err);
@@ -167,6 +177,7 @@ void nr_text_runner_close(struct nr_text_runner *e)
 	}
 	nr_encoder_free(e->encoder);
 	free(e->ids);
+	free(e->types);
 	free(e->start);
 	free(e->first);
 	free(e->order);
@@ -184,14 +195,20 @@ static int encode(struct nr_text_runner *e, const char *const *text, int64_t n, 
 	const struct nr_encode_how how = { .max_length = e->how.max_length };
 	for (int64_t i = 0; i < n; i++) {
 		struct nr_encoding x;
-		if (nr_encode(e->encoder, text[i], strlen(text[i]), NULL, 0, &how, &x, err)) return err->code;
+		const char *tab = e->how.logits ? strchr(text[i], '\t') : NULL, *second = tab ? tab + 1 : NULL;
+		const size_t first = tab ? (size_t)(tab - text[i]) : strlen(text[i]);
+		if (nr_encode(e->encoder, text[i], first, second, second ? strlen(second) : 0, &how, &x, err)) return err->code;
 		if (e->start[i] + x.count > e->room) {
 			const int64_t room = 2 * (e->start[i] + x.count) + 4096;
 			int32_t *ids = realloc(e->ids, (size_t)room * sizeof *ids);
 			if (!ids) return out_of_memory(err);
 			e->ids = ids;
+			int32_t *types = e->segments ? realloc(e->types, (size_t)room * sizeof *types) : NULL;
+			if (e->segments && !types) return out_of_memory(err);
+			e->types = types;
 			e->room = room;
 		}
+		if (e->segments) memcpy(e->types + e->start[i], x.types, (size_t)x.count * sizeof *x.types);
 		memcpy(e->ids + e->start[i], x.ids, (size_t)x.count * sizeof *x.ids);
 		e->start[i + 1] = e->start[i] + x.count;
 	}
@@ -237,6 +254,10 @@ static void run_batch(struct nr_text_runner *e, struct shape *s, const int32_t *
 		memcpy(ids + b * s->length, e->ids + e->start[i], (size_t)length * sizeof *ids);
 		for (int64_t k = length; k < s->length; k++) ids[b * s->length + k] = pad < 0 ? 0 : pad;
 		valid[b] = length;
+		if (!s->types) continue;
+		int32_t *types = (int32_t *)nr_plan_data(s->plan, s->types) + b * s->length;
+		memcpy(types, e->types + e->start[i], (size_t)length * sizeof *types);
+		memset(types + length, 0, (size_t)(s->length - length) * sizeof *types);
 	}
 	nr_plan_run(s->plan, &(struct nr_exec){ .train = 0 }, NR_RUN_FORWARD);
 	e->flops += nr_plan_stats(s->plan).forward_flops;

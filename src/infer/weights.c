@@ -127,7 +127,7 @@ static bool has_head(const char *path, const struct nr_model *m, struct nr_arena
 	struct nr_st_file *f;
 	bool pixels, found = false;
 	if (nr_st_open(&f, path, err)) return false;
-	if (m->reads == NR_READS_TEXT) *text_heads = nr_text_heads_in(m, f, arena);
+	if (m->reads == NR_TEXTS) *text_heads = nr_text_heads_in(m, f, arena);
 	found = nr_st_find(f, "head.weight") || nr_st_find(f, "head.bias");
 	for (const struct nr_naming *n = m->namings; n->name; n++) {
 		const char *weight = nr_naming_text(n, "head.weight", &pixels, arena);
@@ -166,7 +166,7 @@ static void record_whole(struct nr_net *n, const struct nr_weights *w, bool head
 	}
 	const struct nr_inputs in = nr_model_inputs(n, &w->model, 1);
 	nr_t *tokens = nr_model_tokens(n, &w->model, &in);
-	if (w->model.of->reads == NR_READS_TEXT && !head) {     /* a trained encoder need not have a pooler */
+	if (w->model.of->reads == NR_TEXTS && !head) {     /* a trained encoder need not have a pooler */
 		nr_text_heads_record(n, &w->model, tokens, text_heads);
 		return;
 	}
@@ -232,7 +232,7 @@ static int read_all(struct nr_weights *w, const char *path, const struct nr_weig
 	int code = read_meta(w, path, &model, &norms, err);
 	if (!code) code = nr_model_parse(&w->model, model, w->arena, err);
 	w->norms = norms ? nr_arena_strdup(w->arena, norms) : "";
-	if (!code && !w->pooler && w->model.of->reads == NR_READS_TEXT) code = nr_sentence_pooler(&w->pooler, path, w->arena, err);
+	if (!code && !w->pooler && w->model.of->reads == NR_TEXTS) code = nr_sentence_pooler(&w->pooler, path, w->arena, err);
 	if (!code && how->decoder) code = read_decoder(w, path, err);
 	if (!code) code = nr_store_make(&w->store, 0, err);
 	/* A pre-trained encoder has no head; whoever takes what does not fit (partial) gets one with first values. */

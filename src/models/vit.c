@@ -19,7 +19,8 @@ struct vit {
 	int64_t image, channels, patch, dim, depth, heads, classes, registers, class_at;
 	double mlp, drop_path, dropout, attention_dropout;
 	int32_t pool, pos;
-	bool class_token, qkv_bias, fc_norm, pre_logits, position_bias;
+	bool class_token, qkv_bias, fc_norm, pre_logits;
+	int32_t position_bias;              /* enum nr_position_bias */
 	char *act;
 };
 
@@ -43,8 +44,8 @@ static const struct nr_option options[] = {
 		"position table; sincos as in MAE, sincos_bv as in big_vision, both fixed"),
 	NR_OPT_BOOL(struct vit, qkv_bias, "1", "bias of queries, keys and values"),
 	NR_OPT_BOOL(struct vit, pre_logits, "0", "a tanh layer before the head (AugReg)"),
-	NR_OPT_BOOL(struct vit, position_bias, "0",
-		"use DTN's position term R a_h as a bias of attention (DTN, Table 10a)"),
+	NR_OPT_ENUM(struct vit, position_bias, "0", nr_position_biases,
+		"use DTN's position term R a_h as a bias of attention (DTN, Table 10a): 1: from zero on, eq7: from DTN's own start"),
 	NR_OPT_STRING(struct vit, act, "gelu", "activation of the MLP: gelu, gelu_tanh (big_vision), relu, silu"),
 	NR_OPT_FLOAT(struct vit, drop_path, 0, 0, 0.99,
 		"share of samples that skip the last block; fewer skip earlier ones"),

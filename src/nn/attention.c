@@ -2,7 +2,6 @@
  *
  * Packed qkv (B,T,3C), separate q k v, and the probabilities alone for analysis; one fused kernel (math/attention.h)
  * serves all. Kept for backward: the inputs, the output and the log-sum-exp of each row; T x T is never stored. */
-#include <omp.h>
 #include <stdbool.h>
 
 #include "math/attention.h"
@@ -12,7 +11,6 @@
 struct attention {
 	int64_t heads, window;
 	int causal, has_bias, has_valid;    /* after the operands come bias, then valid */
-	int threads;                        /* that the scratch is sized for */
 	uint32_t stream;
 	float scale, dropout;
 	int64_t queries;                    /* packed: of the first so many tokens only; 0: of all */
@@ -30,7 +28,7 @@ static struct nr_attention sizes(const struct nr_node *k, int operands)
 	const int64_t parts = operands > 1 ? 1 : 3;
 	struct nr_attention a = {
 		.B = q->d[0], .H = c->heads, .Tq = q->d[1], .Tk = keys->d[1], .d = q->d[2] / (c->heads * parts),
-		.dv = v->d[2] / (c->heads * parts), .window = c->window, .causal = c->causal, .threads = c->threads,
+		.dv = v->d[2] / (c->heads * parts), .window = c->window, .causal = c->causal, .threads = k->threads,
 		.rows = c->rows,
 	};
 	if (operands == 1 && c->queries) a.Tq = c->queries;
@@ -356,7 +354,6 @@ static nr_t *apply(struct nr_net *n, const struct nr_op *op, int operands, nr_t 
 		.heads = o.heads ? o.heads : tok ? tok->heads : 0, .window = o.window, .causal = o.causal,
 		.scale = o.scale,
 		.dropout = o.dropout, .has_bias = o.bias != NULL, .has_valid = valid != NULL,
-		.threads = omp_get_max_threads(),
 		.stream = nr_stream_next(n),
 	};
 	int count = operands;

@@ -37,7 +37,8 @@ int nr_exif_orientation(const uint8_t *bytes, size_t size)
 		const uint8_t marker = bytes[at + 1];
 		const size_t length = (size_t)bytes[at + 2] << 8 | bytes[at + 3];
 		if (marker == 0xda || length < 2 || length > size - at - 2) return 1;   /* the picture itself begins, or the end */
-		if (marker == 0xe1 && length >= 8 && !memcmp(bytes + at + 4, "Exif\0", 6)) return read_directory(bytes + at + 10, length - 8);
+		if (marker == 0xe1 && length >= 8 && !memcmp(bytes + at + 4, "Exif\0", 6))
+			return read_directory(bytes + at + 10, length - 8);
 		at += 2 + length;
 	}
 	return 1;

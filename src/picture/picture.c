@@ -2,11 +2,12 @@
 #include "picture/picture.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#include "base/file.h"
 
 enum { FILE_LIMIT = 1 << 30 };
 
@@ -86,7 +87,6 @@ static int slurp(int fd, const char *path, uint8_t **bytes, size_t *size, struct
 {
 	struct stat st;
 	if (fstat(fd, &st)) return read_failed(path, err);
-	if (!S_ISREG(st.st_mode)) return nr_fail(err, NR_EIO, "cannot read", path, "it is not a regular file");
 	if (st.st_size > FILE_LIMIT) return nr_fail(err, NR_ELIMIT, "cannot read", path,
 		"the file is larger than 1 GiB");
 	*bytes = malloc((size_t)st.st_size + 1);
@@ -104,8 +104,8 @@ static int slurp(int fd, const char *path, uint8_t **bytes, size_t *size, struct
 
 int nr_picture_read(struct nr_picture *p, const char *path, int32_t channels, struct nr_error *err)
 {
-	const int fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0) return read_failed(path, err);
+	const int fd = nr_file_open(path, err);
+	if (fd < 0) return NR_EIO;
 	uint8_t *bytes = NULL;
 	size_t size = 0;
 	int code = slurp(fd, path, &bytes, &size, err);

@@ -134,7 +134,7 @@ static int check_fields(enum nr_registry kind, const void *d, struct nr_error *e
 	for (const struct need *n = kinds[kind].needs; n->field; n++)
 		if (!field(d, n->offset)) {
 			refuse(kind, d, err, NR_EVALUE, "its .%s is missing", n->field);
-			return nr_hint(err, "an empty list or text will do where there is nothing to say");
+			return nr_hint(err, "if there is nothing to say, give an empty text or list");
 		}
 	if (kind == NR_OF_TASKS) {
 		const struct nr_task *t = d;

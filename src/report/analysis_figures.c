@@ -66,7 +66,7 @@ static void add_curve(struct nr_str *s, const struct nr_arms *a, const char *par
 	struct nr_arena *arena)
 {
 	nr_figure(s, a, &(struct nr_lines){ .title = said(analysis, c->title, arena), .unit = said(analysis, c->unit, arena),
-		.x_label = "layer, from input to output", .scale = c->scale, .factor = 1, .x_whole = true,
+		.x_label = c->x_label ? c->x_label : "layer, from input to output", .scale = c->scale, .factor = 1, .x_whole = true,
 		.says = said(analysis, c->says, arena), .of = by_depth, .key = part, .more = c }, arena);
 }
 
@@ -156,6 +156,9 @@ static int add_map(struct nr_str *s, const struct nr_arms *a, int arm, const cha
 		group[n] = label->value[i] >= 0 && label->value[i] < MOST_CLASSES ? (int32_t)label->value[i] : -1;
 		if (group[n] >= classes) classes = group[n] + 1;
 	}
+	const char *names[MOST_CLASSES];
+	const json_t *known = json_object_get(map, "classes");
+	for (size_t i = 0; i < MOST_CLASSES; i++) names[i] = json_string_value(json_array_get(known, i));
 	char text[64];
 	const size_t before = strcspn(p->says, "#");
 	const char *caption = nr_arena_printf(arena, "%.*s%s%s%s", (int)before, p->says,
@@ -164,7 +167,7 @@ static int add_map(struct nr_str *s, const struct nr_arms *a, int arm, const cha
 	const char *title = nr_arena_printf(arena, "%s of %s: %s", p->kind, said(r->analysis, cls ? "[CLS]" : "patch tokens", arena),
 		a->arm[arm].name);
 	if (!caption || !title) return s->failed = true, 0;
-	const struct nr_scatter c = { .name = title, .n = n, .at = at, .group = group, .groups = classes, .legend = true,
+	const struct nr_scatter c = { .name = title, .n = n, .at = at, .group = group, .groups = classes, .group_name = names, .legend = true,
 		.value = by_value ? label->value : NULL, .value_name = "target",
 		.x_label = p->x_label, .y_label = p->y_label };
 	nr_html_figure_open(s, "map", title, caption);

@@ -75,12 +75,27 @@ static bool seen_before(const struct nr_arms *a, int run, int column, const char
 	return false;
 }
 
+static bool decides(const char *column)
+{
+	for (const struct nr_task *const *t = nr_tasks(); *t && !strncmp(column, "eval_", 5); t++)
+		if (!strcmp(column + 5, (*t)->of_eval[(*t)->decides].name)) return true;
+	return false;
+}
+
+static int rank_of(const char *column, const struct nr_task_metric *m)
+{
+	if (m && decides(column)) return nr_metric_percent(m) ? NR_RANK_SHARE : NR_RANK_DECIDES;
+	if (!strncmp(column, "eval_", 5)) return NR_RANK_EVAL;
+	if (!strcmp(column, loss.key)) return NR_RANK_LOSS;
+	return m ? NR_RANK_TRAIN : NR_RANK_REST;
+}
+
 struct nr_curve_kind nr_curve_kind(const char *column)
 {
 	const struct nr_lines *k = known_of(column);
 	const struct nr_task_metric *m = k ? NULL : nr_task_metric_of(column, NULL);
 	const struct nr_lines one = k ? *k : m ? lines_of(column, m) : (struct nr_lines){ .factor = 1, .scale = NR_LOG_IF_WIDE };
-	return (struct nr_curve_kind){ one.title, one.unit, one.factor, one.scale != NR_LINEAR };
+	return (struct nr_curve_kind){ one.title, one.unit, one.factor, one.scale != NR_LINEAR, one.noisy, rank_of(column, m) };
 }
 
 /* A column that several tasks have is drawn once, as the task of the runs has it. */
@@ -108,8 +123,9 @@ static int task_curves(struct nr_str *s, const struct nr_arms *a, bool eval, str
 int nr_curves(struct nr_str *s, const struct nr_arms *a, struct nr_arena *arena)
 {
 	const char *sample = a->runs ? nr_runfolder_env(&a->run[0], "sample") : NULL;
-	int count = nr_figure(s, a, &loss, arena);
-	if (a->runs) count += task_curves(s, a, true, arena) + task_curves(s, a, false, arena);
+	int count = a->runs ? task_curves(s, a, true, arena) : 0;
+	count += nr_figure(s, a, &loss, arena);
+	if (a->runs) count += task_curves(s, a, false, arena);
 	for (const struct nr_lines *k = known; k->key; k++) {
 		struct nr_lines v = *k;
 		const char *unit = sample && !strcmp(k->key, "samples_per_s") ? nr_arena_printf(arena, "%ss/s", sample) : NULL;
@@ -130,12 +146,7 @@ int nr_curves(struct nr_str *s, const struct nr_arms *a, struct nr_arena *arena)
 
 static struct nr_points spectrum(const struct nr_lines *v, const struct nr_runfolder *r, struct nr_arena *arena)
 {
-	const struct nr_points p = column_points(&r->spectrum, "index", v->key, arena);
-	double most = 0;
-	for (int64_t i = 0; i < p.n; i++)
-		if (isfinite(p.y[i]) && p.y[i] > most) most = p.y[i];
-	for (int64_t i = 0; i < p.n && most > 0; i++) p.y[i] /= most;
-	return p;
+	return column_points(&r->spectrum, "index", v->key, arena);
 }
 
 int nr_spectra(struct nr_str *s, const struct nr_arms *a, struct nr_arena *arena)
@@ -145,7 +156,7 @@ int nr_spectra(struct nr_str *s, const struct nr_arms *a, struct nr_arena *arena
 	int count = 0;
 	for (size_t i = 0; i < sizeof of / sizeof *of; i++) {
 		struct nr_lines v = of[i];
-		v.unit = "singular value / largest", v.x_label = "index", v.scale = NR_LOG, v.factor = 1, v.floor = 1e-8, v.x_whole = true;
+		v.unit = "singular value", v.x_label = "index", v.scale = NR_LOG, v.factor = 1, v.x_whole = true;
 		v.told = NR_IN_THE_MIDDLE, v.of = spectrum;
 		v.says = "The highest uses most of its directions; one that falls at once has collapsed onto a few.";
 		count += nr_figure(s, a, &v, arena);

@@ -12,6 +12,7 @@
 #include "report/page.h"
 #include "report/report_runs.h"
 #include "report/sections.h"
+#include "report/study_families.h"
 #include "report/study_figures.h"
 #include "report/study_read.h"
 #include "report/study_tables.h"
@@ -119,6 +120,7 @@ static void add_all(struct nr_str *s, const struct nr_study_read *v, const struc
 	add_head(s, v, o, title, arena);
 	nr_study_results(s, v, arena);
 	nr_study_published(s, v, arena);
+	nr_study_families(s, v, arena);
 	nr_study_trade_offs(s, v, arena);
 	nr_study_tuning(s, v, arena);
 	add_curves(s, v, arena);

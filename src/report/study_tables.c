@@ -9,6 +9,7 @@
 #include "draw/html.h"
 #include "draw/scale.h"
 #include "draw/svg.h"
+#include "report/seeds.h"
 #include "study/results.h"
 
 static const double LEVEL = NR_STUDY_LEVEL;
@@ -313,6 +314,7 @@ void nr_study_results(struct nr_str *s, const struct nr_study_read *v, struct nr
 		nr_str_add(s, ".</p>\n");
 	}
 	add_main_table(s, v, arena);
+	nr_seeds_of_study(s, v, arena);
 	add_further(s, v, arena);
 	add_notes(s, v);
 	nr_str_add(s, "</section>\n");
@@ -363,6 +365,15 @@ static void add_order(struct nr_str *s, const struct nr_study_read *v, int metri
 			nr_metric_title(nr_study_metric(v, metric), arena), same, pairs);
 }
 
+static void add_sentences(struct nr_str *s, const char *title, const json_t *list)
+{
+	if (!json_array_size(list)) return;
+	nr_html_element(s, "h3", NULL, title);
+	nr_str_add(s, "<ul class=\"notes\">");
+	for (size_t i = 0; i < json_array_size(list); i++) nr_html_element(s, "li", NULL, json_string_value(json_array_get(list, i)));
+	nr_str_add(s, "</ul>\n");
+}
+
 void nr_study_published(struct nr_str *s, const struct nr_study_read *v, struct nr_arena *arena)
 {
 	const json_t *about = json_object_get(v->table, "published");
@@ -399,5 +410,7 @@ void nr_study_published(struct nr_str *s, const struct nr_study_read *v, struct 
 		}
 	}
 	nr_html_table_close(&t);
+	add_sentences(s, "Where the paper contradicts itself", json_object_get(about, "conflicts"));
+	add_sentences(s, "What it claims in words", json_object_get(about, "claims"));
 	nr_str_add(s, "</section>\n");
 }

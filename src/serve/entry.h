@@ -21,6 +21,7 @@ struct nr_status {
 	time_t when;                            /* of its last record */
 	char words[96];                         /* "running", "not finished since 2026-01-02T03:04:05Z" */
 	char text[160];                         /* "step 900, epoch 1.9, 3 min 05 s left" */
+	char headline[96];                      /* the metric that decides, as it is now: "held-out top-1 81.20 %"; "": none yet */
 };
 
 /* The position in a run's files: the watcher's own. */
@@ -30,8 +31,13 @@ struct nr_follow {
 	off_t seen, events_seen;                /* bytes of whole lines that were read */
 	double total_steps, total_epochs;       /* 0: not known */
 	double step, epoch, seconds;            /* of the last row */
+	int head;                               /* the column that decides; -1: none */
+	char head_name[64];                     /* its title */
+	double head_factor, head_value;         /* 100 for a share; NAN: not measured yet */
 	char stop[32];                          /* status of the event "stop"; "": none */
 	struct timespec changed, settings;      /* of metrics.csv; of config.yaml */
+	off_t microscope_size;                  /* of microscope.csv when it was drawn */
+	double microscope_next;                 /* nr_clock before which it is not looked at */
 	double next, live;                      /* nr_clock of the next look; of the last time that something went on */
 };
 

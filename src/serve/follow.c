@@ -1,7 +1,7 @@
 /* Following a run: see follow.h. metrics.csv only grows, whole lines at a time, until a resume cuts it. */
 #include "serve/follow.h"
 
-#include <fcntl.h>
+#include <ctype.h>
 #include <limits.h>
 #include <math.h>
 #include <stdio.h>
@@ -11,11 +11,14 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/file.h"
 #include "base/json.h"
 #include "base/lock.h"
 #include "base/mem.h"
 #include "base/yaml.h"
 #include "draw/html.h"
+#include "report/curves.h"
+#include "report/microscope.h"
 #include "report/runfolder.h"
 
 enum { HEADER = 16 << 10, TAIL = 16 << 10, AT_ONCE = 128 << 10, EVENTS = 1 << 20 };
@@ -55,9 +58,8 @@ static int open_in(const char *dir, const char *name, struct stat *st)
 {
 	char path[PATH_MAX];
 	if (snprintf(path, sizeof path, "%s/%s", dir, name) >= (int)sizeof path) return -1;
-	const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-	if (fd < 0) return -1;
-	if (!fstat(fd, st) && S_ISREG(st->st_mode)) return fd;
+	const int fd = nr_file_open(path, NULL);
+	if (fd < 0 || !fstat(fd, st)) return fd;
 	close(fd);
 	return -1;
 }
@@ -88,6 +90,7 @@ static void add_row(struct nr_str *s, struct nr_follow *f, char *line)
 		if (end) *end++ = 0;
 		if (!nr_parse_double(cell, &v) || !isfinite(v)) v = NAN;
 		if (i < 3 && !isnan(v)) *first[i] = v;
+		if (i == f->head && !isnan(v)) f->head_value = v;
 		nr_str_add(s, i ? "," : "");
 		nr_str_add(s, isnan(v) ? "null" : nr_double_text(v, false, digits, sizeof digits));
 	}
@@ -103,19 +106,45 @@ static void read_last(int fd, struct nr_follow *f, off_t size)
 	while (n && text[n - 1] != '\n') text[--n] = 0;
 	f->seen = from + (off_t)n;
 	if (n) text[--n] = 0;
-	const char *line = n ? memrchr(text, '\n', n) : NULL;
-	struct nr_str ignored = { 0 };
-	if (line) add_row(&ignored, f, text + (line - text) + 1);
-	nr_str_release(&ignored);
+	char *line = n ? strchr(text, '\n') : NULL;      /* the first may be a part of one, or the header */
+	for (struct nr_str ignored = { 0 }; line; line = strchr(line, '\n')) {
+		char *end = strchr(++line, '\n');
+		if (end) *end = 0;
+		add_row(&ignored, f, line);
+		nr_str_release(&ignored);
+		line = end;
+		if (end) *end = '\n';
+		else break;
+	}
 	free(text);
+}
+
+/* The column of the header that says best how good the run is. */
+static void find_headline(struct nr_follow *f, char *header)
+{
+	int best = NR_RANK_LOSS, i = 0;
+	f->head = -1;
+	f->head_value = (double)NAN;
+	for (char *name = header, *end; name; name = end, i++) {
+		end = strchr(name, ',');
+		if (end) *end++ = 0;
+		const struct nr_curve_kind k = nr_curve_kind(name);
+		if (k.rank >= best || !k.title) continue;
+		best = k.rank;
+		f->head = i;
+		f->head_factor = k.factor;
+		snprintf(f->head_name, sizeof f->head_name, "%s", k.title);
+		f->head_name[0] = (char)tolower((unsigned char)f->head_name[0]);
+	}
 }
 
 static void begin(int fd, struct nr_follow *f, const struct stat *st)
 {
 	size_t n = 0;
 	char *text = read_part(fd, 0, HEADER, &n);
-	const char *end = text ? memchr(text, '\n', n) : NULL;
+	char *end = text ? memchr(text, '\n', n) : NULL;
 	if (end && memchr(text, 0, (size_t)(end - text))) end = NULL;
+	if (end) *end = 0, find_headline(f, text);
 	f->open = end;
 	f->broken = !end && n;
 	f->seen = 0;
@@ -299,6 +328,36 @@ static void say_progress(const struct nr_follow *f, struct nr_status *s)
 			nr_duration_text(f->seconds * (1 - s->share) / s->share, left, sizeof left));
 }
 
+static void say_headline(const struct nr_follow *f, struct nr_status *s)
+{
+	if (!f->open || f->head < 0 || isnan(f->head_value)) return;
+	const bool share = f->head_factor > 1;
+	snprintf(s->headline, sizeof s->headline, share ? "%s %.2f %%" : "%s %.4g", f->head_name, f->head_factor * f->head_value);
+}
+
+/* ---- the microscope --------------------------------------------------------------------------------------------------------- */
+
+/* Drawn anew at most every ten seconds, and not from a file so long that it would hold up the others. */
+static void follow_microscope(struct nr_served *e, struct nr_news *news)
+{
+	enum { SECONDS = 10, MOST = 16 << 20 };
+	struct nr_follow *f = &e->follow;
+	struct stat st;
+	const double now = nr_clock();
+	const int fd = now < f->microscope_next ? -1 : open_in(e->dir, "microscope.csv", &st);
+	if (fd < 0) return;
+	close(fd);
+	if (st.st_size == f->microscope_size || st.st_size > MOST) return;
+	struct nr_str body = { 0 };
+	struct nr_arena *arena = nr_arena_make();
+	if (arena) nr_microscope_live(&body, e->dir, arena);
+	nr_arena_free(arena);
+	f->microscope_next = now + SECONDS;
+	f->microscope_size = st.st_size;
+	news->body = nr_str_take(&body);
+	news->page |= news->body != NULL;
+}
+
 void nr_follow_run(struct nr_served *e, struct nr_news *news)
 {
 	*news = (struct nr_news){ 0 };
@@ -312,5 +371,7 @@ void nr_follow_run(struct nr_served *e, struct nr_news *news)
 	const bool events = follow_events(e);
 	say_state(e, events, &news->status);
 	say_progress(&e->follow, &news->status);
+	say_headline(&e->follow, &news->status);
+	follow_microscope(e, news);
 	news->status.when = e->follow.changed.tv_sec;
 }

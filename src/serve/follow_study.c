@@ -250,6 +250,7 @@ void nr_follow_study(struct nr_served *e, const struct nr_catalogue *c, struct n
 		news->page = true;
 	}
 	say_status(v, e->dir, &news->status);
+	snprintf(news->status.headline, sizeof news->status.headline, "%s", v->headline);
 	struct nr_str body = { 0 };
 	nr_study_body(&body, v);
 	news->body = nr_str_take(&body);

@@ -56,7 +56,7 @@ static int by_news(const void *a, const void *b)
 	const bool runs = x->status.state == NR_RUNNING, other = y->status.state == NR_RUNNING;
 	if (runs != other) return runs ? -1 : 1;
 	if (x->status.when != y->status.when) return x->status.when > y->status.when ? -1 : 1;
-	return strcmp(x->name, y->name);
+	return strverscmp(x->name, y->name);
 }
 
 static void add_list(struct nr_str *s, const struct nr_catalogue *c, bool study, const char *title)
@@ -71,6 +71,7 @@ static void add_list(struct nr_str *s, const struct nr_catalogue *c, bool study,
 	nr_html_element(s, "h2", NULL, title);
 	nr_html_table_open(&t, "list");
 	nr_html_head(&t, NULL, study ? "study" : "run");
+	nr_html_head(&t, NULL, "result");
 	nr_html_head(&t, NULL, "state");
 	for (size_t i = 0; i < n; i++) {
 		const struct nr_served *e = shown[i];
@@ -78,6 +79,12 @@ static void add_list(struct nr_str *s, const struct nr_catalogue *c, bool study,
 		nr_html_cell_open(&t, NULL);
 		add_link(s, study ? "/study/" : "/run/", e->name, e->name);
 		nr_str_printf(s, "<small>%s</small>", e->title ? e->title : "");
+		nr_html_cell_open(&t, "headline");
+		nr_str_add(s, "<span data-headline=\"");
+		nr_html_text(s, e->name);
+		nr_str_add(s, "\">");
+		nr_html_text(s, e->status.headline);
+		nr_str_add(s, "</span>");
 		nr_html_cell_open(&t, NULL);
 		add_status(s, e);
 	}
@@ -112,12 +119,20 @@ void nr_page_entry(struct nr_str *s, const struct nr_served *e)
 	nr_html_text(s, e->name);
 	nr_str_add(s, "</h1>\n<p class=\"meta\" id=\"link\" role=\"status\"></p></header>\n<main id=\"live\">\n");
 	if (e->study && e->title && *e->title) nr_str_printf(s, "<p class=\"verdict\">%s</p>\n", e->title);
+	if (*e->status.headline) {
+		nr_str_add(s, "<p class=\"verdict\"><span data-headline=\"");
+		nr_html_text(s, e->name);
+		nr_str_add(s, "\">");
+		nr_html_text(s, e->status.headline);
+		nr_str_add(s, "</span></p>\n");
+	}
 	add_status(s, e);
 	nr_str_add(s, "<p>");
 	add_link(s, "/report/", e->name, "The full report");
 	nr_str_add(s, ", made from the files as they are now.</p>\n");
 	nr_str_printf(s, "%s%s", e->head ? e->head : "", e->body ? e->body : "");
-	nr_str_add(s, "</main>\n<section id=\"curves\"><h2>Curves</h2>\n<noscript><p class=\"notes\">Live curves need a script; the full "
+	nr_str_add(s, "</main>\n<section id=\"curves\"><h2>Curves</h2>\n<p class=\"notes scripted\"><label>Smoothing of what is noisy: "
+		"<input type=\"range\" id=\"smooth\" min=\"0\" max=\"0.98\" step=\"0.02\" value=\"0.6\"/></label></p>\n<noscript><p class=\"notes\">Live curves need a script; the full "
 		"report does not.</p></noscript>\n<ul class=\"legend\" id=\"legend\"></ul>\n<div class=\"charts\" id=\"charts\"></div>\n"
 		"</section>\n");
 	close_page(s);
@@ -140,6 +155,8 @@ void nr_status_json(struct nr_str *s, const struct nr_served *e)
 	nr_json_text(s, e->status.words);
 	nr_str_add(s, ",\"text\":");
 	nr_json_text(s, e->status.text);
+	nr_str_add(s, ",\"headline\":");
+	nr_json_text(s, e->status.headline);
 	if (isnan(e->status.share)) nr_str_add(s, ",\"share\":null}");
 	else nr_str_printf(s, ",\"share\":%.4f}", e->status.share);
 }

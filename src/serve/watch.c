@@ -23,7 +23,7 @@ static void replace(char **old, char **with)
 
 static bool same_status(const struct nr_status *a, const struct nr_status *b)
 {
-	return a->state == b->state && !strcmp(a->words, b->words) && !strcmp(a->text, b->text) &&
+	return a->state == b->state && !strcmp(a->words, b->words) && !strcmp(a->text, b->text) && !strcmp(a->headline, b->headline) &&
 		(a->share == b->share || (isnan(a->share) && isnan(b->share)));
 }
 

@@ -14,7 +14,7 @@ struct reader { struct nr_study *s; struct nr_yaml_tree *tree; struct nr_error *
 #define COMPLAIN(r, at, hint, ...) nr_yaml_tree_complain((r)->tree, at, hint, __VA_ARGS__)
 
 static const char *const top_keys[] = { "title", "question", "base", "stages", "grid", "arms", "seeds", "metric", "also", "baseline",
-	"parallel", "out", "published", "stop", "tune", "plugins", NULL };
+	"bound", "parallel", "out", "published", "stop", "tune", "plugins", NULL };
 
 static int no_memory(struct reader *r) { return nr_fail(r->err, NR_EMEMORY, "cannot read the study", NULL, "out of memory"); }
 
@@ -335,6 +335,7 @@ static void read_all(struct reader *r, const struct nr_yaml_node *root, const ch
 	s->question = text_of(r, root, "question", "");
 	s->metric = text_of(r, root, "metric", NULL);
 	s->baseline = text_of(r, root, "baseline", NULL);
+	s->bound = text_of(r, root, "bound", NULL);
 	s->out = text_of(r, root, "out", default_out(r, file));
 	const struct nr_yaml_node *parallel = nr_yaml_value(root, "parallel");
 	s->parallel = 1;

@@ -1,13 +1,16 @@
 /* From a table as printed to cells beside the arms of a study: see published.h. */
 #include "study/published.h"
 
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/args.h"
 #include "base/mem.h"
+#include "base/share.h"
 #include "base/str.h"
+#include "study/claims.h"
 #include "study/settings.h"
 
 struct reading {
@@ -233,7 +236,7 @@ static void describe(struct reading *r, const struct nr_yaml_node *root, const c
 	r->p->theirs = nr_arena_printf(r->s->arena, "%.*s", s.len > 2 ? (int)s.len - 2 : 0, nr_str_text(&s));
 	r->p->label = nr_arena_printf(r->s->arena, "%s of \"%s\" (%s)", label ? label : id, title ? title : "", id);
 	nr_str_release(&s);
-	if (!r->p->theirs || !r->p->label) no_memory(r);
+	if (!r->p->theirs || !r->p->label || nr_claims_read(r->p, paper, label ? label : id, r->s->arena)) no_memory(r);
 }
 
 /* ---- the data file -------------------------------------------------------------------------------------------------------------- */
@@ -249,6 +252,8 @@ static char *find_file(struct reading *r, const char *study)
 		if (path && !access(path, R_OK)) return path;
 		dir = nr_arena_printf(r->s->arena, "%s../", dir);
 	}
+	const char *installed = nr_share_find("recipes/published.yaml", r->s->arena);
+	if (installed) return nr_arena_strdup(r->s->arena, installed);
 	nr_fail(r->err, NR_EIO, "no published.yaml beside or above", study, "the study names a published table");
 	nr_hint(r->err, "give its path: published: {table: ..., file: PATH}");
 	return NULL;
@@ -313,23 +318,31 @@ static void read_cell(struct reading *r, const struct nr_yaml_node *n)
 		(struct nr_published_cell){ value, text_at(n, "ci95"), text_at(n, "of"), text_at(n, "unsure") };
 }
 
+/* Lists of sentences, by their keys in the study's record. */
+static const struct { const char *key; size_t at; } said[] = { { "notes", offsetof(struct nr_published, notes) },
+	{ "claims", offsetof(struct nr_published, claims) }, { "conflicts", offsetof(struct nr_published, conflicts) } };
+
+static struct nr_list *list_of(struct nr_published *p, size_t k) { return (struct nr_list *)(void *)((char *)p + said[k].at); }
+
 static int read_cells(struct reading *r, const struct nr_yaml_node *cells)
 {
-	const struct nr_yaml_node *notes = nr_yaml_value(r->at, "notes");
 	const char *label = text_at(r->at, "label"), *theirs = text_at(r->at, "theirs");
 	r->p->label = label ? label : "given in the study";
 	r->p->theirs = theirs ? theirs : "";
 	if (cells->kind != NR_YAML_LIST) COMPLAIN(r, cells, NULL, "'cells' should be a list");
 	for (int64_t i = 0; cells->kind == NR_YAML_LIST && i < cells->count; i++) read_cell(r, cells->item[i]);
-	for (int64_t i = 0; notes && notes->kind == NR_YAML_LIST && i < notes->count; i++)
-		if (is_value(notes->item[i])) add_once(r, &r->p->notes, notes->item[i]->text);
+	for (size_t k = 0; k < sizeof said / sizeof *said; k++) {
+		const struct nr_yaml_node *list = nr_yaml_value(r->at, said[k].key);
+		for (int64_t i = 0; list && list->kind == NR_YAML_LIST && i < list->count; i++)
+			if (is_value(list->item[i])) add_once(r, list_of(r->p, k), list->item[i]->text);
+	}
 	return r->err->code;
 }
 
 static void check_keys(struct reading *r)
 {
-	static const char *const keys[] = { "table", "file", "where", "match", "metrics", "protocol", "label", "theirs", "notes", "cells",
-		NULL };
+	static const char *const keys[] = { "table", "file", "where", "match", "metrics", "protocol", "label", "theirs", "notes", "claims",
+		"conflicts", "cells", NULL };
 	for (int64_t i = 0; r->at->kind == NR_YAML_MAP && i < r->at->count; i++) {
 		const char *key = r->at->key[i]->text, *best = nr_nearest(key, keys);
 		int k = 0;
@@ -370,14 +383,18 @@ static void put(struct nr_str *s, const char *before, const char *text)
 
 void nr_published_write(const struct nr_study *study, struct nr_str *s)
 {
-	const struct nr_published *p = study->published;
+	struct nr_published *p = study->published;
 	int64_t cells = 0;
 	if (!p) return;
 	put(s, "published:\n  label: ", p->label);
 	put(s, "\n  theirs: ", p->theirs);
-	nr_str_add(s, "\n  notes: [");
-	for (int64_t i = 0; i < p->notes.count; i++) put(s, i ? ", " : "", p->notes.item[i]);
-	nr_str_add(s, "]\n  cells: [");
+	for (size_t k = 0; k < sizeof said / sizeof *said; k++) {
+		const struct nr_list *list = list_of(p, k);
+		nr_str_printf(s, "\n  %s: [", said[k].key);
+		for (int64_t i = 0; i < list->count; i++) put(s, i ? ", " : "", list->item[i]);
+		nr_str_add(s, "]");
+	}
+	nr_str_add(s, "\n  cells: [");
 	for (int64_t k = 0; k <= study->also.count; k++)
 		for (int64_t a = 0; a < study->arms; a++) {
 			const struct nr_published_cell *c = nr_published_cell(study, k, a);

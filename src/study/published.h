@@ -31,6 +31,7 @@ struct nr_published {
 	const char *label, *theirs;         /* table and paper; their model, data and epochs */
 	struct nr_published_cell *cell;     /* (metrics, arms), the main metric first */
 	struct nr_list notes;               /* what is doubtful about the table as a whole */
+	struct nr_list claims, conflicts;   /* what the paper says in words; where it contradicts itself, as far as the table goes */
 };
 
 /* Reads `published:` of a checked study; file is the study's own. Leaves s->published NULL if there is none. */

@@ -34,7 +34,8 @@ static const char *setting(const struct part *p, const char *key)
 static int complain(const struct part *p, const struct nr_error *why)
 {
 	struct nr_error *err = p->r->err;
-	nr_fail(err, why->code, "the study would fail in stage", p->stage->name, "%.60s%s%.200s%s%s%.400s", why->what, *why->subject ? " '" : "",
+	nr_fail(err, why->code, "the study would fail in stage", p->stage->name, "%.60s%s%.200s%s%s%.400s", why->what,
+		*why->subject ? " '" : "",
 		why->subject, *why->subject ? "'" : "", *why->detail ? ": " : "", why->detail);
 	return *why->hint ? nr_hint(err, "%s", why->hint) : (int)err->code;
 }
@@ -82,7 +83,8 @@ static int check_classes(const struct part *p, const struct nr_source *s)
 	const char *model = setting(p, "model");
 	if (strcmp(p->task->name, "classify") != 0) return NR_OK;
 	if (s->classes < 1) nr_fail(&why, NR_EVALUE, "cannot classify", s->of->name, "it has no labels");
-	else if (strstr(model, "classes=") && !nr_model_parse(&spec, model, p->r->arena, &why) && nr_model_int(&spec, "classes") != s->classes)
+	else if (strstr(model, "classes=") && !nr_model_parse(&spec, model, p->r->arena, &why) &&
+		nr_model_int(&spec, "classes") != s->classes)
 		nr_fail(&why, NR_EVALUE, "cannot use", s->of->name, "the model has %lld classes, the data %d",
 			(long long)nr_model_int(&spec, "classes"), s->classes);
 	return why.code ? complain(p, &why) : NR_OK;

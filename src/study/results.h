@@ -83,7 +83,9 @@ json_t *nr_study_look(const char *dir, const struct nr_study_command *, struct n
 double nr_metric_scale(const char *metric);
 void nr_summary_text(const struct nr_summary *, struct nr_str *);
 void nr_summary_markdown(const struct nr_summary *, struct nr_str *);
+/* For a column of a paper: the arms, and the columns that nr_study.columns names. */
 void nr_summary_latex(const struct nr_summary *, struct nr_str *);
+int nr_tex_columns_check(const struct nr_study *, const char *columns, struct nr_error *);
 json_t *nr_summary_json(const struct nr_summary *, const struct nr_study_run *, int64_t runs);
 /* results.csv, table.csv, table.md, table.tex and table.json in the study's folder. */
 int nr_summary_write(const struct nr_summary *, const struct nr_study_run *, int64_t runs, struct nr_error *);

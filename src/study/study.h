@@ -86,7 +86,9 @@ struct nr_study {
 	struct nr_yaml_tree *tree;          /* of the file; NULL: built from flags */
 	const struct nr_study_command *commands;
 	const char *title, *question, *metric, *baseline, *out;
+	const char *bound;                  /* "-3.088 what it is": a line in the chart of the metric; NULL: none */
 	struct nr_list also;
+	const char *columns;                /* of table.tex, separated by spaces; NULL or "": few */
 	struct nr_study_stage *stage;
 	struct nr_study_arm *arm;
 	int64_t *seed;

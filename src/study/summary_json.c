@@ -31,6 +31,13 @@ static void set_text(json_t *o, const char *key, const char *text)
 	if (text) json_object_set_new(o, key, json_string(text));
 }
 
+static json_t *texts(const struct nr_list *list)
+{
+	json_t *all = json_array();
+	for (int64_t i = 0; i < list->count; i++) json_array_append_new(all, json_string(list->item[i]));
+	return all;
+}
+
 /* The digits as printed and their value, in the paper's unit. */
 static json_t *published(const struct nr_published_cell *c)
 {
@@ -123,9 +130,11 @@ json_t *nr_summary_json(const struct nr_summary *m, const struct nr_study_run *r
 	json_t *all = json_pack("{s:s, s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:f, s:o}", "title", s->title, "question", s->question, "out",
 		s->out, "baseline", baseline, "stages", stages, "seeds", seeds, "metrics", names, "arms", arms, "level", m->level, "notes",
 		notes);
+	if (all) set_text(all, "bound", s->bound);
 	if (all && m->looks.count) json_object_set_new(all, "looks", looks(m));
 	if (all && s->published)
-		json_object_set_new(all, "published", json_pack("{s:s, s:s, s:s}", "label", s->published->label, "theirs",
-			s->published->theirs, "ours", m->ours));
+		json_object_set_new(all, "published", json_pack("{s:s, s:s, s:s, s:o, s:o}", "label", s->published->label, "theirs",
+			s->published->theirs, "ours", m->ours, "claims", texts(&s->published->claims), "conflicts",
+			texts(&s->published->conflicts)));
 	return all;
 }

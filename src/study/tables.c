@@ -1,4 +1,4 @@
-/* Tables of a study: terminal, Markdown and LaTeX from the same cells. */
+/* Tables of a study: terminal and Markdown from the same cells; files. */
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -10,21 +10,22 @@
 #include "base/save.h"
 #include "base/str.h"
 #include "base/table.h"
+#include "base/wrap.h"
+#include "study/cells.h"
 #include "study/job.h"
 #include "study/published.h"
 #include "study/results.h"
 
-enum { FURTHER = 20, TEXT = 96 };           /* metrics beside the main one */
-struct cells { int64_t rows, columns; char (*text)[TEXT]; };    /* row 0: titles; column 0 is to the left, the others to the right */
+enum { FURTHER = 20, TEXT = NR_CELL_TEXT };        /* metrics beside the main one */
 
-static char *at(const struct cells *c, int64_t row, int64_t column) { return c->text[row * c->columns + column]; }
+const char *nr_cell_at(const struct nr_cells *c, int64_t row, int64_t column) { return c->text[row * c->columns + column]; }
 
 __attribute__((format(printf, 4, 5)))
-static void put(const struct cells *c, int64_t row, int64_t *column, const char *fmt, ...)
+static void put(const struct nr_cells *c, int64_t row, int64_t *column, const char *fmt, ...)
 {
 	va_list ap;
 	va_start(ap, fmt);
-	vsnprintf(at(c, row, (*column)++), TEXT, fmt, ap);
+	vsnprintf(c->text[row * c->columns + (*column)++], TEXT, fmt, ap);
 	va_end(ap);
 }
 
@@ -32,7 +33,7 @@ double nr_metric_scale(const char *metric) { return nr_metric_is_share(metric) ?
 
 static int digits_of(const char *metric) { return nr_metric_scale(metric) > 1 ? 2 : 4; }
 
-static void put_mean(const struct cells *c, int64_t row, int64_t *column, const struct nr_sample *s, const char *metric, bool sign)
+static void put_mean(const struct nr_cells *c, int64_t row, int64_t *column, const struct nr_sample *s, const char *metric, bool sign)
 {
 	const double k = nr_metric_scale(metric);
 	const int d = digits_of(metric);
@@ -41,7 +42,7 @@ static void put_mean(const struct cells *c, int64_t row, int64_t *column, const 
 	else put(c, row, column, sign ? "%+.*f ± %.*f" : "%.*f ± %.*f", d, k * s->mean, d, k * s->half);
 }
 
-static void put_p(const struct cells *c, int64_t row, int64_t *column, double p)
+static void put_p(const struct nr_cells *c, int64_t row, int64_t *column, double p)
 {
 	if (isnan(p)) put(c, row, column, "-");
 	else if (p < 0.0001) put(c, row, column, "< 0.0001");
@@ -69,7 +70,7 @@ static bool published(const struct nr_summary *m, int64_t metric)
 
 static int64_t further(const struct nr_summary *m) { return m->metrics - 1 < FURTHER ? m->metrics - 1 : FURTHER; }
 
-static void put_published(const struct nr_summary *m, const struct cells *c, int64_t row, int64_t *column, int64_t metric, int64_t arm)
+static void put_published(const struct nr_summary *m, const struct nr_cells *c, int64_t row, int64_t *column, int64_t metric, int64_t arm)
 {
 	const struct nr_published_cell *cell = nr_published_cell(m->study, metric, arm);
 	char text[TEXT] = "-";
@@ -78,28 +79,39 @@ static void put_published(const struct nr_summary *m, const struct cells *c, int
 	put(c, row, column, "%s", text);
 }
 
-static void put_titles(const struct nr_summary *m, const struct cells *c)
+/* A column's key, for those who choose, and its title. */
+__attribute__((format(printf, 4, 5)))
+static void title(const struct nr_cells *c, int64_t *column, const char *key, const char *fmt, ...)
+{
+	va_list ap;
+	c->key[*column] = key;
+	va_start(ap, fmt);
+	vsnprintf(c->text[(*column)++], TEXT, fmt, ap);
+	va_end(ap);
+}
+
+static void put_titles(const struct nr_summary *m, const struct nr_cells *c)
 {
 	int64_t k = 0;
 	double unit;
-	put(c, 0, &k, "arm");
-	put(c, 0, &k, "n");
-	put(c, 0, &k, "%s%s", m->metric[0], nr_metric_scale(m->metric[0]) > 1 ? " %" : "");
-	if (published(m, 0)) put(c, 0, &k, "published");
-	put(c, 0, &k, "difference");
-	put(c, 0, &k, "p (t)");
-	put(c, 0, &k, "p (Wilcoxon)");
-	put(c, 0, &k, "seeds needed");
-	if (m->looks.count) put(c, 0, &k, "decision");
+	title(c, &k, "arm", "arm");
+	title(c, &k, "n", "n");
+	title(c, &k, "metric", "%s%s", m->metric[0], nr_metric_scale(m->metric[0]) > 1 ? " %" : "");
+	if (published(m, 0)) title(c, &k, "published", "published");
+	title(c, &k, "difference", "difference");
+	title(c, &k, "p", "p (t)");
+	title(c, &k, "wilcoxon", "p (Wilcoxon)");
+	title(c, &k, "needed", "seeds needed");
+	if (m->looks.count) title(c, &k, "decision", "decision");
 	for (int64_t i = 1; i <= further(m); i++) {
-		put(c, 0, &k, "%s%s", m->metric[i], nr_metric_scale(m->metric[i]) > 1 ? " %" : "");
-		if (published(m, i)) put(c, 0, &k, "published");
+		title(c, &k, m->metric[i], "%s%s", m->metric[i], nr_metric_scale(m->metric[i]) > 1 ? " %" : "");
+		if (published(m, i)) title(c, &k, "published", "published");
 	}
-	put(c, 0, &k, "time");
-	put(c, 0, &k, "%s", flop_unit(m, &unit));
+	title(c, &k, "time", "time");
+	title(c, &k, "flops", "%s", flop_unit(m, &unit));
 }
 
-static void put_decision(const struct nr_summary *m, const struct cells *c, int64_t row, int64_t *column, int64_t arm)
+static void put_decision(const struct nr_summary *m, const struct nr_cells *c, int64_t row, int64_t *column, int64_t arm)
 {
 	const struct nr_decision *d = &m->decision[arm];
 	if (m->study->arm[arm].against == arm) put(c, row, column, "%s", "");
@@ -107,7 +119,7 @@ static void put_decision(const struct nr_summary *m, const struct cells *c, int6
 	else put(c, row, column, d->looked == m->looks.count ? "not shown" : "open");
 }
 
-static void put_arm(const struct nr_summary *m, const struct cells *c, int64_t a)
+static void put_arm(const struct nr_summary *m, const struct nr_cells *c, int64_t a)
 {
 	const struct nr_arm_metric *main = &m->cell[a];
 	const struct nr_comparison *v = &main->against;
@@ -141,19 +153,27 @@ static void put_arm(const struct nr_summary *m, const struct cells *c, int64_t a
 	else put(c, row, &k, "%.3g", m->cost[a].flops / unit);
 }
 
-static bool make_cells(const struct nr_summary *m, struct cells *c)
+void nr_cells_release(struct nr_cells *c)
 {
-	*c = (struct cells){ .rows = m->study->arms + 1, .columns = 9 + (m->looks.count > 0) };
+	free(c->text);
+	free(c->key);
+	*c = (struct nr_cells){ 0 };
+}
+
+bool nr_cells_make(struct nr_cells *c, const struct nr_summary *m)
+{
+	*c = (struct nr_cells){ .rows = m->study->arms + 1, .columns = 9 + (m->looks.count > 0) };
 	for (int64_t i = 0; i <= further(m); i++) c->columns += (i > 0) + published(m, i);
 	c->text = calloc((size_t)(c->rows * c->columns), sizeof *c->text);
-	if (!c->text) return false;
+	c->key = calloc((size_t)c->columns, sizeof *c->key);
+	if (!c->text || !c->key) return nr_cells_release(c), false;
 	put_titles(m, c);
 	for (int64_t a = 0; a < m->study->arms; a++) put_arm(m, c, a);
 	return true;
 }
 
 /* How the table is to be read; one sentence a line. */
-static void legend(const struct nr_summary *m, struct nr_str *s, const char *bullet)
+void nr_summary_legend(const struct nr_summary *m, struct nr_str *s, const char *bullet)
 {
 	const struct nr_study *study = m->study;
 	const long long others = (long long)m->comparisons;
@@ -186,12 +206,43 @@ static void legend(const struct nr_summary *m, struct nr_str *s, const char *bul
 	}
 }
 
-static struct nr_table *table_of(const struct cells *c)
+/* The arms, and the columns from `from` on, before `to`. */
+static struct nr_table *table_of(const struct nr_cells *c, int64_t from, int64_t to)
 {
 	struct nr_table *t = nr_table_make();
-	for (int64_t k = 0; k < c->columns; k++) nr_table_column(t, at(c, 0, k), k ? NR_RIGHT : NR_LEFT);
-	for (int64_t i = c->columns; i < c->rows * c->columns; i++) nr_table_cell(t, "%s", c->text[i]);
+	for (int64_t row = 0; row < c->rows; row++)
+		for (int64_t k = 0; k < to; k = k ? k + 1 : from) {
+			if (!row) nr_table_column(t, nr_cell_at(c, 0, k), k ? NR_RIGHT : NR_LEFT);
+			else nr_table_cell(t, "%s", nr_cell_at(c, row, k));
+		}
 	return t;
+}
+
+static size_t width_of(const struct nr_cells *c, int64_t column)
+{
+	size_t most = 0;
+	for (int64_t row = 0; row < c->rows; row++) {
+		const size_t n = nr_utf8_width(nr_cell_at(c, row, column));
+		most = n > most ? n : most;
+	}
+	return most;
+}
+
+/* As many columns as there is room for, then the arms again with those that are left. */
+static void add_text(struct nr_str *s, const struct nr_cells *c)
+{
+	enum { WIDE = 80, GAP = 2 };
+	for (int64_t from = 1, to; from < c->columns; from = to) {
+		size_t wide = width_of(c, 0);
+		for (to = from; to < c->columns; to++) {
+			wide += GAP + width_of(c, to);
+			if (wide > WIDE && to > from) break;
+		}
+		struct nr_table *t = table_of(c, from, to);
+		if (from > 1) nr_str_add(s, "\n");
+		nr_table_text(t, s);
+		nr_table_free(t);
+	}
 }
 
 static void heading(const struct nr_summary *m, struct nr_str *s, const char *before, const char *between)
@@ -202,74 +253,48 @@ static void heading(const struct nr_summary *m, struct nr_str *s, const char *be
 
 void nr_summary_text(const struct nr_summary *m, struct nr_str *s)
 {
-	struct cells c;
-	if (!make_cells(m, &c)) return;
-	struct nr_table *t = table_of(&c);
+	struct nr_cells c;
+	if (!nr_cells_make(&c, m)) return;
 	heading(m, s, "", "");
-	nr_table_text(t, s);
-	legend(m, s, "");
-	nr_table_free(t);
-	free(c.text);
+	add_text(s, &c);
+	struct nr_str legend = { 0 };
+	nr_summary_legend(m, &legend, "");
+	for (const char *line = nr_str_text(&legend); *line;) {         /* each a sentence of its own */
+		const size_t n = strcspn(line, "\n"), indent = strspn(line, " ");
+		char *one = strndup(line, n);
+		nr_str_fill(s, ' ', indent);
+		nr_wrap(s, one ? one : "", indent ? indent + 2 : 2, NR_TERMINAL);
+		nr_str_add(s, "\n");
+		s->failed |= !one;
+		free(one);
+		line += n + (line[n] == '\n');
+	}
+	s->failed |= legend.failed;
+	nr_str_release(&legend);
+	nr_cells_release(&c);
 }
 
 void nr_summary_markdown(const struct nr_summary *m, struct nr_str *s)
 {
-	struct cells c;
-	if (!make_cells(m, &c)) return;
-	struct nr_table *t = table_of(&c);
+	struct nr_cells c;
+	if (!nr_cells_make(&c, m)) return;
+	struct nr_table *t = table_of(&c, 1, c.columns);
 	heading(m, s, "# ", "\n");
 	nr_table_markdown(t, s);
 	nr_str_add(s, "\n");
-	legend(m, s, "- ");
+	nr_summary_legend(m, s, "- ");
 	nr_table_free(t);
-	free(c.text);
-}
-
-/* Plain text for TeX. */
-static void add_tex(struct nr_str *s, const char *text)
-{
-	for (; *text; text++) {
-		if (!strncmp(text, "±", 2)) nr_str_add(s, "$\\pm$"), text++;
-		else if (!strncmp(text, "Δ", 2)) nr_str_add(s, "$\\Delta$"), text++;
-		else if (strchr("&%$#_{}", *text)) nr_str_printf(s, "\\%c", *text);
-		else if (*text == '\\') nr_str_add(s, "\\textbackslash{}");
-		else if (*text == '~') nr_str_add(s, "\\textasciitilde{}");
-		else if (*text == '^') nr_str_add(s, "\\textasciicircum{}");
-		else if (*text == '<' || *text == '>') nr_str_printf(s, "$%c$", *text);
-		else nr_str_add_n(s, text, 1);
-	}
-}
-
-void nr_summary_latex(const struct nr_summary *m, struct nr_str *s)
-{
-	struct cells c;
-	if (!make_cells(m, &c)) return;
-	nr_str_add(s, "% needs \\usepackage{booktabs}\n\\begin{tabular}{l");
-	nr_str_fill(s, 'r', (size_t)c.columns - 1);
-	nr_str_add(s, "}\n\\toprule\n");
-	for (int64_t i = 0; i < c.rows; i++) {
-		for (int64_t k = 0; k < c.columns; k++) {
-			if (k) nr_str_add(s, " & ");
-			add_tex(s, at(&c, i, k));
-		}
-		nr_str_add(s, i ? " \\\\\n" : " \\\\\n\\midrule\n");
-	}
-	nr_str_add(s, "\\bottomrule\n\\end{tabular}\n");
-	struct nr_str words = { 0 };
-	legend(m, &words, "% ");
-	nr_str_add(s, nr_str_text(&words));
-	nr_str_release(&words);
-	free(c.text);
+	nr_cells_release(&c);
 }
 
 static void summary_csv(const struct nr_summary *m, struct nr_str *s)
 {
-	struct cells c;
-	if (!make_cells(m, &c)) return;
-	struct nr_table *t = table_of(&c);
+	struct nr_cells c;
+	if (!nr_cells_make(&c, m)) return;
+	struct nr_table *t = table_of(&c, 1, c.columns);
 	nr_table_csv(t, s);
 	nr_table_free(t);
-	free(c.text);
+	nr_cells_release(&c);
 }
 
 /* ---- files ------------------------------------------------------------------------------------------------------------------- */

@@ -46,6 +46,7 @@ int nr_study_text(const struct nr_study *study, struct nr_str *s)
 {
 	add_text(s, "title", study->title);
 	add_text(s, "question", study->question);
+	if (study->bound) add_text(s, "bound", study->bound);
 	nr_plugins_yaml(s);
 	nr_str_add(s, "base: {");
 	add_settings(s, &study->base, NULL);

@@ -65,7 +65,7 @@ static int weigh_classes(struct nr_task_run *r, struct nr_error *err)
 
 static int settle(struct nr_task_run *r, struct nr_error *err)
 {
-	if (nr_model_expect(&r->w->model, NR_READS_IMAGE, err)) return err->code;
+	if (nr_model_expect(&r->w->model, NR_PICTURES, err)) return err->code;
 	if (r->source->classes < 1) return nr_fail(err, NR_EVALUE, "cannot classify", r->c->data, "it has no labels");
 	if (nr_task_set(r, "classes", r->source->classes, err) || nr_task_set(r, "channels", r->source->channels, err)) return err->code;
 	if (nr_classes_fit(nr_model_int(&r->w->model, "classes"), r->source, err)) return err->code;

@@ -85,7 +85,7 @@ static int find_objective(struct graph *s, const struct nr_task_run *r, const st
 		return nr_hint(err, "use --objective mae or mse");
 	}
 	s->objective = asked != NR_MOL_AUTO ? asked : classes ? NR_MOL_BCE : NR_MOL_L1;
-	s->loss = s->objective == NR_MOL_BCE ? NR_KNOWN_BCE : s->objective == NR_MOL_MSE ? NR_KNOWN_MSE : NR_KNOWN_MAE;
+	s->loss = s->objective == NR_MOL_BCE ? NR_KNOWN_BCE : s->objective == NR_MOL_MSE ? NR_KNOWN_SQUARE : NR_KNOWN_ABSOLUTE;
 	r->w->objective = nr_mol_objectives[s->objective];
 	r->w->class_name = m->task_name;
 	return NR_OK;
@@ -131,7 +131,7 @@ static int settle(struct nr_task_run *r, struct nr_error *err)
 {
 	struct graph *s = r->own;
 	const struct nr_molecules *m = nr_source_molecules(r->source);
-	if (nr_model_expect(&r->w->model, NR_READS_GRAPH, err) || find_objective(s, r, m, err)) return err->code;
+	if (nr_model_expect(&r->w->model, NR_MOLECULES, err) || find_objective(s, r, m, err)) return err->code;
 	if (nr_mol_list_make(&s->list, r->source, r->train.split, r->train.index, r->train.count, settings_of(r)->max_nodes, err))
 		return err->code;
 	if (s->list.samples < r->c->batch) {
@@ -265,7 +265,7 @@ static int open_held(struct nr_task_run *r, const struct nr_evaluation *e, struc
 static double loss_of(enum nr_known kind, double x, double t)
 {
 	if (kind == NR_KNOWN_BCE) return fmax(x, 0) - x * t + log1p(exp(-fabs(x)));
-	return kind == NR_KNOWN_MSE ? (x - t) * (x - t) : fabs(x - t);
+	return kind == NR_KNOWN_SQUARE ? (x - t) * (x - t) : fabs(x - t);
 }
 
 /* Mean of a loss over the known targets. */
@@ -323,8 +323,8 @@ static int run_set(const struct nr_task_run *r, struct held *h, double *loss, co
 	if (s->loss == NR_KNOWN_BCE) return nr_roc_auc_mean(n, tasks, h->score, h->target, &value[to[1]], err);
 	if (s->std) take_targets(s, h, false);
 	for (int64_t i = 0; s->std && i < n * tasks; i++) h->score[i] = h->score[i] * s->std[i % tasks] + s->mean[i % tasks];
-	value[to[0]] = mean_of(h, n * tasks, NR_KNOWN_MAE);
-	value[to[2]] = sqrt(mean_of(h, n * tasks, NR_KNOWN_MSE));
+	value[to[0]] = mean_of(h, n * tasks, NR_KNOWN_ABSOLUTE);
+	value[to[2]] = sqrt(mean_of(h, n * tasks, NR_KNOWN_SQUARE));
 	value[to[3]] = explained(h, n, tasks);
 	return NR_OK;
 }

@@ -83,7 +83,8 @@ static nr_t *record_shape(struct nr_task_run *r, struct nr_net *n, struct shape 
 	p->types = o->nsp ? nr_input(n, "types", NR_I32, NR_SHAPE(B, T)) : NULL;
 	struct nr_text t;
 	nr_text_encode(n, &r->w->model, &(struct nr_inputs){ .ids = p->ids, .types = p->types, .valid = p->valid }, &t);
-	nr_t *masked = nr_masked_tokens(n, t.tokens, o->text.mask, &p->masked);
+	nr_t *words = t.tokens ? nr_span(n, t.tokens, t.tokens->d[1] - T, NR_END) : NULL;        /* without a vector that leads them */
+	nr_t *masked = nr_masked_tokens(n, words, o->text.mask, &p->masked);
 	p->logits = nr_tap(n, "logits", nr_mlm_logits(n, &r->w->model, masked, true));
 	p->words = nr_tap(n, "words", nr_cross_entropy(n, p->logits, p->masked.labels, 0, NR_TEXT_IGNORED));
 	if (!o->nsp) return p->words;

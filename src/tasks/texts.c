@@ -2,15 +2,18 @@
 #include "tasks/texts.h"
 
 #include <string.h>
+#include <unistd.h>
 
 #include "models/text_heads.h"
 #include "norma/trainer.h"
 
-/* The tokenizer that was named, else the one beside the weights to begin with. */
+/* The tokenizer that was named, else the one beside the weights to begin with, else the one beside the data. */
 static int open_tokenizer(struct nr_texts *t, const struct nr_task_run *r, struct nr_error *err)
 {
 	const char *path = ((const struct nr_text_settings *)r->settings)->tokenizer;
 	if (!*path && *r->c->init) path = r->c->init;
+	const char *beside = r->source->dir ? nr_arena_printf(r->arena, "%s/tokenizer.json", r->source->dir) : NULL;
+	if (!*path && beside && !access(beside, R_OK)) path = beside;    /* of the data */
 	t->path = path;
 	if (*path) return nr_tokenizer_open(&t->tokenizer, path, err);
 	nr_fail(err, NR_EUSAGE, "no tokenizer was given", NULL, NULL);
@@ -30,7 +33,7 @@ void nr_texts_shapes(struct nr_texts *t, int64_t places)
 int nr_texts_open(struct nr_texts *t, struct nr_task_run *r, struct nr_error *err)
 {
 	const struct nr_text_settings *o = r->settings;
-	if (nr_model_expect(&r->w->model, NR_READS_TEXT, err) || open_tokenizer(t, r, err)) return err->code;
+	if (nr_model_expect(&r->w->model, NR_TEXTS, err) || open_tokenizer(t, r, err)) return err->code;
 	if (nr_task_set(r, "vocab", nr_tokenizer_size(t->tokenizer), err)) return err->code;
 	const int32_t pad = nr_tokenizer_special(t->tokenizer, NR_TOKEN_PAD);
 	const int64_t places = nr_text_length(&r->w->model);
@@ -41,7 +44,8 @@ int nr_texts_open(struct nr_texts *t, struct nr_task_run *r, struct nr_error *er
 			(long long)o->max_length, (long long)places);
 	if (nr_task_set(r, "length", o->max_length, err)) return err->code;
 	if (nr_text_fits(&r->w->model, t->tokenizer, err)) return err->code;
-	if (nr_corpus_make(&t->corpus, r->source, r->train.split, r->train.index, r->train.count, t->tokenizer, o->max_length, err))
+	if ((t->joined ? nr_corpus_join : nr_corpus_make)(&t->corpus, r->source, r->train.split, r->train.index, r->train.count,
+		    t->tokenizer, o->max_length, err))
 		return err->code;
 	t->longest = t->corpus.longest;
 	nr_texts_shapes(t, places);

@@ -21,6 +21,7 @@ struct nr_texts {
 	struct nr_order order;
 	int64_t longest, step, shapes;      /* shape i has longest - i step tokens */
 	const int32_t *sample;              /* of the batch at hand */
+	bool joined;                        /* set before opening: two texts of a sample are one */
 };
 
 /* Opens the tokenizer, reads the texts, and fits the model's vocabulary and length to them. */
@@ -35,12 +36,14 @@ void nr_texts_describe(const struct nr_texts *, const struct nr_task_run *, stru
 
 /* Their rows. */
 #define NR_TEXT_ROWS(longest)                                                                                                      \
+	NR_TEXT_LENGTH_ROWS(longest),                                                                                              \
+	NR_OPT_FLOAT(struct nr_text_settings, mask, 0.15, 0, 1, "share of the tokens to predict")
+#define NR_TEXT_LENGTH_ROWS(longest)                                                                                               \
 	NR_OPT_STRING(struct nr_text_settings, tokenizer, "",                                                                      \
 		"vocab.txt, tokenizer.json, or a folder with one; default: beside --init"),                                        \
 	NR_OPT_INT(struct nr_text_settings, max_length, longest, 3, 100000,                                                        \
 		"maximum number of tokens per text, special ones included; the rest is cut off"),                                  \
 	NR_OPT_INT(struct nr_text_settings, window, 16, 0, 1000000,                                                                \
-		"sort the texts of N batches by length to reduce padding; 0: do not sort"),                                        \
-	NR_OPT_FLOAT(struct nr_text_settings, mask, 0.15, 0, 1, "share of the tokens to predict")
+		"sort the texts of N batches by length to reduce padding; 0: do not sort")
 
 #endif

@@ -26,8 +26,32 @@ static int split_samples(struct nr_trainer *t, struct nr_error *err)
 	if (n > INT32_MAX || !(t->order = nr_arena_alloc(t->arena, (size_t)n * sizeof *t->order))) return out_of_memory(err);
 	nr_rng_shuffle(nr_rng_make(0, NR_STREAM_SUBSET, 0), 0, t->order, (int32_t)n);
 	t->train_index = t->order;
-	t->eval_index = held ? t->order + (n - held) : NULL;
-	t->eval_count = held;
+	t->held_index = held ? t->order + (n - held) : NULL;
+	t->held_count = held;
+	return NR_OK;
+}
+
+/* An official split reports and what is held out chooses. Without such a split, and for tasks that read their samples once, what is
+ * held out does both. */
+static int choose_evaluation(struct nr_trainer *t, struct nr_error *err)
+{
+	const struct nr_train *c = &t->c;
+	if (strcmp(c->eval_split, "auto")) {
+		const int split = nr_split_find(c->eval_split, err);
+		if (split < 0) return err->code;
+		t->eval_split = (enum nr_split)split;
+	} else t->eval_split = t->source->count[NR_VAL] ? NR_VAL : NR_TEST;
+	t->eval_count = t->source->count[t->eval_split];
+	const bool both = t->task->kind == NR_PICTURES && t->eval_split != t->split && t->eval_count;
+	if (t->held_index && !both) {
+		t->eval_split = t->split;
+		t->eval_index = t->held_index;
+		t->eval_count = t->held_count;
+		t->held_index = NULL;
+		t->held_count = 0;
+	}
+	if (c->eval_limit && c->eval_limit < t->eval_count) t->eval_count = c->eval_limit;
+	if (c->eval_limit && c->eval_limit < t->held_count) t->held_count = c->eval_limit;
 	return NR_OK;
 }
 
@@ -60,15 +84,7 @@ static int open_data(struct nr_trainer *t, struct nr_error *err)
 			"there is no split %s", nr_split_name(t->split));
 	if (split_samples(t, err)) return err->code;
 	fit_batch(t);
-	if (t->eval_index) t->eval_split = t->split;
-	else if (strcmp(c->eval_split, "auto")) {
-		const int split = nr_split_find(c->eval_split, err);
-		if (split < 0) return err->code;
-		t->eval_split = (enum nr_split)split;
-	} else t->eval_split = t->source->count[NR_VAL] ? NR_VAL : NR_TEST;
-	if (!t->eval_index) t->eval_count = t->source->count[t->eval_split];
-	if (c->eval_limit && c->eval_limit < t->eval_count) t->eval_count = c->eval_limit;
-	return NR_OK;
+	return choose_evaluation(t, err);
 }
 
 /* ---- model and graph ------------------------------------------------------------------------------------------------------ */
@@ -187,6 +203,7 @@ int nr_trainer_setup(struct nr_trainer *t, struct nr_error *err)
 	if (plan_steps(t, err) || record(t, err) || list_parameters(t, err) || start_weights(t, err)) return err->code;
 	for (int64_t i = 0; c->microscope && i < t->shapes; i++)
 		if (nr_microscope_ready(t->shape[i].microscope, t->shape[i].plan, err)) return err->code;
+	if (c->gradients && nr_layer_gradients_make(&t->layers, t->w.store, &t->params, t->arena, err)) return err->code;
 	if (c->ema > 0) {
 		int64_t n;
 		const real *values = nr_store_values(t->w.store, &n);
@@ -196,7 +213,8 @@ int nr_trainer_setup(struct nr_trainer *t, struct nr_error *err)
 		memcpy(t->ema, values, (size_t)n * sizeof *values);
 	}
 	const int64_t batch = c->eval_batch ? c->eval_batch : c->batch;
-	return t->task->ready(&t->run, batch < t->eval_count ? batch : t->eval_count > 0 ? t->eval_count : 1, err);
+	const int64_t most = t->held_count > 0 && t->held_count < t->eval_count ? t->held_count : t->eval_count;
+	return t->task->ready(&t->run, batch < most ? batch : most > 0 ? most : 1, err);
 }
 
 /* ---- the header -------------------------------------------------------------------------------------------------------------- */
@@ -273,6 +291,7 @@ char *nr_trainer_describe(const struct nr_trainer *t)
 	if (t->eval_count)
 		nr_str_printf(&s, ", %lld %s (%s)", (long long)t->eval_count, t->task->own_samples ? "set apart" : "for evaluation",
 			t->eval_index ? "held out" : nr_split_name(t->eval_split));
+	if (t->held_count) nr_str_printf(&s, ", %lld held out to choose the best weights", (long long)t->held_count);
 	if (t->source->classes) nr_str_printf(&s, ", %d classes", t->source->classes);
 	nr_str_add(&s, "\n");
 	if (t->source->said) nr_str_printf(&s, "                  %s\n", t->source->said);

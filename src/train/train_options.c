@@ -32,7 +32,7 @@ static const struct nr_option common[] = {
 	NR_OPT_FLOAT(S, min_lr, 0, 0, 1e6, "learning rate at the end"),
 	NR_OPT_STRING(S, eval_split, "auto",
 		"split to evaluate on: val, test, ...; auto: val if there is one, otherwise test"),
-	NR_OPT_FLOAT(S, hold_out, 0, 0, 0.9, "share of the training split to hold out for evaluation"),
+	NR_OPT_FLOAT(S, hold_out, 0, 0, 0.9, "share of the training split to hold out; it chooses the best weights"),
 	NR_OPT_FLOAT(S, eval_every, 1, 0, 1e6, "epochs between evaluations"),
 	NR_OPT_FLOAT(S, crop_share, 1, 0.1, 1,
 		"share of the picture that a centre crop keeps, in evaluation and with --crop center (224/256: 0.875)"),
@@ -48,6 +48,7 @@ static const struct nr_option common[] = {
 	NR_OPT_INT(S, log_every, 0, 0, 1000000, "steps between lines of metrics; 0: about twenty per epoch"),
 	NR_OPT_INT(S, microscope, 0, 0, 1e15,
 		"steps between recordings of every norm's input, output and parameters; 0: none"),
+	NR_OPT_INT(S, gradients, 0, 0, 1e15, "steps between recordings of the gradient's norm in each layer; 0: none"),
 	NR_OPT_INT(S, checkpoint_steps, 0, 0, 1e15, "steps between checkpoints; 0: by time"),
 	NR_OPT_FLOAT(S, checkpoint_minutes, 2, 0, 1e6, "minutes between checkpoints"),
 	NR_OPT_END

@@ -6,9 +6,7 @@ set -euo pipefail
 # shellcheck source=test/cli/made_up.inc
 . test/cli/made_up.inc
 command -v python3 >/dev/null || { echo "skipped: python3 is not here" >&2; exit 77; }
-made_up "$tmp/data/mnist" train 40
-made_up "$tmp/data/mnist" t10k 40
-export NORMA_DATA=$tmp/data
+made_up_mnist 40 40
 model=vit_nano:dim=16,depth=2,heads=1,patch=7
 # holds SENTENCE: a Python expression about j, the output, and n, the number of samples
 holds() {

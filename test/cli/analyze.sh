@@ -5,15 +5,15 @@ set -euo pipefail
 . "$(dirname "$0")/check.inc"
 # shellcheck source=test/cli/made_up.inc
 . test/cli/made_up.inc
-made_up "$tmp/data/mnist" train 320
-made_up "$tmp/data/mnist" t10k 100
-export NORMA_DATA=$tmp/data
+made_up_mnist 320 100
 model=vit_nano:dim=16,depth=2,heads=2,patch=7
 lacks() { ! grep -qF -- "$1" <<<"$out" || fail "the output has '$1'"; }
 # a drawing that is well-formed, has a caption, a style for dark screens and no number that is none
 picture() {
 	[ -s "$1" ] || { fail "no picture '$1'"; return; }
 	for word in "<svg xmlns" prefers-color-scheme:dark 'class="caption"'; do grep -qF "$word" "$1" || fail "$1 lacks '$word'"; done
+	! sed '/^<style>/,/^}/d' "$1" | grep -q 'var(' || fail "$1 has colours that only browsers know"
+	! command -v rsvg-convert >/dev/null || rsvg-convert -o "$tmp/picture.png" "$1" || fail "$1 cannot be rendered"
 	! grep -qE '[ ",M-]nan[ ",]|"inf"' "$1" || fail "$1 has a number that is none"
 	if command -v xmllint >/dev/null; then xmllint --noout "$1" || fail "$1 is not well-formed"
 	elif command -v python3 >/dev/null; then python3 -c 'import sys, xml.dom.minidom as x; x.parse(sys.argv[1])' "$1" || fail "$1 is not well-formed"; fi

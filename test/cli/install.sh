@@ -48,4 +48,15 @@ cmake -G Ninja -S . -B b -DCMAKE_PREFIX_PATH="$dir/moved" >/dev/null
 cmake --build b >/dev/null
 b/a
 b/b
-if [ -x "$dir/moved/bin/norma" ]; then "$dir/moved/bin/norma" --version >/dev/null; fi
+if [ -x "$dir/moved/bin/norma" ]; then
+	"$dir/moved/bin/norma" --version >/dev/null
+	# its recipes and published numbers came along and go by their names, wherever it is started
+	found() { "$dir/moved/bin/norma" "$@" --dry-run 2>&1 | grep -q 'arms x\|would fail in stage'; }    # it is read, though its data are not here
+	found study sepnorm/table4 || { echo "no study by name" >&2; exit 1; }
+	cp "$dir/moved/share/norma/recipes/sepnorm/table4.yaml" own.yaml
+	found study own.yaml || { echo "no published numbers for a study elsewhere" >&2; exit 1; }
+	found compare cpu/fashion-mnist --norm ln --norm rms || { echo "no recipe by name" >&2; exit 1; }
+	for page in norma norma-train; do
+		[ -s "$dir/moved/share/man/man1/$page.1" ] || [ ! -s "$NORMA_BUILD/man/$page.1" ] || { echo "no man page $page" >&2; exit 1; }
+	done
+fi

@@ -12,9 +12,7 @@ diff "$tmp/out" docs/optimizers.md >"$tmp/diff" ||
 $(head -20 "$tmp/diff")"
 run 2 optimizers adam; complains "takes no names"
 
-made_up "$tmp/data/mnist" train 40
-made_up "$tmp/data/mnist" t10k 10
-export NORMA_DATA=$tmp/data
+made_up_mnist 40 10
 model=vit_nano:dim=8,depth=1,heads=1,patch=14
 short=(train --data mnist --model "$model" --batch 20 --steps 2)
 run 0 optimizers

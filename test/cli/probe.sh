@@ -5,9 +5,7 @@ set -euo pipefail
 . "$(dirname "$0")/check.inc"
 # shellcheck source=test/cli/made_up.inc
 . test/cli/made_up.inc
-made_up "$tmp/data/mnist" train 320
-made_up "$tmp/data/mnist" t10k 100
-export NORMA_DATA=$tmp/data
+made_up_mnist 320 100
 # the first of its kind: that of the chosen setting of the class token
 number() { grep -o "\"$1\":[-0-9.e]*" <<<"$out" | head -n 1 | sed 's/.*://'; }
 above() { awk -v a="$1" -v b="$2" 'BEGIN { exit !(a > b) }' || fail "$1 is not above $2"; }

@@ -67,14 +67,15 @@ get 200 /; has '/run/live'; has '/run/a%20b'; has '/study/deep/study'; has 'sep(
 sends "content-security-policy: default-src 'none'; script-src 'self'; style-src 'self'"; sends "frame-ancestors 'none'"
 sends 'x-content-type-options: nosniff'; sends 'referrer-policy: no-referrer'; sends 'cache-control: no-store'
 ! grep -qi 'set-cookie\|unsafe-inline\|access-control-allow' <<<"$head" || fail "cookies or a weak policy: $head"
-get 200 /run/live; has 'data-name="live"'; has 'made-up'; has 'step 1200'
+has '<span data-headline="live">'; has 'held-out'                    # a column of the metric that decides
+get 200 /run/live; has 'data-name="live"'; has 'made-up'; has 'step 1200'; has 'The norms now'; has 'id="smooth"'; lacks '<script>'
 get 200 /run/a%20b; has 'data-name="a b"'
 get 200 /study/deep/study; has 'a norm of its own'; has 'does it &lt;help&gt;?'; has '80.00'; has '± 1.20'; has '+10.00'; has 'out of &lt;luck&gt;'
 has 'started, not finished'; has '/run/deep/study/sep_bn_ln/seed-0/train'; has 'one run &lt;failed&gt;'; has '6 of 8 stages done, 1 failed'
 get 200 /run/deep/study/ln/seed-0/train; has 'href="/study/deep/study"'
 get 200 /run/broken; has 'cannot be read'
 get 200 /study/bad-study; has 'study.yaml'
-get 200 /data/live; has '"columns":["step"'; has '"title":"Training loss"'; has 'odd<col>'; sends 'application/json'
+get 200 /data/live; has '"columns":["step"'; has '"title":"Training loss"'; has '"noisy":true,"rank":3'; has 'odd<col>'; sends 'application/json'
 command -v python3 >/dev/null && { python3 -c 'import json, sys; json.load(open(sys.argv[1]))' "$tmp/page" || fail "no JSON"; }
 get 200 /data/deep/study; has '"label":"sep(bn,ln)"'; has '"seed":1'
 get 200 /data/broken

@@ -20,6 +20,7 @@ study() {
 		printf '%s\n' "grid: {norm: [ln, \"sep(bn,ln)\"]}" "seeds: 2" "metric: knn.top1" "also: [train.eval_top1]" "out: $tmp/$name" "$@"
 	} >"$tmp/$name.yaml"
 }
+flat() { out=$(tr -s ' \n' ' ' <<<"$out"); }     # sentences without their line ends
 # The wall time of the marks changes if and only if something ran.
 marks() { (cd "$1" && find . -name '*.mark' -exec sha256sum {} + | sort -k2); }
 
@@ -27,7 +28,7 @@ marks() { (cd "$1" && find . -name '*.mark' -exec sha256sum {} + | sort -k2); }
 study two
 run 0 study "$tmp/two.yaml" --dry-run; says "2 arms x 2 seeds = 4 runs"; [ ! -e "$tmp/two" ] || fail "a dry run left something"
 run 0 study "$tmp/two.yaml"
-says "a norm of its own"; says "knn.top1 %"; says "baseline"; says "sep(bn,ln)"; says "Holm's correction over 1 comparison"; says "train.eval_top1 %"
+flat; says "a norm of its own"; says "knn.top1 %"; says "baseline"; says "sep(bn,ln)"; says "Holm's correction over 1 comparison"; says "train.eval_top1 %"
 says "differ in what their batch statistics saw"; says "each sees one batch of 16 samples"
 complains "[4/4]"
 for f in study.yaml results.csv table.md table.tex table.csv table.json runs.db sep_bn_ln/seed-1/train/model.safetensors ln/seed-0/knn.json ln/seed-0/train.log; do
@@ -35,6 +36,11 @@ for f in study.yaml results.csv table.md table.tex table.csv table.json runs.db 
 done
 [ "$(grep -c ',knn.top1,' "$tmp/two/results.csv")" = 4 ] || fail "not one row for each run: $(cat "$tmp/two/results.csv")"
 grep -q 'toprule' "$tmp/two/table.tex" || fail "no LaTeX"
+run 2 study "$tmp/two.yaml" --columns "n pvalue"; complains "unknown column 'pvalue'"
+if command -v pdflatex >/dev/null && command -v kpsewhich >/dev/null && kpsewhich booktabs.sty >/dev/null; then
+	printf '%s\n' '\documentclass{article}\usepackage{booktabs}\begin{document}' "\\input{$tmp/two/table.tex}" '\end{document}' >"$tmp/paper.tex"
+	(cd "$tmp" && pdflatex -halt-on-error -interaction=batchmode paper.tex >/dev/null) || fail "LaTeX refuses the table"
+fi
 grep -q '^| sep(bn,ln) | 2 |' "$tmp/two/table.md" || fail "no Markdown: $(cat "$tmp/two/table.md")"
 grep -q '"p_wilcoxon_holm"' "$tmp/two/table.json" || fail "no p-value in the JSON"
 run 0 runs --store "$tmp/two/runs.db"; [ "$(grep -c "done" <<<"$out")" = 4 ] || fail "the run database lacks runs: $out"
@@ -112,7 +118,7 @@ grep -q '"status":"begun"' "$tmp/interrupted/ln/seed-0/train.mark" || fail "not 
 study broken
 sed -i 's/^grid.*/arms: [{name: good, norm: ln}, {name: bad, norm: none, optimizer: sgd, lr: 1e6, warmup: 0}]/' "$tmp/broken.yaml"
 run 1 study "$tmp/broken.yaml"
-says "bad, seed 0 failed in train"; says "not finite"; complains "2 of 4"
+flat; says "bad, seed 0 failed in train"; says "not finite"; complains "2 of 4"
 grep -q '^| good | 2 |' "$tmp/broken/table.md" || fail "the other arm did not go on: $(cat "$tmp/broken/table.md")"
 before=$(marks "$tmp/broken")
 run 1 study "$tmp/broken.yaml"; [ "$(marks "$tmp/broken")" = "$before" ] || fail "what diverges would diverge again, but ran"
@@ -148,7 +154,7 @@ run 2 study "$tmp/two.yaml" --tune lr; complains "e.g. --tune lr=1e-3,2e-3"
 # ---- numbers of a paper beside the measured ones
 study paper "published: {label: Table 1, theirs: ViT-B on ImageNet, cells: [{arm: ln, value: \"79.90\", unsure: point}]}"
 run 0 study "$tmp/paper.yaml" --dry-run; says "79.90 ?"
-run 0 study "$tmp/paper.yaml" --seeds 1; says "79.90 ?"; says "Theirs: ViT-B on ImageNet. Ours: train: data mnist model $model epochs 2 batch 16"
+run 0 study "$tmp/paper.yaml" --seeds 1; flat; says "79.90 ?"; says "Theirs: ViT-B on ImageNet. Ours: train: data mnist model $model epochs 2 batch 16"
 for f in md tex csv json; do grep -q '79\.90' "$tmp/paper/table.$f" || fail "nothing published in table.$f"; done
 
 # ---- what is wrong with a file is said before anything runs, with its line
@@ -193,6 +199,14 @@ run 0 compare --task pretrain --norm ln --norm bn --data mnist --model "$model" 
 	--also probe.mean.top1 --also pretrain.eval_uniformity_cls
 says "probe.cls.top1 %"; says "pretrain.eval_uniformity_cls"; [ -s "$tmp/probed/bn/seed-0/pretrain/model.safetensors" ] || fail "no pre-training"
 run 0 compare --norm ln --norm bn --lr 1e-3 --lr 2e-3 --data mnist --dry-run; says "bn, lr=2e-3"; says "4 arms x 3 seeds"
+# a recipe below the flags; every task; a study is none
+printf 'data: mnist\nbatch: 16\nnorm: rms\nepochs: 7\n' >"$tmp/recipe.yaml"
+run 0 compare "$tmp/recipe.yaml" --norm ln --norm bn --epochs 1 --dry-run; says "batch=16"; says "epochs=1 "; says "norm=bn"
+printf 'task: graph\ndata: zinc12k\n' >"$tmp/graph.yaml"
+run 1 compare "$tmp/graph.yaml" --norm ln --norm bn --dry-run; complains "in stage 'graph'"; complains "zinc12k"
+run 1 compare --task simcse --data "text:path=$tmp/none.txt" --norm ln --norm rms --dry-run; complains "in stage 'simcse'"
+run 2 compare "$tmp/graph.yaml" --task mlm --norm ln --norm bn --dry-run; complains "which is for --task graph"
+run 2 compare "$tmp/two.yaml" --norm ln --norm bn; complains "is a study, not a recipe"
 run 2 compare --norm ln --data mnist; complains "nothing to compare"
 run 2 compare --norm ln --norm lm --data mnist; complains "did you mean 'ln'?"; one_line
 run 2 compare --norm ln --norm bn; complains "no data set"

@@ -2,8 +2,8 @@
  * damaged file gives
  * one line that names it. */
 #include "unit/datasets.h"
+#include "unit/mats.h"
 
-#include <matio.h>
 #include <math.h>
 #include <pthread.h>
 #include <unistd.h>
@@ -310,15 +310,6 @@ static void stl10_is_turned_and_counts_from_one(void **state)
 /* ---- MAT: SVHN, Flowers
  * ----------------------------------------------------------------------------------------------- */
 
-static void put_var(mat_t *f, const char *name, enum matio_classes class, enum matio_types type, int rank,
-	size_t *dims, void *data)
-{
-	matvar_t *v = Mat_VarCreate(name, class, type, rank, dims, data, MAT_F_DONT_COPY_DATA);
-	assert_non_null(v);
-	assert_int_equal(Mat_VarWrite(f, v, MAT_COMPRESSION_ZLIB), 0);
-	Mat_VarFree(v);
-}
-
 /* y as double, or as uint8: both occur. */
 static void put_svhn(const char *name, size_t n, bool doubles, int wrong)
 {
@@ -333,11 +324,11 @@ static void put_svhn(const char *name, size_t n, bool doubles, int wrong)
 		if (wrong >= 0 && i == 1) small[i] = (uint8_t)wrong;
 		y[i] = small[i];
 	}
-	mat_t *f = Mat_CreateVer(made_path("svhn/%s", name), NULL, MAT_FT_MAT5);
-	put_var(f, "X", MAT_C_UINT8, MAT_T_UINT8, 4, (size_t[]){ 32, 32, 3, n }, x);
-	if (doubles) put_var(f, "y", MAT_C_DOUBLE, MAT_T_DOUBLE, 2, (size_t[]){ n, 1 }, y);
-	else put_var(f, "y", MAT_C_UINT8, MAT_T_UINT8, 2, (size_t[]){ n, 1 }, small);
-	Mat_Close(f);
+	FILE *f = mat_begin(made_path("svhn/%s", name));
+	mat_put(f, "X", MAT_CLASS_UINT8, MAT_UINT8, 4, (int32_t[]){ 32, 32, 3, (int32_t)n }, x, n * 3072, true);
+	if (doubles) mat_put(f, "y", MAT_CLASS_DOUBLE, MAT_DOUBLE, 2, (int32_t[]){ (int32_t)n, 1 }, y, n * sizeof *y, true);
+	else mat_put(f, "y", MAT_CLASS_UINT8, MAT_UINT8, 2, (int32_t[]){ (int32_t)n, 1 }, small, n, true);
+	fclose(f);
 	free(x);
 	free(y);
 	free(small);
@@ -375,9 +366,9 @@ static void damaged_mat_is_refused(void **state)
 	made_poke(made_path("svhn/train_32x32.mat"), 125, 1);
 	refuses("svhn", "train_32x32.mat", "not a little-endian MAT v5");
 	uint8_t flat[3072] = { 0 };
-	mat_t *f = Mat_CreateVer(made_path("svhn/train_32x32.mat"), NULL, MAT_FT_MAT5);
-	put_var(f, "X", MAT_C_UINT8, MAT_T_UINT8, 2, (size_t[]){ 32, 96 }, flat);
-	Mat_Close(f);
+	FILE *f = mat_begin(made_path("svhn/train_32x32.mat"));
+	mat_put(f, "X", MAT_CLASS_UINT8, MAT_UINT8, 2, (int32_t[]){ 32, 96 }, flat, sizeof flat, true);
+	fclose(f);
 	refuses("svhn", "train_32x32.mat", "not an array of 32 x 32 x 3 x N bytes");
 	unlink(made_path("svhn/train_32x32.mat"));
 	refuses("svhn", "svhn", "norma data get svhn");
@@ -386,14 +377,14 @@ static void damaged_mat_is_refused(void **state)
 static void put_flowers(double label, double id)
 {
 	double labels[6] = { 1, 102, 7, label, 5, 6 }, train[2] = { 1, 2 }, val[1] = { 3 }, test[3] = { 4, id, 6 };
-	mat_t *f = Mat_CreateVer(made_path("flowers-102/imagelabels.mat"), NULL, MAT_FT_MAT5);
-	put_var(f, "labels", MAT_C_DOUBLE, MAT_T_DOUBLE, 2, (size_t[]){ 1, 6 }, labels);
-	Mat_Close(f);
-	f = Mat_CreateVer(made_path("flowers-102/setid.mat"), NULL, MAT_FT_MAT5);
-	put_var(f, "trnid", MAT_C_DOUBLE, MAT_T_DOUBLE, 2, (size_t[]){ 1, 2 }, train);
-	put_var(f, "valid", MAT_C_DOUBLE, MAT_T_DOUBLE, 2, (size_t[]){ 1, 1 }, val);
-	put_var(f, "tstid", MAT_C_DOUBLE, MAT_T_DOUBLE, 2, (size_t[]){ 1, 3 }, test);
-	Mat_Close(f);
+	FILE *f = mat_begin(made_path("flowers-102/imagelabels.mat"));
+	mat_put(f, "labels", MAT_CLASS_DOUBLE, MAT_DOUBLE, 2, (int32_t[]){ 1, 6 }, labels, sizeof labels, true);
+	fclose(f);
+	f = mat_begin(made_path("flowers-102/setid.mat"));
+	mat_put(f, "trnid", MAT_CLASS_DOUBLE, MAT_DOUBLE, 2, (int32_t[]){ 1, 2 }, train, sizeof train, true);
+	mat_put(f, "valid", MAT_CLASS_DOUBLE, MAT_DOUBLE, 2, (int32_t[]){ 1, 1 }, val, sizeof val, true);
+	mat_put(f, "tstid", MAT_CLASS_DOUBLE, MAT_DOUBLE, 2, (int32_t[]){ 1, 3 }, test, sizeof test, true);
+	fclose(f);
 	for (int i = 1; i <= 6; i++) made_picture(made_path("flowers-102/jpg/image_%05d.jpg", i), i, 8 + i, 9, 3);
 }
 

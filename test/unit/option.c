@@ -250,7 +250,7 @@ static void help_shows_default_and_range(void **state)
 	has(&s, "      --depth N        number of blocks (default: 12; 1 to 1000)\n");
 	has(&s, "      --steps N        training steps (default: -1; at least -1)\n");
 	has(&s, "  -o, --out DIR        where results go (default: run)\n");
-	has(&s, "      --init CHOICE    how weights start (default: normal; one of zeros, ones, normal)\n");
+	has(&s, "      --init CHOICE    how weights start (default: normal; one of zeros, ones,\n                       normal)\n");
 	has(&s, "      --data-dir TEXT  data (required)\n");
 	nr_str_release(&s);
 }

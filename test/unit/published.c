@@ -28,7 +28,10 @@ static const struct nr_option rows[] = {
 static const struct nr_study_command commands[] = { { "train", rows, sizeof(struct conf), false, true }, { NULL, NULL, 0, false, false } };
 
 static const char printed[] =
-	"seeds:\n  paper: {title: On Norms, protocol: {main: {model: ViT-B, epochs: 300}, other: {epochs: 9}}}\n"
+	"seeds:\n  paper:\n    title: On Norms\n    protocol: {main: {model: ViT-B, epochs: 300}, other: {epochs: 9}}\n"
+	"    claims: [{where: abstract, what: gain, value: [0.5, 1.2]}]\n"
+	"    conflicts:\n    - {where: [Section 2, Table 1], fact: the text has 91}\n    - {where: [Table 10], fact: of another table}\n"
+	"    - {where: [abstract, Section 2], fact: of no table}\n"
 	"tables:\n"
 	"- id: paper/table1\n  label: Table 1\n  reference_unsure: {why: label, from: the discussion}\n"
 	"  columns:\n"
@@ -86,6 +89,17 @@ static int teardown(void **state)
 
 #define GRID "grid: {norm: {LN: ln, BN: bn, RMS: rms}}\n"
 
+/* All claims, and the contradictions that concern Table 1 or no table. */
+static void claims_are_there(const struct fixture *f)
+{
+	const struct nr_published *p = f->s.published;
+	assert_int_equal(p->claims.count, 1);
+	assert_string_equal(p->claims.item[0], "abstract: gain: 0.5 to 1.2");
+	assert_int_equal(p->conflicts.count, 2);
+	assert_string_equal(p->conflicts.item[0], "Section 2, Table 1: the text has 91");
+	assert_string_equal(p->conflicts.item[1], "abstract, Section 2: of no table");
+}
+
 static void words_of_an_arm_find_its_cell(void **state)
 {
 	struct fixture *f = *state;
@@ -96,6 +110,7 @@ static void words_of_an_arm_find_its_cell(void **state)
 	assert_string_equal(cell(f, 1, 0), "99.0 ± 0.1");               /* by the end of the metric's name */
 	assert_string_equal(f->s.published->label, "Table 1 of \"On Norms\" (paper/table1)");
 	assert_string_equal(f->s.published->theirs, "data STL10, model ViT-B, epochs 300");
+	claims_are_there(f);
 	assert_int_equal(f->s.published->notes.count, 1);
 	assert_string_equal(f->s.published->notes.item[0], "published reference: label, from: the discussion");
 }
@@ -135,6 +150,7 @@ static void a_record_keeps_the_cells(void **state)
 	assert_string_equal(cell(f, 0, 0), "92.10 ± 0.30");
 	assert_string_equal(cell(f, 0, 1), "93.00 ?");
 	assert_string_equal(cell(f, 1, 1), "99.5");
+	claims_are_there(f);
 	assert_string_equal(f->s.published->theirs, "data STL10, model ViT-B, epochs 300");
 	nr_str_release(&text);
 }
@@ -152,7 +168,7 @@ static void tables_have_a_column_and_state_the_scale(void **state)
 	assert_non_null(strstr(nr_str_text(&text), "| BN | 0 | - | 93.00 ? | - |"));
 	assert_non_null(strstr(nr_str_text(&text), "Theirs: data STL10, model ViT-B, epochs 300. Ours: train: data mnist; seeds 2."));
 	assert_non_null(strstr(nr_str_text(&text), "published 93.00 of BN is uncertain: point, read as '9300'"));
-	assert_non_null(strstr(nr_str_text(&latex), "92.10 $\\pm$ 0.30"));
+	assert_non_null(strstr(nr_str_text(&latex), "$92.10 \\pm 0.30$"));
 	json_t *o = nr_summary_json(&m, NULL, 0), *arm = json_array_get(json_object_get(o, "arms"), 1);
 	json_t *own = json_object_get(json_object_get(json_object_get(arm, "metrics"), "train.eval_top1"), "published");
 	assert_string_equal(json_string_value(json_object_get(own, "text")), "93.00");

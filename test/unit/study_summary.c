@@ -116,6 +116,30 @@ static void arms_are_compared_by_common_seeds(void **state)
 	assert_non_null(strstr(m.notes.item[0], "differ in what their batch statistics saw"));
 }
 
+static void a_paper_gets_the_columns_it_asks_for(void **state)
+{
+	struct fixture *f = *state;
+	struct nr_summary m;
+	struct nr_str latex = { 0 };
+	assert_int_equal(nr_summary_make(&m, &f->s, NULL, 0, f->arena, &f->err), NR_OK);
+	struct nr_study study = f->s;
+	m.study = &study;
+	study.columns = "time, wilcoxon n";
+	nr_summary_latex(&m, &latex);
+	assert_non_null(strstr(latex.text, "{@{}lrrr@{}}"));
+	assert_non_null(strstr(latex.text, "Arm & $n$ & $p_W$ & time \\\\\n"));
+	assert_null(strstr(latex.text, "siunitx"));
+	nr_str_release(&latex);
+	study.columns = "all";
+	nr_summary_latex(&m, &latex);
+	assert_non_null(strstr(latex.text, " & needed & "));
+	nr_str_release(&latex);
+	assert_int_equal(nr_tex_columns_check(&f->s, "n p,flops metric", &f->err), NR_OK);
+	assert_int_equal(nr_tex_columns_check(&f->s, "n pvalue", &f->err), NR_ENAME);
+	assert_string_equal(f->err.subject, "pvalue");
+	f->err = (struct nr_error){ 0 };
+}
+
 static void tables_have_every_arm_in_every_form(void **state)
 {
 	struct fixture *f = *state;
@@ -132,8 +156,10 @@ static void tables_have_every_arm_in_every_form(void **state)
 	assert_non_null(strstr(nr_str_text(&text), "105 more"));
 	assert_non_null(strstr(nr_str_text(&text), "sep(bn,ln), seed 4 failed in train: the loss is not finite"));
 	assert_non_null(strstr(nr_str_text(&markdown), "| bn | 5 | 91.80 ± 1.14 | +1.40 ± 0.38 | 0.0011 | 0.125 | enough |"));
-	assert_non_null(strstr(nr_str_text(&latex), "91.80 $\\pm$ 1.14"));
-	assert_non_null(strstr(nr_str_text(&latex), "train.top1 \\%"));
+	assert_non_null(strstr(nr_str_text(&latex), "Arm & top-1 (\\%) & $\\Delta$ & $p$ \\\\\n"));
+	assert_non_null(strstr(nr_str_text(&latex), "bn & $91.80 \\pm 1.14$ & $+1.40 \\pm 0.38$ & $0.0011$ \\\\\n"));
+	for (const char *line = nr_str_text(&text); *line; line += strcspn(line, "\n"), line += *line == '\n')
+		if (strstr(line, "arm ") == line) assert_true(strcspn(line, "\n") <= 80);
 	assert_int_equal(nr_summary_write(&m, &failed, 1, &f->err), NR_OK);
 	json_t *o = nr_json_load(nr_arena_printf(f->arena, "%s/table.json", f->dir), &f->err);
 	assert_int_equal(json_array_size(json_object_get(o, "arms")), 3);
@@ -184,6 +210,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(arms_are_compared_by_common_seeds, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_paper_gets_the_columns_it_asks_for, setup, teardown),
 		cmocka_unit_test_setup_teardown(tables_have_every_arm_in_every_form, setup, teardown),
 		cmocka_unit_test_setup_teardown(results_of_other_settings_do_not_count, setup, teardown),
 		cmocka_unit_test_setup_teardown(misspelt_metrics_are_said, setup, teardown),

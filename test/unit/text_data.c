@@ -90,7 +90,7 @@ static void what_is_wrong_is_told_with_the_line(void **state)
 	refused("t.csv", "a,b\nx,\"y\"z\n", "line 2: text follows a closing quote");
 	refused("t.csv", "a,b\nx,\"y\"\rz\n", "line 2: text follows a closing quote");
 	refused("t.csv", "a,b\nx,y\nx,y,z\n", "line 3 has 3 columns, but the header line has 2");
-	refused("t.csv", "a,b,c,d\n", "line 1: more than three columns");
+	refused("t.csv", "a,b,c,d\n", "line 1: more than 3 columns");
 	refused("t.csv", "a,b\n", "it has no text");
 	refused("t.txt", "\n \n", "it has no text");
 	refused("t.txt", "a\n\nb\xff\n", "line 3: it is not UTF-8");

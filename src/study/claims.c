@@ -1,0 +1,74 @@
+/* Claims and contradictions of a paper: see claims.h. */
+#include "study/claims.h"
+
+#include <ctype.h>
+#include <string.h>
+
+#include "base/args.h"
+#include "base/mem.h"
+#include "base/str.h"
+
+static const char *text_at(const struct nr_yaml_node *map, const char *key)
+{
+	const struct nr_yaml_node *n = nr_yaml_value(map, key);
+	return n && n->kind == NR_YAML_VALUE ? n->text : NULL;
+}
+
+/* A value, or the items of a list with something between them. */
+static void add_values(struct nr_str *s, const struct nr_yaml_node *n, const char *between)
+{
+	if (n && n->kind == NR_YAML_VALUE) nr_str_add(s, n->text);
+	for (int64_t i = 0; n && n->kind == NR_YAML_LIST && i < n->count; i++)
+		if (n->item[i]->kind == NR_YAML_VALUE) nr_str_printf(s, "%s%s", i ? between : "", n->item[i]->text);
+}
+
+static int keep(struct nr_list *list, struct nr_str *s, struct nr_arena *arena)
+{
+	char *copy = s->failed ? NULL : nr_arena_strdup(arena, nr_str_text(s));
+	nr_str_release(s);
+	return copy && !nr_list_add(list, copy, arena) ? 0 : -1;
+}
+
+/* Is "Table 1" said of the table "Table 1, left"? Not of "Table 10". */
+static bool names(const char *where, const char *label)
+{
+	const size_t n = strlen(where);
+	return !strncmp(label, where, n) && !isalnum((unsigned char)label[n]);
+}
+
+static bool is_table(const char *where) { return !strncmp(where, "Table ", 6) || !strncmp(where, "Figure ", 7); }
+
+/* A contradiction that names tables concerns those alone. */
+static bool concerns(const struct nr_yaml_node *where, const char *label)
+{
+	bool tables = false;
+	for (int64_t i = 0; where && where->kind == NR_YAML_LIST && i < where->count; i++) {
+		const char *text = where->item[i]->kind == NR_YAML_VALUE ? where->item[i]->text : "";
+		if (is_table(text) && names(text, label)) return true;
+		tables |= is_table(text);
+	}
+	return !tables;
+}
+
+int nr_claims_read(struct nr_published *p, const struct nr_yaml_node *paper, const char *label, struct nr_arena *arena)
+{
+	const struct nr_yaml_node *claims = nr_yaml_value(paper, "claims"), *conflicts = nr_yaml_value(paper, "conflicts");
+	for (int64_t i = 0; claims && i < claims->count; i++) {
+		const struct nr_yaml_node *c = claims->item[i];
+		const char *where = text_at(c, "where"), *what = text_at(c, "what");
+		struct nr_str s = { 0 };
+		nr_str_printf(&s, "%s: %s: ", where ? where : "", what ? what : "");
+		add_values(&s, nr_yaml_value(c, "value"), " to ");
+		if (keep(&p->claims, &s, arena)) return -1;
+	}
+	for (int64_t i = 0; conflicts && i < conflicts->count; i++) {
+		const struct nr_yaml_node *c = conflicts->item[i], *where = nr_yaml_value(c, "where");
+		const char *fact = text_at(c, "fact");
+		struct nr_str s = { 0 };
+		if (!fact || !concerns(where, label)) continue;
+		add_values(&s, where, ", ");
+		nr_str_printf(&s, ": %s", fact);
+		if (keep(&p->conflicts, &s, arena)) return -1;
+	}
+	return 0;
+}
