@@ -8,7 +8,7 @@ set -euo pipefail
 export NORMA_DATA=$tmp/data
 pictures "$tmp/pics" 12
 pics=folder:path=$tmp/pics
-small=(--model vit_nano:image=24,patch=6,dim=16,depth=1,heads=2 --epochs 6 --lr 5e-3)
+small=(--model "vit_nano:image=24,patch=6,dim=16,depth=1,heads=2" --epochs 6 --lr 5e-3)
 
 # nothing but the folder: a split of its own, mean and std measured, mixed sizes resized and cropped
 run 0 train --data "$pics" "${small[@]}" --out "$tmp/run"
@@ -63,7 +63,7 @@ run 0 eval "$ckpt"; says "macro-F1"; says "precision"; says "class-2"
 run 0 eval "$ckpt" --json; json macro_f1 classes; says '"name":"class-0","samples":'
 mkdir "$tmp/rare"; cp -r "$tmp/pics/class-0" "$tmp/pics/class-1" "$tmp/rare/"; rm "$tmp"/rare/class-1/[4-9].tif
 for weights in none balanced; do
-	run 0 train --data "$tmp/rare/" "${small[@]}" --batch 8 --steps 2 --class-weights $weights --out "$tmp/$weights" --json; losses=${losses:-}$(sed 's/.*"train_loss":\([0-9.]*\).*/ \1/' <<<"$out")
+	run 0 train --data "$tmp/rare/" "${small[@]}" --batch 8 --steps 2 --class-weights $weights --out "$tmp/$weights" --json; losses="${losses:-} $(grep -o '"train_loss":[0-9.]*' "$tmp/out")"
 done
 [ "$(tr ' ' '\n' <<<"$losses" | sort -u | grep -c .)" = 2 ] || fail "weights change nothing: $losses"
 run 1 train --data "$tmp/rare/" "${small[@]}" --batch 8 --loss sigmoid --class-weights balanced --out "$tmp/none2"; complains "sigmoid loss"; one_line

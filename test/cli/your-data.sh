@@ -35,11 +35,13 @@ WRAPPER
 chmod +x "$tmp/bin/norma"
 export NORMA PATH="$tmp/bin:$PATH"
 count=0
+# shellcheck disable=SC2016 # backquotes of the page
+commands=$(sed -n '/^```sh$/,/^```$/p' "$page" | grep '^[a-z]')
 while read -r line; do
 	ran=$line
 	count=$((count + 1))
 	bash -c "${line//--epochs 10/--epochs 1}" >"$tmp/out" 2>"$tmp/err" </dev/null || fail "$(cat "$tmp/err")"
-done < <(sed -n '/^```sh$/,/^```$/p' "$page" | grep '^[a-z]')
+done <<<"$commands"
 [ "$count" -ge 13 ] || fail "the page has only $count commands"
 for f in norms.html molecules.html runs/pictures/best.safetensors runs/sentences/model.safetensors; do [ -s "$f" ] || fail "no $f"; done
 exit "$failed"
