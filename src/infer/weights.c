@@ -56,6 +56,31 @@ static void read_view(struct nr_weights *w, const char *config)
 	memcpy(w->view.std, w->std, sizeof w->std);
 }
 
+const char *nr_numbers_text(const double *v, int64_t count, struct nr_arena *arena)
+{
+	struct nr_str s = { 0 };
+	for (int64_t i = 0; i < count; i++) nr_str_printf(&s, "%s%.17g", i ? " " : "", v[i]);
+	const char *text = s.failed ? NULL : nr_arena_strdup(arena, nr_str_text(&s));
+	nr_str_release(&s);
+	return text;
+}
+
+/* "0.5 1.25 ...": as many as there are; *count says how many. NULL: none, or what is no number. */
+static const double *read_numbers(const char *text, int64_t *count, struct nr_arena *arena)
+{
+	double *v = text ? nr_arena_alloc(arena, (strlen(text) / 2 + 1) * sizeof *v) : NULL;
+	char one[64];
+	*count = 0;
+	for (; v && *text; text += *text == ' ') {
+		const size_t n = strcspn(text, " ");
+		snprintf(one, sizeof one, "%.*s", (int)(n < sizeof one ? n : sizeof one - 1), text);
+		if (!nr_parse_double(one, &v[*count])) return NULL;
+		++*count;
+		text += n;
+	}
+	return v;
+}
+
 /* What our own files say of themselves. */
 static int read_meta(struct nr_weights *w, const char *path, const char **model, const char **norms, struct nr_error *err)
 {
@@ -70,6 +95,11 @@ static int read_meta(struct nr_weights *w, const char *path, const char **model,
 	if ((text = nr_st_metadata(f, "norma.std"))) sscanf(text, "%lf %lf %lf", &w->std[0], &w->std[1], &w->std[2]);
 	if ((text = nr_st_metadata(f, "norma.pooler"))) w->pooler = nr_arena_strdup(w->arena, text);
 	if ((text = nr_st_metadata(f, "norma.objective"))) w->objective = nr_arena_strdup(w->arena, text);
+	int64_t means, stds;
+	w->target_mean = read_numbers(nr_st_metadata(f, "norma.target_mean"), &means, w->arena);
+	w->target_std = read_numbers(nr_st_metadata(f, "norma.target_std"), &stds, w->arena);
+	if (!w->target_mean || !w->target_std || means != stds) w->target_mean = w->target_std = NULL;
+	w->targets = w->target_std ? stds : 0;
 	if ((text = nr_st_metadata(f, "norma.data"))) w->data = nr_arena_strdup(w->arena, text);
 	if ((text = nr_st_metadata(f, "norma.step"))) w->step = strtoll(text, NULL, 10);
 	text = nr_st_metadata(f, "norma.normalize");

@@ -188,6 +188,19 @@ static int64_t root(int64_t n)
 	return side * side == n ? side : 0;
 }
 
+/* What only a config.json tells: heads, activation and eps, as Hugging Face or timm write them. heads 0: nothing. */
+struct said { int64_t heads; const char *act, *norms; bool all; };
+static struct said config_says(const struct nr_look *l)
+{
+	const json_t *args = json_object_get(l->config, "model_args");
+	const char *act = nr_hf_text(l->config, "hidden_act"), *ours = act ? nr_hf_act(act) : NULL;
+	const double heads = nr_hf_number(args ? args : l->config, args ? "num_heads" : "num_attention_heads");
+	const double given = nr_hf_number(l->config, "layer_norm_eps"), eps = given > 0 ? given : l->config ? l->naming->eps : 0;
+	struct said s = { .heads = heads >= 1 && heads <= 1024 ? (int64_t)heads : 0, .act = ours, .norms = "", .all = heads >= 1 && (!act || ours) };
+	if (eps > 0 && eps != l->model->norms.eps) s.norms = nr_arena_printf(l->arena, "eps=%.9g", eps);
+	return s;
+}
+
 static bool measure(const struct nr_look *l, struct nr_sighting *s)
 {
 	const struct nr_st_tensor *proj = nr_look_find(l, "patch_embed.proj.weight"), *pos = nr_look_find(l, "pos_embed");
@@ -204,7 +217,10 @@ static bool measure(const struct nr_look *l, struct nr_sighting *s)
 	nr_saw_key(s, "patch", patch);
 	nr_saw_key(s, "dim", dim);
 	nr_saw_key(s, "depth", depth);
-	nr_assumed(s, "heads", nr_heads_assumed(dim));
+	const struct said said = config_says(l);
+	if (said.heads > 0) nr_saw(s, "heads", said.heads);
+	else nr_assumed(s, "heads", nr_heads_assumed(dim));
+	nr_saw_text(s, "act", said.act);
 	nr_saw(s, "classes", nr_look_rows(l, "head.weight", 0));
 	nr_saw(s, "registers", reg && reg->nd == 3 ? reg->shape[1] : 0);
 	nr_saw(s, "class_at", cls && !row ? 10 : 0);            /* DTN's class token has no position */
@@ -214,7 +230,8 @@ static bool measure(const struct nr_look *l, struct nr_sighting *s)
 	nr_saw_text(s, "mlp", nr_arena_printf(l->arena, "%.9g", (double)hidden / (double)dim));
 	nr_saw_text(s, "pool", fc || !cls ? "avg" : NULL);
 	nr_saw(s, "fc_norm", fc || cls ? -1 : 0);
-	nr_saw_norms(s, in && out ? "patch=dual" : in ? "patch=pre" : out ? "patch=post" : "");
+	nr_saw_norms(s, in && out ? "patch=dual" : in ? "patch=pre" : out ? "patch=post" : said.norms);
+	if (said.all) nr_saw_all(s);
 	return true;
 }
 
