@@ -69,7 +69,7 @@ static int record(struct cli *c, struct recorded *r, const char *name, const str
 	if (nr_model_parse(&r->model, name, c->arena, c->err) || nr_store_make(&r->store, (uint64_t)o->seed, c->err)) return c->err->code;
 	r->net = nr_net_make(r->store);
 	if (!r->net || !r->norms) return nr_fail(c->err, NR_EMEMORY, "cannot record the model", name, "out of memory");
-	if (nr_norms_use(r->net, r->norms, &r->model.of->norms, c->err)) return c->err->code;
+	if (nr_norms_use(r->net, r->norms, &r->model.norms, c->err)) return c->err->code;
 	const struct nr_inputs in = nr_model_inputs(r->net, &r->model, 1);
 	nr_model_logits(r->net, &r->model, &in);
 	if (r->net->error.code) return (int)(*c->err = r->net->error).code;

@@ -95,12 +95,13 @@ static int read_meta(struct nr_weights *w, const char *path, const char **model,
 static bool has_head(const char *path, const struct nr_model *m, struct nr_arena *arena, unsigned *text_heads, struct nr_error *err)
 {
 	struct nr_st_file *f;
-	bool pixels, found = false;
+	bool found = false;
+	char order;
 	if (nr_st_open(&f, path, err)) return false;
 	if (m->reads == NR_READS_TEXT) *text_heads = nr_text_heads_in(m, f, arena);
 	found = nr_st_find(f, "head.weight") || nr_st_find(f, "head.bias");
 	for (const struct nr_naming *n = m->namings; n->name; n++) {
-		const char *weight = nr_naming_text(n, "head.weight", &pixels, arena);
+		const char *weight = nr_naming_text(n, "head.weight", &order, arena);
 		found = found || (weight && nr_st_find(f, weight));
 	}
 	nr_st_close(f);
@@ -148,7 +149,7 @@ static void record_whole(struct nr_net *n, const struct nr_weights *w, bool head
 static int record_with(struct nr_net *n, const struct nr_weights *w, const char *norms, bool head, unsigned text_heads,
 	struct nr_error *err)
 {
-	if (nr_norms_use(n, norms, &w->model.of->norms, err)) return err->code;
+	if (nr_norms_use(n, norms, &w->model.norms, err)) return err->code;
 	record_whole(n, w, head, text_heads);
 	return nr_norms_done(n, err);
 }
@@ -214,7 +215,8 @@ static int read_all(struct nr_weights *w, const char *path, const struct nr_weig
 	if (!code) code = read_values(w, path, how, err);
 	if (!code) {
 		const struct nr_naming *naming = nr_naming_find(w->model.of, w->naming, NULL);
-		if (!norms && naming && naming->eps > 0)        /* its software's eps, as the file says nothing of norms */
+		if (!norms && naming && naming->norms) w->norms = naming->norms;
+		else if (!norms && naming && naming->eps > 0)   /* its software's eps, as the file says nothing of norms */
 			w->norms = nr_arena_printf(w->arena, "%s:eps=%g", w->model.of->norms.norm, naming->eps);
 	}
 	return code;

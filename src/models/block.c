@@ -8,7 +8,7 @@
 #include "norma/norm.h"
 
 /* Queries and keys normalised per head: rows of the head's width, (B T, 3 H, d), first H of them queries. */
-static nr_t *norm_qk(struct nr_net *n, nr_t *qkv, int64_t heads)
+nr_t *nr_norm_qk(struct nr_net *n, nr_t *qkv, int64_t heads)
 {
 	const char *norm = qkv ? nr_norm_at(n, "attn.qk") : NULL;
 	if (!norm) return qkv;
@@ -33,13 +33,13 @@ static nr_t *attention(struct nr_net *n, nr_t *x, const struct nr_block *b)
 	nr_t *qkv = b->no_qkv_bias ? nr_linear_no_bias(n, "attn.qkv", x, 3 * C) : nr_linear(n, "attn.qkv", x, 3 * C);
 	const struct nr_attention_options o = { .heads = b->heads, .dropout = (float)b->attention_dropout,
 		.valid = x && x->tok ? x->tok->valid : NULL, .bias = b->position_bias ? position_bias(n, x, b->heads) : b->bias };
-	qkv = norm_qk(n, qkv, b->heads);
+	qkv = nr_norm_qk(n, qkv, b->heads);
 	x = nr_attention_with(n, qkv, o);
 	x = nr_norm(n, "attn.inner", nr_norm(n, "attn.heads", x));
 	return nr_dropout(n, nr_linear(n, "attn.proj", x, C), b->dropout);
 }
 
-static nr_t *mlp(struct nr_net *n, nr_t *x, const struct nr_block *b)
+nr_t *nr_block_mlp(struct nr_net *n, nr_t *x, const struct nr_block *b)
 {
 	const int64_t C = x ? nr_cols(x) : 0;
 	x = nr_norm(n, "mlp.hidden", nr_linear(n, "mlp.fc1", x, b->hidden));
@@ -67,7 +67,7 @@ nr_t *nr_block(struct nr_net *n, nr_t *x, const struct nr_block *b)
 	tok.heads = (int32_t)b->heads;                  /* norms that go by heads (DTN, group) take them from the tokens */
 	nr_with_tokens(n, x, tok);
 	x = nr_residual(n, "attn", x, attention(n, nr_norm(n, "attn.in", x), b), b->drop_path);
-	x = nr_residual(n, "mlp", x, mlp(n, nr_norm(n, "mlp.in", x), b), b->drop_path);
+	x = nr_residual(n, "mlp", x, nr_block_mlp(n, nr_norm(n, "mlp.in", x), b), b->drop_path);
 	if (x) scale_weights(n, C);
 	return x;
 }

@@ -12,8 +12,8 @@
 
 const struct nr_st_tensor *nr_look_find(const struct nr_look *l, const char *entry)
 {
-	bool pixels;
-	const char *text = nr_naming_text(l->naming, entry, &pixels, l->arena);
+	char order;
+	const char *text = nr_naming_text(l->naming, entry, &order, l->arena);
 	char name[256];
 	if (!text) return NULL;
 	snprintf(name, sizeof name, "%.*s", (int)strcspn(text, " "), text);
@@ -26,15 +26,16 @@ int64_t nr_look_rows(const struct nr_look *l, const char *entry, int64_t cols)
 	return t && t->nd == 2 && (!cols || t->shape[1] == cols) ? t->shape[0] : -1;
 }
 
-int64_t nr_look_depth(const struct nr_look *l, const char *entry)
+int64_t nr_look_depth_at(const struct nr_look *l, const char *scope, const char *entry)
 {
 	int64_t depth = 0;
 	for (char name[128]; depth < 1024; depth++) {
-		snprintf(name, sizeof name, "blocks.%lld.%s", (long long)depth, entry);
+		snprintf(name, sizeof name, "%s.%lld.%s", scope, (long long)depth, entry);
 		if (!nr_look_find(l, name)) break;
 	}
 	return depth;
 }
+int64_t nr_look_depth(const struct nr_look *l, const char *entry) { return nr_look_depth_at(l, "blocks", entry); }
 
 static const char *kind_of_norm(const struct nr_look *l, const char *site, const char *part)
 {
@@ -75,6 +76,10 @@ void nr_assumed(struct nr_sighting *s, const char *option, int64_t v) { add(s, (
 void nr_saw_text(struct nr_sighting *s, const char *option, const char *text)
 {
 	add(s, (struct note){ option, SAW, .value = -1, .text = text });
+}
+void nr_saw_key_text(struct nr_sighting *s, const char *option, const char *text)
+{
+	add(s, (struct note){ option, KEY, .value = -1, .text = text });
 }
 void nr_saw_not(struct nr_sighting *s, const char *option, const char *text, const char *instead)
 {
