@@ -199,3 +199,15 @@ int golden_model_pvt_v2(struct golden_case *c)
 		golden_config(c, "ln_eps_patch_embed", NULL, same ? eps : 1e-5), golden_config(c, "ln_eps_sr", NULL, same ? eps : 1e-5));
 	return run(c, &r, "stage");
 }
+
+int golden_model_levit(struct golden_case *c)
+{
+	struct run r = { .eps = golden_config(c, "bn_eps", NULL, 1e-5), .naming = nr_st_metadata(c->file, "naming") };
+	r.text = nr_arena_printf(c->arena, "levit:image=%g,channels=%g,classes=%g,dims=%s,depths=%s,heads=%s,key=%g,value=%s,mlp=%s,stride=%d,distilled=%g,"
+		"act=%s", golden_config(c, "img_size", NULL, 224), golden_config(c, "in_chans", NULL, 3), golden_config(c, "num_classes", NULL, 1000),
+		list(c, "embed_dim", NULL, ""), list(c, "depth", NULL, ""), list(c, "num_heads", NULL, ""), golden_config(c, "key_dim", NULL, 16),
+		list(c, "attn_ratio", NULL, "2"), list(c, "mlp_ratio", NULL, "2"), strcmp(golden_config_text(c, "stem", "stem_type", "s16"), "s8") ? 16 : 8,
+		golden_config(c, "distilled", NULL, 0), golden_config_act(c));
+	r.norms = nr_arena_printf(c->arena, "batch:momentum=%.17g", golden_config(c, "bn_momentum", NULL, 0.1));
+	return run(c, &r, "stage");
+}
