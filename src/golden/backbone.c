@@ -211,3 +211,15 @@ int golden_model_levit(struct golden_case *c)
 	r.norms = nr_arena_printf(c->arena, "batch:momentum=%.17g", golden_config(c, "bn_momentum", NULL, 0.1));
 	return run(c, &r, "stage");
 }
+
+int golden_model_t2t(struct golden_case *c)
+{
+	static const char *const known[][2] = { { "t2t-official", "official" }, { NULL, NULL } };
+	struct run r = { .eps = golden_config(c, "ln_eps", NULL, 1e-5), .naming = naming_of(c, known), .norms = "" };
+	r.text = nr_arena_printf(c->arena, "t2t:image=%g,channels=%g,classes=%g,tokens=%s,width=%g,dim=%g,depth=%g,heads=%g,mlp=%.17g,qkv_bias=%g,act=%s",
+		golden_config(c, "img", "img_size", 224), golden_config(c, "chans", NULL, 3), golden_config(c, "classes", "num_classes", 1000),
+		golden_config_text(c, "kind", NULL, "performer"), golden_config(c, "width", NULL, 64), golden_config(c, "dim", NULL, 384),
+		golden_config(c, "depth", NULL, 14), golden_config(c, "heads", NULL, 6), golden_config(c, "ratio", NULL, 3),
+		golden_config(c, "qkv_bias", NULL, 0), golden_config_act(c));
+	return run(c, &r, "block");
+}
