@@ -103,7 +103,7 @@ static int open_work(struct work *k, const char *model, const char *path, bool t
 	snprintf(file, sizeof file, "%s/model.safetensors", model);
 	const struct nr_text_runner_how how = { .pooling = NR_TEXT_AVG };
 	if (cut_lines(k, path, tiny, err) || nr_weights_open(&k->w, file, NULL, err)) return err->code;
-	if (nr_model_expect(&k->w->model, NR_READS_TEXT, err) || nr_tokenizer_open(&k->tokenizer, model, err)) return err->code;
+	if (nr_model_expect(&k->w->model, NR_TEXTS, err) || nr_tokenizer_open(&k->tokenizer, model, err)) return err->code;
 	if (nr_text_runner_open(&k->runner, k->w, k->tokenizer, &how, err)) return err->code;
 	k->out = malloc((size_t)(k->count * nr_text_runner_width(k->runner)) * sizeof *k->out);
 	return k->out ? NR_OK : nr_fail(err, NR_EMEMORY, "cannot embed", model, "out of memory");

@@ -23,7 +23,7 @@ static nr_t *graph_loss(struct nr_net *n, const struct bench_size *s, struct ben
 {
 	nr_t *y = graph_values(n, s, in, .1);
 	in->target = nr_input(n, "target", NR_REAL, NR_SHAPE(s->batch, 1));
-	return nr_known_loss(n, y, in->target, NR_KNOWN_MAE);
+	return nr_known_loss(n, y, in->target, NR_KNOWN_ABSOLUTE);
 }
 
 static nr_t *graph_output(struct nr_net *n, const struct bench_size *s, struct bench_inputs *in) { return graph_values(n, s, in, 0); }

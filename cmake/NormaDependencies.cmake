@@ -4,7 +4,7 @@ find_package(PkgConfig REQUIRED)
 pkg_check_modules(yaml REQUIRED IMPORTED_TARGET yaml-0.1)
 pkg_check_modules(jansson REQUIRED IMPORTED_TARGET jansson)
 # pictures, archives, downloads, checksums, the run database, Unicode, the dashboard
-set(data_modules libturbojpeg libpng matio libarchive libcurl libcrypto sqlite3 zlib libutf8proc libmicrohttpd)
+set(data_modules libturbojpeg libpng libwebp libtiff-4 matio libarchive libcurl libcrypto sqlite3 zlib libutf8proc libmicrohttpd)
 foreach(module IN LISTS data_modules)
 	pkg_check_modules(${module} REQUIRED IMPORTED_TARGET ${module})
 endforeach()

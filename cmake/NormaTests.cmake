@@ -50,7 +50,7 @@ function(norma_test name)
 endfunction()
 
 function(norma_test_sets name)
-	foreach(isa plain avx2 avx512)
+	foreach(isa IN LISTS NORMA_SETS)
 		norma_test(${name}.${isa} bash ${PROJECT_SOURCE_DIR}/test/on-set.sh ${isa} ${ARGN})
 		set_tests_properties(${name}.${isa} PROPERTIES LABELS sets)
 	endforeach()

@@ -48,6 +48,7 @@ function digits(v) {
 /* The arm's last record up to a step; -1: none. */
 const recordAt = (arm, step) => arm.steps.reduce((found, s, i) => (s <= step ? i : found), -1);
 const legendOf = arm => root.querySelector('.legend li[data-arm="' + arm.arm + '"]');
+const nameOf = arm => legendOf(arm).querySelector('.plan').textContent;
 const isOff = arm => legendOf(arm).classList.contains('off');
 const displayOf = arm => (isOff(arm) ? 'display:none' : '');
 const colourOf = arm => 's' + arm.arm % 8;
@@ -159,7 +160,7 @@ function fillProfileTip(tip, group, step, i) {
 		const row = rowAt(arm, group, step), v = !row.length || isOff(arm) ? null : row[i];
 		if (v === null) continue;
 		const line = htmlElement('div');
-		line.append(htmlElement('b', colourOf(arm), arm.letter), ' ' + digits(v));
+		line.append(htmlElement('b', colourOf(arm), nameOf(arm)), ' ' + digits(v));
 		tip.append(line);
 	}
 }
@@ -235,7 +236,7 @@ function makeMap(arm, group, rows, own, step) {
 	if (now >= 0) svg.append(svgElement('path', { class: 'cross', d: 'M' + (LEFT + (now + .5) * w) + ',' + TOP + 'v' + height }));
 
 	const figure = htmlElement('figure'), caption = htmlElement('figcaption'), tip = makeTip();
-	caption.append(htmlElement('b', '', arm.letter + ': ' + (group ? 'all other tokens' : 'special tokens')), htmlElement('br'),
+	caption.append(htmlElement('b', '', nameOf(arm) + ': ' + (group ? 'all other tokens' : 'special tokens')), htmlElement('br'),
 		htmlElement('span', '', 'sites from top to bottom; a row that changes its shade changes over time'));
 	svg.onpointerleave = () => { tip.hidden = true; };
 	svg.onpointermove = e => {

@@ -37,6 +37,7 @@ struct nr_source {
 	char **class_name;                  /* (classes), or NULL */
 	float mean[3], std[3];              /* of the training pictures / 255, by channel; std 0: not known */
 	const char *dir;                    /* where its files are */
+	const char *said;                   /* how it was divided and what was left out, for a run's header; NULL: nothing to say */
 	struct nr_arena *arena;             /* holds the source and all that belongs to it */
 	void *own;                          /* of the data set's file */
 };

@@ -41,6 +41,7 @@ struct nr_node {                            /* one op application, owned by the 
 	int32_t n_in, n_out;
 	const void *attr;                   /* the op's own struct, copied */
 	size_t stash, scratch, pending;     /* bytes: stash lives until backward; scratch during the call; pending until commit */
+	int32_t threads;                    /* that may run it at a time: what scratch is sized for */
 	struct nr_where where;
 	struct nr_net *net;
 	int32_t id;
@@ -71,6 +72,7 @@ struct nr_call {                            /* all a kernel sees; resolved by th
 };
 
 #define NR_KEEP_X(i) (1u << (i))            /* backward reads x[i] */
+#define NR_KEEP_X_ALL ((1u << NR_MAXIN) - 1)
 #define NR_KEEP_Y(j) (1u << (16 + (j)))     /* backward reads y[j] */
 
 enum nr_op_flags {

@@ -64,12 +64,13 @@ struct nr_runner {
 	nr_t *image, *logits, *pooled, *tokens;
 	int64_t batch, channels, size, classes, width;
 	char **class_name;                  /* of the weights */
+	const char *model;                  /* what it is, for messages */
 	struct nr_augment view;             /* how a picture becomes input: as in the evaluation of the training. It may be changed */
 	struct nr_runner_eye *eye;
 };
 NR_API int nr_runner_open(struct nr_runner *, const struct nr_weights *, int64_t batch, struct nr_error *);
 NR_API void nr_runner_close(struct nr_runner *);              /* all zero is fine */
-/* Puts a picture, or a JPEG or PNG file, at a place of the batch: resized, cropped and scaled as `view` says. */
+/* Puts a picture, or a file of one, at a place of the batch: resized, cropped and scaled as `view` says. */
 NR_API int nr_runner_picture(struct nr_runner *, int64_t place, const struct nr_picture *, struct nr_error *);
 NR_API int nr_runner_file(struct nr_runner *, int64_t place, const char *path, struct nr_error *);
 /* Runs on image (batch,channels,size,size); NULL: on the pictures that were put there. Results are read with nr_plan_data. */

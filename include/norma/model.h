@@ -24,6 +24,7 @@
 
 #include <stdbool.h>
 
+#include "norma/data.h"
 #include "norma/graph.h"
 #include "norma/norm.h"
 
@@ -42,11 +43,11 @@ struct nr_naming {                          /* "timm", ...; lists end with a NUL
 					    /* ends with NULL, or NULL; `*` at the beginning stands for anything */
 };
 
-/* What a model is given: pictures, texts as numbers of their tokens, or graphs. What it does not read stays NULL. */
-enum nr_reads { NR_READS_IMAGE, NR_READS_TEXT, NR_READS_GRAPH };
+/* What a model is given: pictures, texts as numbers of their tokens, or molecules as graphs. What it does not read stays NULL. */
 struct nr_inputs {
 	nr_t *image;                        /* (B,channels,H,W) */
 	nr_t *ids, *types;                  /* (B,T) int32; types: of segments, NULL: all 0 */
+	nr_t *random_blocks, *rotations;    /* of sparse attention (nn.h), instead of drawn ones; NULL: drawn */
 	nr_t *valid;                        /* (B) int32 lengths (nodes of a graph), what follows is padding; NULL: none is padded */
 	nr_t *nodes;                        /* (B,N,F) int32 features, each with its own range of a table's rows; 0: padding. Likewise: */
 	nr_t *in_degree, *out_degree;       /* (B,N): number of edges + 1 */
@@ -59,7 +60,7 @@ enum { NR_MAXLEVELS = 8 };                  /* stages of a hierarchical model */
 struct nr_model_file;
 struct nr_model {
 	const char *name, *title, *cite;
-	enum nr_reads reads;
+	enum nr_kind reads;                 /* what it is made for */
 	size_t conf_size;
 	const struct nr_option *options;
 	const struct nr_preset *presets;
@@ -94,7 +95,7 @@ NR_API int nr_model_set(struct nr_model_spec *, const char *name, const char *va
 /* Declares what the model reads, for so many samples; texts have as many tokens as the option `length` says. */
 NR_API struct nr_inputs nr_model_inputs(struct nr_net *, const struct nr_model_spec *, int64_t batch);
 /* 0, or an error that says what the model reads instead: for whoever has pictures (or texts) to give. */
-NR_API int nr_model_expect(const struct nr_model_spec *, enum nr_reads, struct nr_error *);
+NR_API int nr_model_expect(const struct nr_model_spec *, enum nr_kind, struct nr_error *);
 /* embed and encode. */
 NR_API nr_t *nr_model_tokens(struct nr_net *, const struct nr_model_spec *, const struct nr_inputs *);
 NR_API nr_t *nr_model_head(struct nr_net *, const struct nr_model_spec *, nr_t *pooled);

@@ -61,6 +61,36 @@ NR_API nr_t *nr_window_attention(struct nr_net *, nr_t *qkv, struct nr_window_at
 /* The probabilities (B,H,T,T), for analysis only: T x T is stored. No gradient. */
 NR_API nr_t *nr_attention_map(struct nr_net *, nr_t *qkv, struct nr_attention_options);
 
+/* Long sequences: T x T is never made. BigBird's blocks, of packed qkv (B,T,3C); see nn/block_attention.c. */
+struct nr_block_attention_options {
+	int64_t heads, block, random;       /* tokens of a block; random blocks that each block sees beside ends and neighbours */
+	int64_t layer, seed;                /* which random blocks: drawn for (seed, layer, head, block) */
+	int zero_in_eval;                   /* in evaluation they are all block 0, counted again (as Hugging Face does) */
+	float dropout;
+	nr_t *given;                        /* (layers,H,blocks-2,random) int32 instead of drawn ones, or NULL */
+	nr_t *valid;                        /* (B) int32 lengths, or NULL: those of the tokens */
+};
+NR_API nr_t *nr_block_attention(struct nr_net *, nr_t *qkv, struct nr_block_attention_options);
+/* Reformer's: buckets of similar queries. (B,T,2C), qk and v, -> (B,T,C); see nn/lsh_attention.c. */
+enum { NR_LSH_FACTORS = 4 };
+struct nr_lsh_options {
+	int64_t heads, rounds, layer;
+	int64_t buckets[NR_LSH_FACTORS];    /* of a round: the product, up to the first 0 */
+	int64_t chunk;                      /* tokens of a chunk; 0: as many chunks as buckets */
+	int64_t multiple;                   /* tokens are filled up to a multiple of it with zeros; 0: of chunk */
+	int64_t before, after;              /* chunks that a chunk sees beside itself */
+	int normalize_keys;                 /* keys are queries over their root mean square */
+	int masked, not_self;               /* padding is no key; a token is its own key only if it has no other */
+	int one_rotation;                   /* rotations serve all heads */
+	float scale, dropout;               /* scale 0: 1 / sqrt(head width) */
+	nr_t *rotations;                    /* (layers,H,d,rounds,sum of buckets / 2) instead of drawn ones, or NULL; no H: one_rotation */
+	nr_t *valid;                        /* (B) int32 lengths, or NULL: those of the tokens */
+};
+/* buckets: NULL, or becomes (B,H,rounds,T filled up) int32, to be tapped. */
+NR_API nr_t *nr_lsh_attention(struct nr_net *, nr_t *qk_v, struct nr_lsh_options, nr_t **buckets);
+/* Chunks of neighbouring tokens, of packed qkv (B,T,3C): heads, chunk, before, after, masked, dropout are read. */
+NR_API nr_t *nr_local_attention(struct nr_net *, nr_t *qkv, struct nr_lsh_options);
+
 /* a (H,3) -> (H,T,T), T = special + h w: a_h . (d^2, dx, dy) between tokens of the grid, a bias for attention. */
 NR_API nr_t *nr_position_bias(struct nr_net *, nr_t *a, int64_t h, int64_t w, int64_t special);
 
@@ -73,8 +103,8 @@ NR_API nr_t *nr_grid_bias(struct nr_net *, nr_t *table, struct nr_grid_bias);
 /* Performer's attention of one head from packed k q v (B,T,3C), with positive random features of w (m,C): (B,T,C). See nn/performer.c. */
 NR_API nr_t *nr_performer(struct nr_net *, nr_t *kqv, nr_t *w, double eps);
 
-/* Graphormer's bias of attention between N nodes and the virtual node before them: (B,H,N+1,N+1). See nn/graph_bias.c. */
-struct nr_graph_bias {
+/* Graphormer's bias of attention between N nodes and the virtual node before them: (B,H,N+1,N+1). See nn/path_bias.c. */
+struct nr_path_bias {
 	nr_t *distance_table, *distance;    /* (count,H); (B,N,N) int32: edges on the shortest path + 1, 0: padding */
 	nr_t *virtual_distance;             /* (1,H): of every pair with the virtual node */
 	nr_t *edge_table, *edges;           /* (count,H); int32 (B,N,N,F) of the edge between, or (B,N,N,L,F) on the path; or NULL */
@@ -82,7 +112,7 @@ struct nr_graph_bias {
 	int64_t hops;                       /* places on a path that count; 0: all */
 	int64_t cut;                        /* pairs this many edges apart, or more, do not attend; 0: all do */
 };
-NR_API nr_t *nr_graph_bias(struct nr_net *, const struct nr_graph_bias *);
+NR_API nr_t *nr_path_bias(struct nr_net *, const struct nr_path_bias *);
 
 /* Pictures. (B,C,H,W) -> patches (B,T,p*p*C), features in the order row, column, channel, or channel, row, column. */
 NR_API nr_t *nr_patches(struct nr_net *, nr_t *image, int64_t patch, enum nr_patch_order);
@@ -116,6 +146,11 @@ NR_API nr_t *nr_embedding_sum(struct nr_net *, const char *name, nr_t *ids, int6
 /* RoBERTa's places: pad_id + the number of ids up to here that are not pad_id; pads get pad_id. (B,T) int32, both. */
 NR_API nr_t *nr_text_positions(struct nr_net *, nr_t *ids, int32_t pad_id);
 
+/* x (B,T,C) + sin and cos of its places: channels 2i and 2i+1 of place p are sin and cos of p 10000^(-2i/C). */
+NR_API nr_t *nr_add_sines(struct nr_net *, nr_t *x);
+/* x (B,T,C) + places on a grid of rows x columns tokens: a (rows,1,Ca) and b (1,columns,C-Ca) side by side (Reformer's axial positions). */
+NR_API nr_t *nr_add_axial(struct nr_net *, nr_t *x, nr_t *a, nr_t *b);
+
 /* Elementwise and small. */
 NR_API nr_t *nr_mul(struct nr_net *, nr_t *a, nr_t *b);
 NR_API nr_t *nr_scale(struct nr_net *, nr_t *x, double factor);
@@ -139,7 +174,7 @@ NR_API nr_t *nr_sigmoid_cross_entropy(struct nr_net *, nr_t *logits, nr_t *targe
 NR_API nr_t *nr_masked_mse(struct nr_net *, nr_t *pred, nr_t *target, nr_t *weight, int normalize);
 NR_API nr_t *nr_mse(struct nr_net *, nr_t *pred, nr_t *target);
 /* Of values whose target is known: targets that are NaN do not count. No target at all: loss 0. */
-enum nr_known { NR_KNOWN_MAE, NR_KNOWN_MSE, NR_KNOWN_BCE };                               /* BCE: with logits */
+enum nr_known { NR_KNOWN_ABSOLUTE, NR_KNOWN_SQUARE, NR_KNOWN_BCE };         /* errors; binary cross entropy of logits */
 NR_API nr_t *nr_known_loss(struct nr_net *, nr_t *pred, nr_t *target, enum nr_known);
 NR_API nr_t *nr_weighted_sum(struct nr_net *, nr_t *x, nr_t *weight);                     /* sum x * weight: a scalar */
 

@@ -27,9 +27,10 @@ struct nr_picture {                         /* 8 bits, rows of pixels of interle
 NR_API void nr_picture_release(struct nr_picture *);
 /* Room for a picture of this size; the old pixels are lost. */
 NR_API int nr_picture_resize(struct nr_picture *, int32_t h, int32_t w, int32_t channels, struct nr_error *);
-/* JPEG or PNG, told apart by their first bytes; brought to channels (1 or 3; 0: as the file has it, grey or RGB) with the bytes
- * that Pillow's convert("RGB") or convert("L") of the RGB gives: CMYK is taken to be Adobe's, 16 bits lose their lower half,
- * palettes are looked up, alpha and EXIF's orientation are ignored. (16-bit grey: the upper half too, where Pillow clips.) */
+/* JPEG, PNG, WebP or TIFF (its first page), told apart by their first bytes; brought to channels (1 or 3; 0: as the file has it, grey
+ * or RGB) with the bytes that Pillow's convert("RGB") or convert("L") of the RGB gives: CMYK is taken to be Adobe's, 16 bits lose
+ * their lower half, palettes are looked up, alpha is ignored (TIFF: transparent is black). A JPEG whose EXIF data say that the camera
+ * was turned is turned back, as exif_transpose does. (16-bit grey: the upper half too, where Pillow clips.) */
 NR_API int nr_picture_decode(struct nr_picture *, const void *bytes, size_t size, int32_t channels, const char *name, struct nr_error *);
 NR_API int nr_picture_read(struct nr_picture *, const char *path, int32_t channels, struct nr_error *);
 NR_API int nr_picture_write_png(const struct nr_picture *, const char *path, struct nr_error *);   /* atomically */
@@ -42,7 +43,8 @@ NR_API void nr_resize_scratch_release(struct nr_resize_scratch *);
 NR_API int nr_resize(const struct nr_picture *from, const double box[4], int32_t h, int32_t w, enum nr_filter, struct nr_picture *to,
 	struct nr_resize_scratch *, struct nr_error *);     /* box: left, upper, right, lower; NULL: all of it */
 
-enum nr_crop_kind { NR_CROP_NONE, NR_CROP_RESIZE, NR_CROP_CENTER, NR_CROP_RANDOM_RESIZED, NR_CROP_PAD };
+/* auto: none for a picture of the right size, else center */
+enum nr_crop_kind { NR_CROP_NONE, NR_CROP_RESIZE, NR_CROP_CENTER, NR_CROP_RANDOM_RESIZED, NR_CROP_PAD, NR_CROP_AUTO };
 struct nr_augment {                         /* what happens to one picture, in this order */
 	int64_t size;                       /* of the square result */
 	int32_t crop, filter;               /* enum nr_crop_kind, enum nr_filter */

@@ -129,6 +129,7 @@ struct nr_mae {
 	int32_t uniform, power;             /* enum nr_mae_target, enum nr_mae_power */
 	double lambda;
 	bool self, unit, in_image, extra_norm;
+	int64_t probe;                      /* training pictures for a linear probe at each evaluation; 0: none */
 };
 extern NR_DATA const struct nr_option nr_mae_options[];
 

@@ -38,14 +38,15 @@ struct nr_train {
 	struct nr_augment augment;          /* of pictures */
 	/* evaluation */
 	char *eval_split;                   /* "auto": val if there is one, else test */
-	double hold_out;                    /* share of the training split kept apart as the evaluation split; 0: none */
+	double hold_out;                    /* share of the training split kept apart to choose the best weights, and to evaluate on */
+					    /* if there is no evaluation split; 0: none */
 	double eval_every, crop_share;      /* in epochs; of the centre crop for evaluation */
 	int64_t eval_batch, limit, eval_limit, patience;
 	double ema;
 	/* the run */
 	char *out, *store;
-	bool resume;
-	int64_t seed, workers, log_every, microscope, checkpoint_steps;
+	bool resume, force;                 /* force: also where the data or the instruction set changed; the record says so */
+	int64_t seed, workers, log_every, microscope, gradients, checkpoint_steps;
 	double checkpoint_minutes;
 };
 /* Every row of a task: flags of its command, keys of recipes and of a run's config.yaml. NULL: no such task, or out of memory. */
@@ -62,7 +63,9 @@ struct nr_train_result {
 	const char *sample;                 /* its word for one: "picture" */
 	double train[NR_TASK_METRICS], last[NR_TASK_METRICS];   /* means over the last epoch; the last evaluation */
 	int decides;                        /* which of of_eval says what is best */
-	double best;
+	double best;                        /* at best_step */
+	bool has_held;                      /* held-out samples choose best_step; else the evaluation does */
+	double held[NR_TASK_METRICS], best_held;
 	int64_t best_step, eval_samples;    /* best_step 0: no evaluation yet */
 	const char *status;                 /* "done", "interrupted", "stopped early" */
 };
@@ -74,7 +77,7 @@ struct nr_train_watch {
 };
 
 struct nr_trainer;
-/* command: for the record. With resume the settings come from the run directory `out`, apart from resume itself. */
+/* command: for the record. With resume the settings come from the run directory `out`, apart from resume and force. */
 NR_API int nr_trainer_open(struct nr_trainer **, const struct nr_train *, const char *command, struct nr_error *);
 /* What the run is, in a few lines: data, model, parameters, norms and what their batch statistics see, memory. */
 NR_API const char *nr_trainer_header(const struct nr_trainer *);

@@ -9,6 +9,7 @@
 #include "base/save.h"
 #include "base/table.h"
 #include "draw/scatter.h"
+#include "infer/finite.h"
 
 #define PART(name) extern const struct nr_part nr_part_##name;
 #include "analysis/parts.def"
@@ -71,10 +72,19 @@ static int begin(struct nr_analysis *a, struct nr_error *err)
 	return NR_OK;
 }
 
+static bool stays_finite(struct nr_taps *t, const struct nr_weights *w, const struct nr_batch *b, struct nr_error *err)
+{
+	if (nr_rows_finite(t->plan, t->pooled, b->samples)) return true;
+	if (b->image) nr_from_floats(nr_plan_data(t->plan, t->image), b->image, nr_len(t->image));
+	nr_not_finite(t->plan, w->store, &(struct nr_exec){ .train = 0 }, w->model.text, err);
+	return false;
+}
+
 static int take(struct nr_analysis *a, const struct nr_batch *b, int64_t first, struct nr_error *err)
 {
 	if (b->image) nr_taps_run(&a->taps, b->image);
 	if (b->image && a->other) nr_taps_run(&a->other_taps, b->image);
+	if (!stays_finite(&a->taps, a->w, b, err) || (a->other && !stays_finite(&a->other_taps, a->other, b, err))) return err->code;
 	for (int i = 0; nr_parts[i]; i++)
 		if (a->want >> i & 1 && nr_parts[i]->take && nr_parts[i]->take(a, a->own[i], b, first, err)) return err->code;
 	return nr_analysis_tick(a, err);
@@ -182,7 +192,7 @@ static int run_pictures(struct nr_analysis *a, struct nr_error *err)
 int nr_analysis_run(struct nr_analysis *a, struct nr_error *err)
 {
 	const bool graphs = !a->texts && a->what.source->of->kind == NR_MOLECULES;
-	if (nr_model_expect(&a->w->model, a->texts ? NR_READS_TEXT : graphs ? NR_READS_GRAPH : NR_READS_IMAGE, err)) return err->code;
+	if (nr_model_expect(&a->w->model, a->texts ? NR_TEXTS : graphs ? NR_MOLECULES : NR_PICTURES, err)) return err->code;
 	if ((a->texts || graphs) && leave_out_parts(a, err)) return err->code;
 	const struct nr_evaluation *e = &a->what;
 	a->count = e->count ? e->count : e->source->count[e->split];

@@ -60,7 +60,7 @@ static nr_t *record_graphs(struct nr_gradients *g, const struct nr_model_spec *m
 	nr_mol_inputs(&g->inputs, n, g->graphs->form, g->batch, g->graphs->nodes, g->kind != NR_GRAD_SPREAD);
 	if (g->kind == NR_GRAD_SPREAD) return nr_pair_loss(n, m->of->pool(n, nr_model_tokens(n, m, &g->inputs.in), m->conf), o);
 	return nr_known_loss(n, nr_model_logits(n, m, &g->inputs.in), g->inputs.target, g->kind == NR_GRAD_ERROR
-		? NR_KNOWN_MAE : NR_KNOWN_BCE);
+		? NR_KNOWN_ABSOLUTE : NR_KNOWN_BCE);
 }
 
 static nr_t *record(struct nr_gradients *g, struct nr_error *err)
@@ -76,7 +76,7 @@ static nr_t *record(struct nr_gradients *g, struct nr_error *err)
 		return loss;
 	}
 	if (g->graphs) return record_graphs(g, m);
-	if (nr_model_expect(m, NR_READS_IMAGE, err)) return NULL;
+	if (nr_model_expect(m, NR_PICTURES, err)) return NULL;
 	const struct nr_inputs in = nr_model_inputs(n, m, g->batch);
 	g->image = in.image;
 	nr_t *x = nr_model_tokens(n, m, &in);

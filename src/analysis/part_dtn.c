@@ -1,5 +1,7 @@
 /* Dynamic Token Normalization: lambda of each head and layer (how much of the statistics is a token's own: 1 is layer, 0 instance
- * normalization) and P^h, the neighbourhood that the rest is taken from (DTN, Fig. 6 and 7), seen from a token in the middle. */
+ * normalization) and P^h, the neighbourhood that the rest is taken from (DTN, Fig. 6 and 7), seen from a token in the middle. At the
+ * norms of --site also |x - mean| / |x| of patch tokens (DTN, Fig. 3b, with lengths, see part_layers.c) for DTN's own mean, for the
+ * token's and for the picture's: with P, before variant=official scales the heads, and without pooling. */
 #include <math.h>
 #include <stdlib.h>
 
@@ -9,14 +11,19 @@
 #include "norms/dtn.h"
 
 enum { MOST_TOKENS = 1024 };                    /* P is (n,n) for a moment */
+enum { OWN, OF_TOKEN, OF_PICTURE, MEANS };      /* means that a token's distance is measured from */
+static const char *const mean_name[MEANS] = { "dtn", "layer", "instance" };
 
 struct one {
 	const char *name;
 	int64_t heads, h, w;
 	double *lam_mean, *lam_var;         /* (heads) */
 	double *p;                          /* (heads,h,w): a row of P; NULL: too large, or the tokens are a part of the grid */
+	const nr_t *before;                 /* what the norm reads; NULL: its variation is not measured */
+	double *whole;                      /* (heads,n,n): P, if it is */
+	double variation[MEANS], tokens;    /* sums over patch tokens; how many */
 };
-struct dtn { struct one *of; };
+struct dtn { struct one *of; double *part, *centre; };  /* part (batch,MEANS + 1), centre (batch,C): one picture each */
 
 static double lambda(const struct nr_node *k, const struct nr_dtn *c, int input, int64_t h)
 {
@@ -39,6 +46,7 @@ static int neighbourhood(const struct nr_node *k, const struct nr_dtn *c, struct
 		mix.logit = c->mix == NR_MIX_FREE ? matrix + h * n * n : NULL;
 		nr_token_mix_forward(&mix, unit, p);
 		for (int64_t j = 0; j < n; j++) v->p[h * n + j] = (double)p[at * n + j];
+		for (int64_t j = 0; v->whole && j < n * n; j++) v->whole[h * n * n + j] = (double)p[j];
 	}
 	free(unit);
 	free(p);
@@ -54,7 +62,11 @@ static int look_at(struct nr_analysis *a, const struct nr_node *k, struct one *v
 	v->lam_mean = nr_arena_alloc(a->arena, (size_t)v->heads * sizeof *v->lam_mean);
 	v->lam_var = nr_arena_alloc(a->arena, (size_t)v->heads * sizeof *v->lam_var);
 	if (n && n <= MOST_TOKENS && !c->place) v->p = nr_arena_alloc(a->arena, (size_t)(v->heads * n) * sizeof *v->p);
-	if (!v->lam_mean || !v->lam_var) return nr_fail(err, NR_EMEMORY, "cannot look at DTN", v->name, "out of memory");
+	for (int64_t i = 0; v->p && c->pool == 1 && !c->official && i < a->taps.sites; i++)
+		if (a->taps.site[i].before == k->in[0]) v->before = k->in[0];
+	if (v->before) v->whole = nr_arena_alloc(a->arena, (size_t)(v->heads * n * n) * sizeof *v->whole);
+	if (!v->lam_mean || !v->lam_var || (v->before && !v->whole))
+		return nr_fail(err, NR_EMEMORY, "cannot look at DTN", v->name, "out of memory");
 	for (int64_t h = 0; h < v->heads; h++) {
 		v->lam_mean[h] = c->only_var ? 1 : lambda(k, c, c->mean_logit, h);
 		v->lam_var[h] = lambda(k, c, c->var_logit ? c->var_logit : c->mean_logit, h);
@@ -67,8 +79,65 @@ static int begin(struct nr_analysis *a, void *own, struct nr_error *err)
 	struct dtn *s = own;
 	s->of = nr_arena_alloc(a->arena, (size_t)(a->taps.dtns + 1) * sizeof *s->of);
 	if (!s->of) return nr_fail(err, NR_EMEMORY, "cannot look at DTN", NULL, "out of memory");
-	for (int64_t i = 0; i < a->taps.dtns; i++)
+	int64_t widest = 0;
+	for (int64_t i = 0; i < a->taps.dtns; i++) {
 		if (look_at(a, a->taps.dtn[i], &s->of[i], err)) return err->code;
+		if (s->of[i].before) widest = nr_max64(widest, nr_cols(s->of[i].before));
+	}
+	s->part = nr_arena_alloc(a->arena, (size_t)(a->batch * (MEANS + 1)) * sizeof *s->part);
+	s->centre = nr_arena_alloc(a->arena, (size_t)(a->batch * widest + 1) * sizeof *s->centre);
+	return s->part && s->centre ? NR_OK : nr_fail(err, NR_EMEMORY, "cannot look at DTN", NULL, "out of memory");
+}
+
+/* Squared distances of token i from the three means; x: the patch tokens of a picture (n,C). */
+static void distances(const struct one *v, int64_t C, const real *x, const double *centre, int64_t i, double *out)
+{
+	const int64_t n = v->h * v->w, d = C / v->heads;
+	double mean = 0;
+	for (int64_t c = 0; c < C; c++) mean += (double)x[i * C + c] / (double)C;
+	for (int64_t c = 0; c < C; c++) {
+		const double *p = v->whole + (c / d * n + i) * n, share = v->lam_mean[c / d], at = (double)x[i * C + c];
+		double around = 0;
+		for (int64_t j = 0; j < n; j++) around += p[j] * (double)x[j * C + c];
+		const double from[MEANS] = { share * mean + (1 - share) * around, mean, centre[c] };
+		for (int k = 0; k < MEANS; k++) out[k] += (at - from[k]) * (at - from[k]);
+	}
+}
+
+/* Of one picture: sums of |x - mean| / |x| over its patch tokens, and how many these are. */
+static void vary(const struct one *v, int64_t C, const real *x, double *centre, double *part)
+{
+	const int64_t n = v->h * v->w;
+	for (int64_t c = 0; c < C; c++) centre[c] = 0;
+	for (int64_t i = 0; i < n * C; i++) centre[i % C] += (double)x[i] / (double)n;
+	for (int k = 0; k <= MEANS; k++) part[k] = 0;
+	for (int64_t i = 0; i < n; i++) {
+		double square = 0, apart[MEANS] = { 0 };
+		for (int64_t c = 0; c < C; c++) square += (double)x[i * C + c] * (double)x[i * C + c];
+		if (!(square > 0)) continue;
+		distances(v, C, x, centre, i, apart);
+		for (int k = 0; k < MEANS; k++) part[k] += sqrt(apart[k] / square);
+		part[MEANS]++;
+	}
+}
+
+static int take(struct nr_analysis *a, void *own, const struct nr_batch *b, int64_t first, struct nr_error *err)
+{
+	struct dtn *s = own;
+	(void)first, (void)err;
+	for (int64_t l = 0; l < a->taps.dtns; l++) {
+		struct one *v = &s->of[l];
+		if (!v->before) continue;
+		const int64_t C = v->before->d[2], T = v->before->d[1], special = T - v->h * v->w;
+		const real *x = nr_plan_data(a->taps.plan, v->before);
+#pragma omp parallel for schedule(static)
+		for (int64_t i = 0; i < b->samples; i++)
+			vary(v, C, x + (i * T + special) * C, s->centre + i * C, s->part + i * (MEANS + 1));
+		for (int64_t i = 0; i < b->samples; i++) {
+			for (int k = 0; k < MEANS; k++) v->variation[k] += s->part[i * (MEANS + 1) + k];
+			v->tokens += s->part[i * (MEANS + 1) + MEANS];
+		}
+	}
 	return NR_OK;
 }
 
@@ -82,6 +151,10 @@ static json_t *json(const struct nr_analysis *a, const void *own)
 		json_t *one = json_pack("{s:s, s:I, s:I}", "site", v->name, "h", (json_int_t)v->h, "w", (json_int_t)v->w);
 		json_object_set_new(one, "lambda_mean", nr_json_numbers(v->heads, v->lam_mean));
 		json_object_set_new(one, "lambda_var", nr_json_numbers(v->heads, v->lam_var));
+		json_t *variation = v->before && v->tokens > 0 ? json_object() : NULL;
+		for (int k = 0; variation && k < MEANS; k++)
+			json_object_set_new(variation, mean_name[k], nr_json_number(v->variation[k] / v->tokens));
+		if (variation) json_object_set_new(one, "variation", variation);
 		json_object_set_new(one, "p", nr_json_numbers(v->p ? v->heads * v->h * v->w : 0, v->p));
 		json_array_append_new(all, one);
 	}
@@ -100,6 +173,24 @@ static void cell(struct nr_table *t, int64_t n, const double *v)
 	nr_table_cell(t, "%.3f to %.3f", low, high);
 }
 
+static void show_variation(const struct nr_analysis *a, const struct dtn *s, struct nr_str *text)
+{
+	static const char *const titles[] = { "site", "DTN's mean", "the token's", "the picture's" };
+	struct nr_table *t = nr_table_make();
+	for (int i = 0; i < 4; i++) nr_table_column(t, titles[i], i ? NR_RIGHT : NR_LEFT);
+	for (int64_t i = 0; i < a->taps.dtns; i++) {
+		if (!s->of[i].before || !(s->of[i].tokens > 0)) continue;
+		nr_table_cell(t, "%s", s->of[i].name);
+		for (int k = 0; k < MEANS; k++) nr_table_cell(t, "%.3f", s->of[i].variation[k] / s->of[i].tokens);
+	}
+	if (!nr_table_rows(t)) {
+		nr_table_free(t);
+		return;
+	}
+	nr_str_printf(text, "\nhow far a token is from the mean that is subtracted, as a share of its length\n");
+	nr_table_show(t, text);
+}
+
 static void show(const struct nr_analysis *a, const void *own, struct nr_str *text)
 {
 	const struct dtn *s = own;
@@ -114,6 +205,7 @@ static void show(const struct nr_analysis *a, const void *own, struct nr_str *te
 	}
 	nr_str_printf(text, "\nDTN's lambda: 1 is layer, 0 (local) instance normalization\n");
 	nr_table_show(t, text);
+	show_variation(a, s, text);
 }
 
 /* Lambda by site and head; sites of other head counts leave blanks. */
@@ -184,6 +276,8 @@ static const struct nr_part_number numbers[] = {
 		"over the neighbourhood",
 		"" },
 	{ "P", "the neighbourhood of a central token, by head and layer", "DTN, Fig. 6 and 7" },
+	{ "variation", "mean of |x - mean| / |x| over patch tokens at the norms of --site: from DTN's own mean, from the token's and from the "
+		"picture's", "after DTN, Fig. 3b" },
 	{ .name = NULL },
 };
 
@@ -191,16 +285,28 @@ static struct nr_part_matrix lambdas(const json_t *analysis, struct nr_arena *ar
 {
 	return nr_part_matrix_rows(json_object_get(analysis, "dtn"), "site", "lambda_mean", NULL, arena);
 }
+static struct nr_part_matrix lambdas_var(const json_t *analysis, struct nr_arena *arena)
+{
+	return nr_part_matrix_rows(json_object_get(analysis, "dtn"), "site", "lambda_var", NULL, arena);
+}
+static const struct nr_part_curve curves[] = {
+	{ "Distance from DTN's own mean", "share of the token's length", "Low: the norm subtracts nearly the whole token.",
+		"[].variation.dtn", NR_LINEAR, "norms with DTN, from input to output" },
+	{ .title = NULL },
+};
 static const struct nr_part_heat heats[] = {
-	{ "λ of dynamic token normalization", "site", "head",
+	{ "λ of dynamic token normalization, of the mean", "site", "head",
 		"1 takes the mean within a token, like LN; 0 that over tokens, like IN.", 0, 1,
 		lambdas },
+	{ "λ of dynamic token normalization, of the variance", "site", "head",
+		"1 takes the variance within a token, like LN; 0 that over tokens, like IN.", 0, 1,
+		lambdas_var },
 	{ .title = NULL },
 };
 
 const struct nr_part nr_part_dtn = {
 	.name = "dtn", .title = "DTN", .size = sizeof(struct dtn),
-	.texts = true, .begin = begin, .json = json, .show = show, .write = write,
-	.told = { .about = "lambda and neighbourhoods of DTN",
-		.numbers = numbers, .heats = heats },
+	.texts = true, .taps = NR_TAPS_SITES, .begin = begin, .take = take, .json = json, .show = show, .write = write,
+	.told = { .about = "lambda and neighbourhoods of DTN, and how far tokens are from its mean",
+		.numbers = numbers, .curves = curves, .heats = heats },
 };

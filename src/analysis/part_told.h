@@ -12,9 +12,9 @@ enum { NR_PARTS_MAX = 32 };                 /* nr_analysis.want has a bit for ea
 /* A row of the table in docs/analysis.md. */
 struct nr_part_number { const char *name, *meaning, *figure; };         /* figure: whose, "DTN, Fig. 1", or "" */
 
-/* A chart over depth, a line for each arm. path leads from the part's JSON to a number for each layer: "blocks[].norm" takes `norm`
+/* A chart over depth, or over what x_label says, with a line for each arm. path leads from the part's JSON to a number for each layer: "blocks[].norm" takes `norm`
  * of every item of the list `blocks`; of lists in a list the mean is taken. */
-struct nr_part_curve { const char *title, *unit, *says, *path; enum nr_y_scale scale; };
+struct nr_part_curve { const char *title, *unit, *says, *path; enum nr_y_scale scale; const char *x_label; };   /* NULL: layers */
 
 struct nr_part_matrix { int64_t rows, cols; double *value; const char **row, **col; };    /* col NULL: numbers */
 struct nr_part_heat {                       /* a heat map for each arm */

@@ -78,7 +78,7 @@ static int check_patterns(const struct recording *r, struct nr_error *err)
 bool nr_taps_has_cls(const struct nr_weights *w, const nr_t *x)
 {
 	const int64_t registers = nr_model_int(&w->model, "registers");
-	if (w->model.of->reads != NR_READS_IMAGE) return x->tok && x->tok->special > 0;
+	if (w->model.of->reads != NR_PICTURES) return x->tok && x->tok->special > 0;
 	return nr_model_int(&w->model, "class_token") > 0 && x->tok && x->tok->special > (registers > 0 ? registers : 0);
 }
 

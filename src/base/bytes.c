@@ -1,40 +1,29 @@
 /* All bytes of a file: see bytes.h. gzip is RFC 1952; members that follow each other are one stream. */
 #include "base/bytes.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
 #include <zlib.h>
 
+#include "base/file.h"
 #include "base/str.h"
 
 int nr_bytes_map(struct nr_bytes *b, const char *path, struct nr_error *err)
 {
+	const void *p;
 	*b = (struct nr_bytes){ 0 };
-	const int fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0) return nr_fail(err, NR_EIO, "cannot read", path, "%s", strerror(errno));
-	struct stat st;
-	int e = NR_OK;
-	if (fstat(fd, &st)) e = nr_fail(err, NR_EIO, "cannot read", path, "%s", strerror(errno));
-	else if (!S_ISREG(st.st_mode)) e = nr_fail(err, NR_EFORMAT, "cannot read", path, "it is not a regular file");
-	else if (st.st_size == 0) e = nr_fail(err, NR_EFORMAT, "cannot read", path, "the file is empty");
-	if (!e) {
-		void *p = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_SHARED, fd, 0);
-		if (p == MAP_FAILED) e = nr_fail(err, NR_EIO, "cannot read", path, "%s", strerror(errno));
-		else *b = (struct nr_bytes){ .data = p, .size = (size_t)st.st_size, .mapped = true };
-	}
-	close(fd);
-	return e;
+	const int e = nr_file_map(&p, &b->size, path, err);
+	if (e) return e;
+	if (!p) return nr_fail(err, NR_EFORMAT, "cannot read", path, "the file is empty");
+	b->data = p;
+	b->mapped = true;
+	return NR_OK;
 }
 
 void nr_bytes_release(struct nr_bytes *b)
 {
-	if (b->mapped) munmap((void *)(uintptr_t)b->data, b->size);
+	if (b->mapped) nr_file_unmap(b->data, b->size);
 	else free((void *)(uintptr_t)b->data);
 	*b = (struct nr_bytes){ 0 };
 }

@@ -1,4 +1,5 @@
-/* All bytes of a file: mapped, or inflated from a .gz. Whoever shortens a mapped file breaks its readers. */
+/* All bytes of a file: mapped, or inflated from a .gz. Whoever truncates a mapped file breaks its readers: the command
+ * then ends with a message (SIGBUS). */
 #ifndef NR_BYTES_H
 #define NR_BYTES_H
 

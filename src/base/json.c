@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/file.h"
 #include "base/str.h"
 
 static json_t *explain(json_t *root, const char *name, const json_error_t *e, struct nr_error *err)
@@ -28,11 +29,8 @@ json_t *nr_json_parse(const char *text, size_t size, const char *name, struct nr
 
 static json_t *load(const char *path, size_t flags, struct nr_error *err)
 {
-	FILE *f = fopen(path, "rbe");
-	if (!f) {
-		nr_fail(err, NR_EIO, "cannot read", path, "%s", strerror(errno));
-		return NULL;
-	}
+	FILE *f = nr_file_stream(path, err);
+	if (!f) return NULL;
 	json_error_t e;
 	errno = 0;
 	json_t *root = json_loadf(f, JSON_REJECT_DUPLICATES | flags, &e);

@@ -1,16 +1,12 @@
 /* safetensors, reading: 8 bytes of header length, a JSON header, then the data. See norma/safetensors.h. */
 #include "norma/safetensors.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <jansson.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
+#include "base/file.h"
 #include "base/mem.h"
 #include "base/safetensors.h"
 #include "base/str.h"
@@ -289,41 +285,19 @@ int nr_st_open_memory(struct nr_st_file **out, const void *bytes, size_t size, c
 	return e;
 }
 
-/* Maps the file; an empty one leaves bytes and size alone. */
-static int map(const char *path, void **bytes, size_t *size, struct nr_error *err)
-{
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);  /* a FIFO must not make us wait */
-	if (fd < 0)
-		return nr_fail(err, NR_EIO, "cannot read", path, "%s", strerror(errno));
-	int e = NR_OK;
-	struct stat st;
-	if (fstat(fd, &st) != 0)
-		e = nr_fail(err, NR_EIO, "cannot read", path, "%s", strerror(errno));
-	else if (!S_ISREG(st.st_mode))
-		e = nr_fail(err, NR_EIO, "cannot read", path, "it is not a regular file");
-	else if (st.st_size > 0) {
-		*size = (size_t)st.st_size;
-		*bytes = mmap(NULL, *size, PROT_READ, MAP_PRIVATE, fd, 0);
-		if (*bytes == MAP_FAILED)
-			e = nr_fail(err, NR_EIO, "cannot read", path, "%s", strerror(errno));
-	}
-	close(fd);
-	return e;
-}
-
 int nr_st_open(struct nr_st_file **out, const char *path, struct nr_error *err)
 {
-	void *bytes = NULL;
-	size_t size = 0;
+	const void *bytes;
+	size_t size;
 	*out = NULL;
-	int e = map(path, &bytes, &size, err);
+	int e = nr_file_map(&bytes, &size, path, err);
 	if (e)
 		return e;
 	e = nr_st_open_memory(out, bytes, size, path, err);
-	if (!e)
+	if (e)
+		nr_file_unmap(bytes, size);
+	else
 		(*out)->mapped = true;
-	else if (bytes)
-		munmap(bytes, size);
 	return e;
 }
 
@@ -332,7 +306,7 @@ void nr_st_close(struct nr_st_file *f)
 	if (!f)
 		return;
 	if (f->mapped)
-		munmap((void *)(uintptr_t)f->bytes, f->size);
+		nr_file_unmap(f->bytes, f->size);
 	nr_arena_free(f->arena);
 }
 

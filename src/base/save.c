@@ -1,14 +1,19 @@
 /* Atomic files: see save.h. */
 #include "base/save.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#include "base/lock.h"
 
 static int refuse(struct nr_save *s, int number, struct nr_error *err)
 {
@@ -17,6 +22,13 @@ static int refuse(struct nr_save *s, int number, struct nr_error *err)
 		nr_hint(err, "free some space: the old file, if any, is unchanged");
 	nr_save_drop(s);
 	return NR_EIO;
+}
+
+/* Its lock tells a file that is being written, also on another host, from what a killed process left. */
+static void lock_temp(int fd)
+{
+	struct flock lock = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
+	fcntl(fd, F_OFD_SETLK, &lock);
 }
 
 /* ".name.PID.N.tmp" beside the target. Not mkstemp: its files are private, ours follow the umask. */
@@ -38,8 +50,44 @@ static int open_temp(struct nr_save *s)
 	if (s->fd < 0) {
 		free(s->temp);  /* not ours: must not be unlinked */
 		s->temp = NULL;
-	}
+	} else
+		lock_temp(s->fd);
 	return s->fd;
+}
+
+/* The PID in ".name.PID.N.tmp"; 0: it is no such name. */
+static long temp_owner(const char *file, const char *name)
+{
+	const size_t n = strlen(file);
+	size_t at = n - 4;
+	if (n < 8 || *file != '.' || strcmp(file + at, ".tmp")) return 0;
+	for (int part = 0; part < 2; part++) {
+		const size_t end = at;
+		while (at > 1 && file[at - 1] >= '0' && file[at - 1] <= '9') at--;
+		if (at == end || end - at > 10 || at < 2 || file[--at] != '.') return 0;
+	}
+	if (name && (strlen(name) < 200 ? strlen(name) : 200) != at - 1) return 0;
+	return name && strncmp(file + 1, name, at - 1) ? 0 : atol(file + at + 1);
+}
+
+void nr_save_sweep(const char *folder, const char *name)
+{
+	DIR *d = opendir(folder);
+	for (const struct dirent *f; d && (f = readdir(d));) {
+		char path[PATH_MAX];
+		const long owner = temp_owner(f->d_name, name);
+		if (!owner || snprintf(path, sizeof path, "%s/%s", folder, f->d_name) >= (int)sizeof path) continue;
+		const bool alive = owner == (long)getpid() || !kill((pid_t)owner, 0) || errno != ESRCH;
+		if (!alive && !nr_file_locked(path)) unlink(path);
+	}
+	if (d) closedir(d);
+}
+
+/* The folder of a path; the caller frees it. */
+static char *folder_of(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+	return slash ? strndup(path, slash == path ? 1 : (size_t)(slash - path)) : strdup(".");
 }
 
 /* 1 of "/dev/stdout", N of "/dev/fd/N"; -1: none. By name, since such a link may lead to a regular file. */
@@ -80,6 +128,11 @@ int nr_save_open(struct nr_save *s, const char *path, struct nr_error *err)
 		nr_save_drop(s);
 		return NR_EIO;
 	}
+	const char *slash = strrchr(path, '/');
+	char *folder = folder_of(path);
+	if (folder)
+		nr_save_sweep(folder, slash ? slash + 1 : path);
+	free(folder);
 	return open_temp(s) < 0 ? refuse(s, errno, err) : NR_OK;
 }
 
@@ -102,8 +155,7 @@ int nr_save_write(struct nr_save *s, const void *data, size_t n, struct nr_error
  * do. */
 static int sync_folder(const char *path)
 {
-	const char *slash = strrchr(path, '/');
-	char *folder = slash ? strndup(path, slash == path ? 1 : (size_t)(slash - path)) : strdup(".");
+	char *folder = folder_of(path);
 	if (!folder)
 		return ENOMEM;
 	int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);

@@ -1,5 +1,6 @@
 /* Atomic files: write to a temporary file in the same folder, fsync, rename. Readers see the old file or the
- * new one; after a failure the old one is whole and nothing is left behind. Devices, pipes and open
+ * new one; after a failure the old one is whole and nothing is left behind; what a kill leaves
+ * is removed by the next save of the same name. Devices, pipes and open
  * descriptors (/dev/stdout, /dev/fd/3) have nothing to rename to: they are written straight through. */
 #ifndef NR_SAVE_H
 #define NR_SAVE_H
@@ -20,6 +21,10 @@ int nr_save_close(struct nr_save *, struct nr_error *);
 void nr_save_drop(struct nr_save *);
 /* All of it at once. */
 int nr_save_file(const char *path, const void *, size_t, struct nr_error *);
+
+/* Removes what killed processes left of unfinished files: of this name in the folder, NULL: of any. What a process is still writing
+ * stays. nr_save_open does it for its own name. */
+void nr_save_sweep(const char *folder, const char *name);
 
 /* A folder and those above it, as mkdir -p. */
 int nr_folder_make(const char *path, struct nr_error *);

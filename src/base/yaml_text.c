@@ -5,13 +5,18 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/file.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include "base/yaml.h"
 
 char *nr_yaml_load(const char *path, size_t *size, struct nr_arena *arena, struct nr_error *err)
 {
-	int fd = strcmp(path, "-") == 0 ? dup(STDIN_FILENO) : open(path, O_RDONLY | O_CLOEXEC);
+	/* a pipe only where it is asked for: - and the shell's <(...) */
+	const bool stream = strcmp(path, "-") == 0 || strncmp(path, "/dev/fd/", 8) == 0;
+	int fd = !stream ? nr_file_open(path, err) : path[0] == '-' ? dup(STDIN_FILENO) : open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0 && !stream)
+		return NULL;
 	char *text = fd < 0 ? NULL : nr_arena_alloc(arena, NR_YAML_MAX_BYTES + 2);
 	size_t n = 0;
 	ssize_t k = fd < 0 ? -1 : 0;

@@ -60,7 +60,7 @@ static nr_t *build_model(const struct nr_subject *s, struct nr_net *n, nr_t **x,
 	const struct nr_model_spec *m = s->of;
 	struct nr_inputs in = { 0 };
 	struct nr_error err = { 0 };
-	if (m->of->reads == NR_READS_IMAGE) in.image = x[0];
+	if (m->of->reads == NR_PICTURES) in.image = x[0];
 	else in.ids = x[0], in.valid = x[1];
 	if (nr_norms_use(n, options, &m->norms, &err)) return nr_net_fail(n, err.code, m->text, "%s", err.detail);
 	return nr_model_logits(n, m, &in);
@@ -89,9 +89,9 @@ const struct nr_subject *nr_subject_model(const char *text, struct nr_arena *are
 	struct nr_case *cases = nr_arena_alloc(arena, 2 * sizeof *cases);
 	if (!m || !cases || nr_model_parse(m, text, arena, err) || shrink(m, arena, err)) return NULL;
 	const long long size = (long long)nr_model_int(m, "image"), length = (long long)nr_model_int(m, "length");
-	if (m->of->reads == NR_READS_IMAGE)
+	if (m->of->reads == NR_PICTURES)
 		cases[0].shapes = nr_arena_printf(arena, "2x%lldx%lldx%lld", (long long)nr_model_int(m, "channels"), size, size);
-	else if (m->of->reads == NR_READS_TEXT)
+	else if (m->of->reads == NR_TEXTS)
 		cases[0].shapes = nr_arena_printf(arena, "2x%lld:i%lld 2:i1-%lld", length, (long long)nr_model_int(m, "vocab"), length);
 	else nr_fail(err, NR_EUSAGE, "cannot check the model", text, "graphs are not made up here");
 	cases[0].options = "";

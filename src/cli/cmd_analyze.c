@@ -120,8 +120,8 @@ static int measure(struct cli *c, const struct cli_model *m, struct cli_opened *
 		.sites = *v->site ? v->site : NULL, .block = v->block, .other_name = v->against, .want = ~0u, .all = !*v->only };
 	if (*v->only && nr_parts_read(v->only, &a.want, c->err)) return c->err->code;
 	if (choose(c, v, &a.what) || (*v->out && nr_folder_make(v->out, c->err))) return c->err->code;
-	const bool reads_text = o->w->model.of->reads == NR_READS_TEXT;
-	const bool reads_graph = o->w->model.of->reads == NR_READS_GRAPH;
+	const bool reads_text = o->w->model.of->reads == NR_TEXTS;
+	const bool reads_graph = o->w->model.of->reads == NR_MOLECULES;
 	if (nr_source_expect(o->source, reads_text ? NR_TEXTS : reads_graph ? NR_MOLECULES : NR_PICTURES, c->err)) return c->err->code;
 	struct cli_analyze_texts texts = { .length = v->tokens };
 	if (reads_text) {

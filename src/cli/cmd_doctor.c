@@ -3,9 +3,8 @@
 #include <string.h>
 
 #include "base/host.h"
-#include "bench/bench.h"
 #include "cli.h"
-#include "machine.h"
+#include "doctor_checks.h"
 #include "math/isa.h"
 #include "norma/norma.h"
 
@@ -17,22 +16,16 @@ static const struct nr_option options[] = {
 	NR_OPT_END
 };
 
-#ifdef NR_NO_FAST
-static const int compiled = NR_ISA_PLAIN;
-#else
-static const int compiled = NR_ISA_AVX512;
-#endif
-
 static json_t *sets(bool here)
 {
 	json_t *a = json_array();
-	for (int i = 0; i <= compiled; i++)
+	for (int i = 0; i < NR_ISA_COUNT; i++)
 		if (!here || nr_isa_supported((enum nr_isa)i))
 			json_array_append_new(a, json_string(nr_isa_name((enum nr_isa)i)));
 	return a;
 }
 
-static int print_json(const struct machine *m, const struct warnings *w, struct nr_error *err)
+static int print_json(const struct nr_machine *m, const struct doctor_speed *s, const struct doctor_warnings *w, struct nr_error *err)
 {
 	json_t *r = json_object(), *list = json_array();
 	for (int i = 0; i < w->count; i++) json_array_append_new(list, json_string(w->text[i]));
@@ -53,11 +46,11 @@ static int print_json(const struct machine *m, const struct warnings *w, struct 
 	json_object_set_new(r, "isa", json_string(nr_isa_name(nr_isa_active())));
 	json_object_set_new(r, "isa_reason", json_string(nr_isa_reason()));
 	json_object_set_new(r, "threads", json_integer(m->threads));
-	json_object_set_new(r, "sgemm_gflops", m->sgemm > 0 ? json_real(m->sgemm) : json_null());
-	json_object_set_new(r, "peak_gflops", m->sgemm > 0 ? json_real(m->limits.gflops) : json_null());
-	json_object_set_new(r, "share_of_peak", m->sgemm > 0 ? json_real(m->sgemm / m->limits.gflops) : json_null());
-	json_object_set_new(r, "copy_gbs", m->sgemm > 0 ? json_real(m->limits.gbs) : json_null());
-	json_object_set_new(r, "foreign_cpu", json_real(m->foreign));
+	json_object_set_new(r, "sgemm_gflops", s->sgemm > 0 ? json_real(s->sgemm) : json_null());
+	json_object_set_new(r, "peak_gflops", s->sgemm > 0 ? json_real(s->limits.gflops) : json_null());
+	json_object_set_new(r, "share_of_peak", s->sgemm > 0 ? json_real(s->sgemm / s->limits.gflops) : json_null());
+	json_object_set_new(r, "copy_gbs", s->sgemm > 0 ? json_real(s->limits.gbs) : json_null());
+	json_object_set_new(r, "foreign_cpu", json_real(s->foreign));
 	json_object_set_new(r, "libraries", json_string(m->libraries));
 	json_object_set_new(r, "warnings", list);
 	return bench_json_line(stdout, r, err);
@@ -79,7 +72,7 @@ static const char *join(json_t *list, char *buf, size_t size)
 	return buf;
 }
 
-static void print_facts(const struct machine *m, bool measured)
+static void print_facts(const struct nr_machine *m, const struct doctor_speed *s)
 {
 	char text[768], a[64], b[64];
 	snprintf(text, sizeof text, "%s, %s", nr_version(), nr_host_compiler());
@@ -98,13 +91,13 @@ static void print_facts(const struct machine *m, bool measured)
 	row("kernels", nr_isa_reason());
 	snprintf(text, sizeof text, "%d", m->threads);
 	row("threads", text);
-	if (measured) {
-		snprintf(text, sizeof text, "%.1f GFLOP/s for multiply-adds from registers", m->limits.gflops);
+	if (s->sgemm > 0) {
+		snprintf(text, sizeof text, "%.1f GFLOP/s for multiply-adds from registers", s->limits.gflops);
 		row("peak", text);
-		snprintf(text, sizeof text, "%.1f GFLOP/s at 1576x768x768, %.0f %% of the peak", m->sgemm,
-			100 * m->sgemm / m->limits.gflops);
+		snprintf(text, sizeof text, "%.1f GFLOP/s at 1576x768x768, %.0f %% of the peak", s->sgemm,
+			100 * s->sgemm / s->limits.gflops);
 		row("sgemm", text);
-		snprintf(text, sizeof text, "%.1f GB/s read and written, larger than the caches", m->limits.gbs);
+		snprintf(text, sizeof text, "%.1f GB/s read and written, larger than the caches", s->limits.gbs);
 		row("copy", text);
 	}
 	row("libraries", m->libraries);
@@ -114,14 +107,15 @@ static int run(struct cli *c, const void *conf, const struct nr_list *args)
 {
 	const struct doctor *o = conf;
 	if (args->count) return cli_usage(c, "doctor takes no arguments");
-	struct machine m;
-	struct warnings w;
+	struct nr_machine m;
+	struct doctor_speed speed = { 0 };
+	struct doctor_warnings w;
 	if (o->measure) cli_bound_spin(c);
-	machine_read(&m);
-	if (o->measure) machine_measure(&m);
-	machine_check(&m, &w);
-	if (o->json) return print_json(&m, &w, c->err);
-	print_facts(&m, o->measure);
+	nr_machine_read(&m);
+	if (o->measure) doctor_measure(&speed);
+	doctor_check(&m, &speed, &w);
+	if (o->json) return print_json(&m, &speed, &w, c->err);
+	print_facts(&m, &speed);
 	for (int i = 0; i < w.count; i++) printf("%swarning%s     %s\n", cli_red(), cli_plain(), w.text[i]);
 	if (!w.count) printf("%sno problems found%s\n", cli_green(), cli_plain());
 	return NR_OK;

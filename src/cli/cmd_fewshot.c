@@ -8,6 +8,7 @@
 #include "base/json.h"
 #include "base/rng.h"
 #include "model_flags.h"
+#include "study/stats.h"
 
 enum { STREAM = 0x46455753 };                   /* the order in which samples of a class are taken */
 struct fewshot { struct cli_model m; int64_t shots, seeds; double l2; };
@@ -15,7 +16,7 @@ struct fewshot { struct cli_model m; int64_t shots, seeds; double l2; };
 static const struct nr_option options[] = {
 	CLI_MODEL_OPTIONS(struct fewshot, m),
 	NR_OPT_INT(struct fewshot, shots, 25, 1, 100000, "training samples per class"),
-	NR_OPT_INT(struct fewshot, seeds, 3, 1, 1000, "random draws of the samples; mean and spread are reported"),
+	NR_OPT_INT(struct fewshot, seeds, 3, 1, 1000, "random draws of the samples; the mean and its 95 % interval are reported"),
 	NR_OPT_FLOAT(struct fewshot, l2, 1024, 0, 1e30, "weight of the L2 penalty"),
 	NR_OPT_END
 };
@@ -96,16 +97,19 @@ static int measure(struct cli *c, const struct cli_model *m, struct cli_opened *
 		json_array_append_new(all, json_real(top1));
 	}
 	const double n = (double)v->seeds, mean = sum / n, std = n > 1 ? sqrt(fmax(0, (squares - n * mean * mean) / (n - 1))) : 0;
-	if (!code && v->m.json)
-		code = cli_print_json(json_pack("{s:s, s:s, s:s, s:I, s:f, s:f, s:O, s:I}", "file", path,
-					      "data", o->source->of->name, "split", nr_split_name(o->e.split),
-					      "shots", (json_int_t)v->shots, "top1", mean, "std", std, "seeds",
-					      all, "samples", (json_int_t)test.count),
-			c->err);
-	else if (!code)
-		printf("%s on %s/%s: %lld-shot ridge regression, top-1 %s%.2f %%%s (standard deviation %.2f over %lld draws)\n", path,
-			o->source->of->name, nr_split_name(o->e.split), (long long)v->shots, cli_bold(), 100 * mean, cli_plain(), 100 * std,
-			(long long)v->seeds);
+	const double half = n > 1 ? nr_t_quantile(0.975, n - 1) * std / sqrt(n) : 0;
+	if (!code && v->m.json) {
+		json_t *j = json_pack("{s:s, s:s, s:s, s:I, s:f, s:f, s:O, s:I}", "file", path, "data", o->source->of->name, "split",
+			nr_split_name(o->e.split), "shots", (json_int_t)v->shots, "top1", mean, "std", std, "seeds", all, "samples",
+			(json_int_t)test.count);
+		if (n > 1) json_object_set_new(j, "top1_half_width_95", json_real(half));
+		code = cli_print_json(j, c->err);
+	} else if (!code) {
+		printf("%s on %s/%s: %lld-shot ridge regression, top-1 %s%.2f %%%s", path, o->source->of->name,
+			nr_split_name(o->e.split), (long long)v->shots, cli_bold(), 100 * mean, cli_plain());
+		if (n > 1) printf(" ± %.2f (95 %% interval over %lld draws; standard deviation %.2f)", 100 * half, (long long)v->seeds, 100 * std);
+		puts("");
+	}
 	json_decref(all);
 	drop(&w);
 	nr_features_release(&train);

@@ -128,7 +128,7 @@ static int run(struct cli *c, const void *conf, const struct nr_list *args)
 		.partial = o->partial, .tell = warn_kept, .context = &told };
 	int code = nr_weights_open(&w, args->item[0], &how, c->err);
 	if (!code) nr_store_fix(w->store);
-	if (!code && w->model.of->reads == NR_READS_TEXT)
+	if (!code && w->model.of->reads == NR_TEXTS)
 		code = cli_infer_text(c, &(struct infer_text){ o->input, o->output, (enum infer_what)o->what, o->batch }, w, &x.array);
 	else if (!code) code = infer(c, o, w, &x.array);
 	nr_weights_close(w);

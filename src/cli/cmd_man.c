@@ -9,6 +9,7 @@
 /* What scdoc would take for markup. */
 static void add_escaped(struct nr_str *s, const char *text)
 {
+	if (*text == '-' || *text == '.') nr_str_add(s, "\\");           /* a list; troff's own */
 	for (; *text; text++) {
 		if (strchr("\\*_~#[]|`<>", *text)) nr_str_add(s, "\\");
 		nr_str_add_n(s, text, 1);

@@ -43,14 +43,14 @@ struct recorded {
 /* Multiply-adds of products alone, as papers and torch's counters have them. */
 static double macs_of(const struct nr_net *n)
 {
-	static const char *const products[] = { "linear", "linear_act", "attention", "cross_attention", "matmul", "conv", "depthwise",
-		NULL };
+	static const char *const products[] = { "linear", "linear_act", "attention", "cross_attention", "kv_attention", "window_attention",
+		"performer", "block_attention", "lsh_attention", "local_attention", "matmul", "conv", "depthwise", NULL };
 	double all = 0;
 	for (int32_t i = 0; i < n->n_node; i++) {
 		const struct nr_op *op = n->node[i]->op;
 		double forward = 0, backward = 0;
 		for (int k = 0; products[k]; k++)
-			if (!strcmp(op->name, products[k])) op->cost(n->node[i], &forward, &backward);
+			if (!strcmp(op->name, products[k]) && op->cost) op->cost(n->node[i], &forward, &backward);
 		all += forward / 2;
 	}
 	return all;
@@ -244,8 +244,8 @@ static void print_card(struct cli *c, const struct recorded *r, const char *name
 	char text[48];
 	printf("%s%s%s: %s, %s\n", cli_bold(), name, cli_plain(), m->title, m->cite);
 	printf("%s parameters, %.3f GMAC for ", grouped(r->params, text, sizeof text), r->macs * 1e-9);
-	if (m->reads == NR_READS_TEXT) printf("a text of %lld tokens\n", (long long)nr_model_int(&r->model, "length"));
-	else if (m->reads == NR_READS_GRAPH) printf("a graph of %lld nodes\n", (long long)nr_model_int(&r->model, "nodes"));
+	if (m->reads == NR_TEXTS) printf("a text of %lld tokens\n", (long long)nr_model_int(&r->model, "length"));
+	else if (m->reads == NR_MOLECULES) printf("a graph of %lld nodes\n", (long long)nr_model_int(&r->model, "nodes"));
 	else printf("a picture of %lld x %lld x %lld\n", (long long)nr_model_int(&r->model, "channels"),
 		(long long)nr_model_int(&r->model, "image"), (long long)nr_model_int(&r->model, "image"));
 	if (r->buffers) printf("%s running statistics\n", grouped(r->buffers, text, sizeof text));

@@ -1,4 +1,4 @@
-/* norma predict CKPT PICTURE... | CKPT SMILES...: what a model says of JPEG and PNG files (here), or of molecules (predict_graphs.c). */
+/* norma predict CKPT PICTURE... | CKPT SMILES...: what a model says of pictures (here), or of molecules (predict_graphs.c). */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -175,7 +175,7 @@ static int refuse(struct cli *c, const struct predict *o, const char *const *nam
 static int predict(struct cli *c, const struct predict *o, struct nr_weights *w, const struct nr_list *args)
 {
 	static const char *const of_pictures[] = { "top", "pixels", "crop_share", NULL }, *const of_graphs[] = { "outputs", NULL };
-	const bool graphs = w->model.of->reads == NR_READS_GRAPH;
+	const bool graphs = w->model.of->reads == NR_MOLECULES;
 	struct names n = { 0 };
 	if (refuse(c, o, graphs ? of_pictures : of_graphs, graphs ? "graphs" : "pictures") || read_names(c, o->names, w, &n))
 		return c->err->code;
@@ -208,7 +208,7 @@ const struct cli_command cli_predict = {
 	.name = "predict",
 	.title = "predict classes of pictures or properties of molecules",
 	.usage = "WEIGHTS PICTURE... | WEIGHTS [SMILES...]",
-	.about = "Decodes each picture (JPEG or PNG), resizes and crops it as in the evaluation during training, and prints the most\n"
+	.about = "Decodes each picture (JPEG, PNG, WebP or TIFF), resizes and crops it as in the evaluation during training, and prints the most\n"
 		 "probable classes. Names, mean and standard deviation come from the checkpoint; public checkpoints have none and "
 		 "need\n"
 		 "the flags --model, --names and, if trained that way, --pixels imagenet.\n"

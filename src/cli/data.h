@@ -8,9 +8,9 @@
 #include "norma/data.h"
 
 struct data {
-	char *root, *from, *mirror, *output, *augment;
+	char *root, *from, *mirror, *output, *augment, *length, *samples;
 	int32_t split;
-	int64_t count, cell, seed;
+	int64_t count, cell, seed, depth, arguments;
 	bool optional, force, keep, all, json;
 };
 
@@ -18,6 +18,7 @@ int data_info(struct cli *, const struct data *, const char *name);
 int data_info_graphs(struct cli *, const struct data *, const struct nr_source *, enum nr_split);
 int data_show_graphs(struct cli *, const struct data *, const struct nr_source *);
 int data_show(struct cli *, const struct data *, const char *name);
+int data_make(struct cli *, const struct data *, const char *name, const char *root);
 /* Of texts, for a split that has some. */
 int data_text_info(struct cli *, const struct data *, const struct nr_source *);
 int data_text_show(struct cli *, const struct data *, const struct nr_source *);

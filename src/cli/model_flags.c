@@ -1,6 +1,7 @@
 /* See model_flags.h. */
 #include "model_flags.h"
 
+#include "data/listed.h"
 #include "surgery/recalibrate.h"
 
 #include <stdio.h>
@@ -41,16 +42,20 @@ static int open_model(struct cli_opened *o, struct cli *c, const struct cli_mode
 	const char *data = *m->data ? m->data : o->w->data;
 	if (!data) {
 		cli_usage(c, "the file does not say what it was trained on");
-		return nr_hint(c->err, "name a data set: --data %s", o->w->model.of->reads == NR_READS_TEXT ? "text:path=FILE" : "cifar10");
+		return nr_hint(c->err, "name a data set: --data %s", o->w->model.of->reads == NR_TEXTS ? "text:path=FILE" : "cifar10");
 	}
 	if (nr_source_open(&o->source, data, *m->data_root ? m->data_root : NULL, c->err)) return c->err->code;
+	int64_t names = 0;
+	while (o->w->class_name && o->w->class_name[names]) names++;
+	if (names && nr_store_find(o->w->store, "head.weight") &&
+		nr_source_relabel(o->source, o->w->class_name, (int32_t)names, c->err)) return c->err->code;
 	const int split = choose_split(m, o->source, c->err);
 	if (split < 0) return c->err->code;
-	struct nr_augment a;
-	nr_option_defaults(nr_augment_options, &a);
+	/* as in the evaluation of the training */
+	const struct nr_augment *view = &o->w->view;
+	struct nr_augment a = nr_augment_for_eval(view, nr_model_int(&o->w->model, "image"), (int32_t)nr_model_int(&o->w->model, "channels"),
+		m->crop_share > 0 ? m->crop_share : view->crop_share);
 	a.normalize = o->w->normalize;
-	for (int i = 0; i < 3; i++) a.mean[i] = o->w->mean[i], a.std[i] = o->w->std[i];
-	a = nr_augment_for_eval(&a, nr_model_int(&o->w->model, "image"), (int32_t)nr_model_int(&o->w->model, "channels"), m->crop_share);
 	o->e = (struct nr_evaluation){ .source = o->source, .augment = a, .workers = (int)m->workers };
 	o->e = cli_model_split(o, (enum nr_split)split, "eval");
 	o->e.count = m->limit && m->limit < o->source->count[split] ? m->limit : 0;

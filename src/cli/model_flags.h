@@ -32,8 +32,8 @@ struct cli_model {
 	  .max = 64, .help = "threads that prepare batches" },                                                                         \
 	{ .name = "limit", .type = NR_TINT, .offset = offsetof(S, f.limit), .size = sizeof(int64_t), .text = "0", .min = 0,             \
 	  .max = 1e15, .help = "use only the first N samples; 0: all" },                                                               \
-	{ .name = "crop_share", .type = NR_TFLOAT, .offset = offsetof(S, f.crop_share), .size = sizeof(double), .text = "1",            \
-	  .min = 0.1, .max = 1, .help = "share of the picture that the centre crop keeps" },                                           \
+	{ .name = "crop_share", .type = NR_TFLOAT, .offset = offsetof(S, f.crop_share), .size = sizeof(double), .text = "0",            \
+	  .min = 0, .max = 1, .help = "share of the picture that the centre crop keeps; 0: as in training" },                          \
 	{ .name = "json", .type = NR_TBOOL, .offset = offsetof(S, f.json), .size = sizeof(bool), .text = "0",                          \
 	  .help = "print one line of JSON" }
 

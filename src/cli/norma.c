@@ -13,6 +13,7 @@
 #include "math/isa.h"
 #include "norma/norma.h"
 #include "norma/version.h"
+#include "process.h"
 
 enum { EXIT_FAILED = 1, EXIT_USAGE = 2, EXIT_DIVERGED = 3, EXIT_INTERRUPTED = 130 };
 const struct cli_exit cli_exits[] = {
@@ -62,9 +63,8 @@ int cli_usage(struct cli *c, const char *fmt, ...)
 /* The library itself takes the instruction set that NORMA_ISA asks for; a wrong one is said here, not swallowed. */
 static int apply(const struct cli_common *common, const struct cli_command *command, struct nr_error *err)
 {
-	static const char *const names[] = { "auto", "plain", "avx2", "avx512" };
 	if (common->threads > 0) omp_set_num_threads((int)common->threads);
-	if (common->isa > 0) return nr_isa_select(names[common->isa], err);
+	if (common->isa > 0) return nr_isa_select(nr_isa_choices[common->isa], err);
 	const char *asked = getenv("NORMA_ISA");
 	if (asked && *asked && strcmp(asked, "auto") && strcmp(asked, nr_isa_name(nr_isa_active())) &&
 		command != &cli_doctor)
@@ -141,6 +141,7 @@ static int start(int argc, char **argv, struct nr_arena *arena, struct nr_error 
 
 int main(int argc, char **argv)
 {
+	if (!cli_process_open()) return EXIT_FAILED;
 	signal(SIGINT, interrupted);
 	nr_log_open(stderr, NR_LOG_INFO);
 	struct nr_error err = { 0 };

@@ -250,6 +250,7 @@ int cli_study_go(struct cli *c, const struct nr_study *asked, const struct cli_s
 {
 	struct nr_study study = *asked, *s = &study;
 	struct outcome o;
+	if (nr_study_rehearse(s, c->err)) return c->err->code;
 	if (how->dry_run) return list_runs(c, s);
 	if (s->tune && tune_first(c, asked, how, again, s)) return c->err->code;
 	int code = run_all(c, s, how, &o);

@@ -23,22 +23,19 @@ static int open_samples(struct cli *c, const struct cli_surgery *o, const struct
 {
 	struct nr_source *source;
 	if (nr_source_open(&source, o->calibrate, *o->data_root ? o->data_root : NULL, c->err)) return c->err->code;
-	const bool texts = w->model.of->reads == NR_READS_TEXT;
+	const bool texts = w->model.of->reads == NR_TEXTS;
 	int code = nr_source_expect(source, texts ? NR_TEXTS : NR_PICTURES, c->err);
-	if (!code && !texts) code = nr_model_expect(&w->model, NR_READS_IMAGE, c->err);
+	if (!code && !texts) code = nr_model_expect(&w->model, NR_PICTURES, c->err);
 	if (!code && texts) {
 		struct nr_tokenizer *t = NULL;
 		code = nr_tokenizer_open(&t, *o->tokenizer ? o->tokenizer : path, c->err);
 		if (!code) code = nr_samples_texts(s, w, t, source, o->samples, BATCH, c->err);
 		nr_tokenizer_close(t);
 	} else if (!code) {
-		struct nr_augment a;
-		nr_option_defaults(nr_augment_options, &a);
 		const int64_t side = nr_model_int(&w->model, "image"), channels = nr_model_int(&w->model, "channels");
 		struct nr_evaluation e = { .source = source, .split = NR_TRAIN, .count = o->samples, .workers = 1,
-			.augment = nr_augment_for_eval(&a, side, (int32_t)channels, 1) };
+			.augment = nr_augment_for_eval(&w->view, side, (int32_t)channels, w->view.crop_share) };
 		e.augment.normalize = w->normalize;
-		for (int i = 0; i < 3; i++) e.augment.mean[i] = w->mean[i], e.augment.std[i] = w->std[i];
 		if (e.count > source->count[NR_TRAIN]) e.count = source->count[NR_TRAIN];
 		code = nr_samples_pictures(s, w, &e, BATCH, c->err);
 	}

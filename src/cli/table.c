@@ -7,6 +7,7 @@
 #include "base/optdoc.h"
 #include "base/table.h"
 #include "cli.h"
+#include "math/isa.h"
 #include "norma/norma.h"
 #include "training.h"
 
@@ -58,10 +59,9 @@ const struct nr_option *cli_table(const struct cli_command *c)
 	return c->task ? nr_train_options(c->task->name) : c->table ? c->table() : NULL;
 }
 
-static const char *const sets[] = { "auto", "plain", "avx2", "avx512", NULL };
 const struct nr_option cli_common_options[] = {
 	NR_OPT_INT(struct cli_common, threads, 0, 0, 1024, "number of threads; 0: OMP_NUM_THREADS, or one per CPU"),
-	NR_OPT_ENUM(struct cli_common, isa, "auto", sets, "instruction set; auto: NORMA_ISA, or this CPU's best"),
+	NR_OPT_ENUM(struct cli_common, isa, "auto", nr_isa_choices, "instruction set; auto: NORMA_ISA, or this CPU's best"),
 	{ .name = "plugin", .type = NR_TLIST, .offset = offsetof(struct cli_common, plugin), .size = sizeof(struct nr_list), .text = "",
 	  .metavar = "FILE.so", .help = "load norms, models, tasks, ... from a shared object; may be repeated" },
 	NR_OPT_BOOL(struct cli_common, allow_changed_plugins, "0", "use a run's plug-ins even if their files have changed"),
@@ -69,7 +69,7 @@ const struct nr_option cli_common_options[] = {
 };
 
 const struct cli_env cli_environment[] = {
-	{ "NORMA_ISA", "instruction set of the kernels: auto, plain, avx2 or avx512" },
+	{ "NORMA_ISA", "instruction set of the kernels: what --isa takes" },
 	{ "NORMA_FUSE", "0 keeps the planner from fusing ops" },
 	{ "NORMA_NARROW", "0 makes the planner compute all tokens, even where the loss reads only the first ones" },
 	{ "NORMA_PLUGINS", "shared objects to load, separated by colons, as --plugin does" },

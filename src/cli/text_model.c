@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/progress.h"
 #include "data/dataset.h"
+#include "infer/finite.h"
 #include "infer/weights.h"
 #include "norma/tokenizer.h"
 
@@ -19,7 +20,7 @@ int cli_embedder_open(struct cli *c, struct cli_embedder *o, const struct cli_te
 	if (!file) return nr_fail(c->err, NR_EMEMORY, "cannot load", path, "out of memory");
 	cli_bound_spin(c);
 	if (nr_weights_open(&o->w, file, &(struct nr_weights_how){ .model = t->model, .norms = t->norm }, c->err)) return c->err->code;
-	if (nr_model_expect(&o->w->model, NR_READS_TEXT, c->err)) return c->err->code;     /* before its tokenizer is looked for */
+	if (nr_model_expect(&o->w->model, NR_TEXTS, c->err)) return c->err->code;     /* before its tokenizer is looked for */
 	nr_store_fix(o->w->store);
 	if (nr_tokenizer_open(&o->tokenizer, *t->tokenizer ? t->tokenizer : file, c->err)) {
 		if (!*t->tokenizer) nr_hint(c->err, "--tokenizer names vocab.txt, tokenizer.json or a folder with one");
@@ -57,10 +58,13 @@ int cli_embed_texts(void *context, const char *const *text, int64_t n, real *out
 	int code = nr_text_runner_run(of->of->e, text, n, out, err);
 	nr_text_runner_watch(of->of->e, NULL, NULL);
 	nr_progress_release(&bar);
-	for (int64_t i = 0; !code && i < n * width; i++)
-		if (!isfinite(out[i]))
-			code = nr_fail(err, NR_EDIVERGED, "cannot embed", of->what, "the embedding of text %lld is not finite: '%.60s'",
-				(long long)(i / width) + 1, text[i / width]);
+	for (int64_t i = 0; !code && i < n * width; i++) {
+		if (isfinite(out[i])) continue;
+		const char *tensor = nr_store_first_bad(of->of->w->store);
+		code = nr_fail(err, NR_EDIVERGED, "cannot embed", of->what, "the embedding of text %lld is not finite: '%.60s'",
+			(long long)(i / width) + 1, text[i / width]);
+		if (tensor) nr_hint(err, "the tensor '%s' has values that are not finite", tensor);
+	}
 	of->texts += n;
 	of->seconds += nr_clock() - began;
 	return code;

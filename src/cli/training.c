@@ -13,6 +13,7 @@
 #include "base/log.h"
 #include "base/progress.h"
 #include "base/yaml.h"
+#include "process.h"
 
 static volatile sig_atomic_t asked;                     /* to stop */
 static void on_signal(int number)
@@ -24,6 +25,8 @@ static void on_signal(int number)
 static const struct nr_option options[] = {
 	NR_OPT_BOOL(struct cli_training, resume, "0",
 		"resume the run in --out (or the directory given) with its own settings"),
+	NR_OPT_BOOL(struct cli_training, force, "0",
+		"with --resume: go on though the data or the instruction set changed; the record says so"),
 	NR_OPT_BOOL(struct cli_training, json, "0", "print one line of JSON at the end"),
 	NR_OPT_END
 };
@@ -111,7 +114,9 @@ static int run(struct cli *c, const void *conf, const struct nr_list *args)
 	if (args->count && !s.resume && read_recipe(c, command, args->item[0], &s)) return c->err->code;
 	if (s.resume && args->count) s.train.out = args->item[0];
 	if (s.resume && !*s.train.out) return cli_usage(c, "--resume needs --out DIRECTORY");
+	if (s.force && !s.resume) return cli_usage(c, "--force is for --resume");
 	s.train.resume = s.resume;
+	s.train.force = s.force;
 	cli_bound_spin(c);                              /* it may begin anew: told once */
 	if (s.resume) warn_of_unused(c, command, &s.train);
 	return cli_train_with(c, command, &s.train, s.json);
@@ -163,6 +168,7 @@ static int result_json(const char *out, const struct nr_train_result *r, struct 
 	char key[64];
 	add_metrics(j, "train", r->of_step, r->train);
 	if (r->best_step) add_metrics(j, "eval", r->of_eval, r->last);
+	if (r->best_step && r->has_held) add_metrics(j, "held", r->of_eval, r->held);
 	snprintf(key, sizeof key, "best_%s", r->of_eval[r->decides].name);
 	if (r->best_step) json_object_set_new(j, key, json_real(r->best));
 	return cli_print_json(j, err);
@@ -186,7 +192,13 @@ static void print_result(const char *command, const char *out, const struct nr_t
 	if (r->best_step) {
 		printf(" on %lld samples; best %s ", (long long)r->eval_samples, r->of_eval[r->decides].name);
 		print_number(&r->of_eval[r->decides], r->best);
-		printf(" at step %lld\n", (long long)r->best_step);
+		printf(" at step %lld", (long long)r->best_step);
+		if (r->has_held) {
+			fputs(", chosen by ", stdout);
+			print_number(&r->of_eval[r->decides], r->best_held);
+			fputs(" on held-out samples", stdout);
+		}
+		puts("");
 	}
 	printf("run               %s (model.safetensors, best.safetensors, metrics.csv; `norma runs`)\n", out);
 	if (r->step < r->steps && strcmp(r->status, "stopped early"))
@@ -201,6 +213,7 @@ int cli_train_with(struct cli *c, const struct cli_command *command, const struc
 	const struct nr_task *task = nr_task_find(settings->task, c->err);
 	if (!task || complete(&all, settings, cli_table(command), c->err)) return c->err->code;
 	all.resume = settings->resume;
+	all.force = settings->force;
 	if (!all.resume && nr_train_options(all.task) != cli_table(command)) {
 		cli_usage(c, "the task %s is not for `norma %s`", all.task, command->name);
 		return nr_hint(c->err, "it is for `norma %s`", task->command);
@@ -213,8 +226,7 @@ int cli_train_with(struct cli *c, const struct cli_command *command, const struc
 	int64_t step, steps;
 	nr_trainer_progress(t, &step, &steps);
 	nr_progress_init(&bar, stderr, command->name, steps, step);
-	signal(SIGINT, on_signal);
-	signal(SIGTERM, on_signal);
+	cli_on_stop(on_signal);
 	const struct nr_train_watch w = { watch, &bar };
 	int code = nr_trainer_run(t, &w, &r, c->err);
 	nr_progress_release(&bar);

@@ -5,7 +5,7 @@
 #include "cli.h"
 #include "norma/trainer.h"
 
-struct cli_training { struct nr_train train; bool resume, json; };      /* train first: its table has its offsets */
+struct cli_training { struct nr_train train; bool resume, force, json; };      /* train first: its table has its offsets */
 
 struct cli_command cli_training_command(const struct nr_task *);
 /* Trains with settings of the command's table. */

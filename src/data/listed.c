@@ -2,6 +2,7 @@
 #include "data/listed.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -82,9 +83,49 @@ int nr_listed_get(const struct nr_source *s, enum nr_split split, int64_t i, str
 	return e;
 }
 
+const char *nr_source_file(const struct nr_source *s, enum nr_split split, int64_t i, char *buf, size_t size)
+{
+	const struct nr_listed *l = s->own;
+	*buf = 0;
+	if (s->of->get == nr_listed_get) snprintf(buf, size, "%s/%s", l->dir, l->split[split].path[i]);
+	return buf;
+}
+
 int32_t nr_listed_label(const struct nr_source *s, enum nr_split split, int64_t i)
 {
 	return ((const struct nr_listed *)s->own)->split[split].label[i];
+}
+
+static int32_t place_of(const char *name, char *const *names, int32_t count)
+{
+	for (int32_t i = 0; i < count; i++)
+		if (!strcmp(names[i], name)) return i;
+	return -1;
+}
+
+int nr_source_relabel(struct nr_source *s, char *const *names, int32_t count, struct nr_error *err)
+{
+	struct nr_listed *l = s->own;
+	bool same = s->classes == count;
+	if (s->of->label != nr_listed_label || !s->class_name) return NR_OK;
+	for (int32_t i = 0; same && i < count; i++) same = !strcmp(s->class_name[i], names[i]);
+	if (same) return NR_OK;
+	int32_t *to = nr_arena_alloc(s->arena, ((size_t)s->classes + 1) * sizeof *to);
+	char **all = nr_arena_alloc(s->arena, ((size_t)count + 1) * sizeof *all);
+	if (!to || !all) return nr_fail(err, NR_EMEMORY, "cannot open", s->of->name, "out of memory");
+	for (int32_t i = 0; i < s->classes; i++) {
+		if ((to[i] = place_of(s->class_name[i], names, count)) >= 0) continue;
+		return nr_fail(err, NR_EVALUE, "cannot use", s->dir, "the model does not know the class '%s' (it has %d classes, the data %d)",
+			s->class_name[i], count, s->classes);
+	}
+	for (int k = 0; k < NR_SPLITS; k++)
+		for (int64_t i = 0; i < s->count[k]; i++)
+			if (l->split[k].label[i] >= 0) l->split[k].label[i] = to[l->split[k].label[i]];
+	for (int32_t i = 0; i < count; i++)
+		if (!(all[i] = nr_arena_strdup(s->arena, names[i]))) return nr_fail(err, NR_EMEMORY, "cannot open", s->of->name, "out of memory");
+	s->class_name = all;
+	s->classes = count;
+	return NR_OK;
 }
 
 int nr_listed_lines(struct nr_source *s, const char *path, char ***line, int64_t **number, int64_t *count,

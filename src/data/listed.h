@@ -17,7 +17,12 @@ int nr_listed_add(struct nr_source *, enum nr_split, const char *path, int32_t l
 /* The first picture of each split is there: tells a set that was never unpacked when it is opened. */
 int nr_listed_probe(const struct nr_source *, struct nr_error *);
 int nr_listed_get(const struct nr_source *, enum nr_split, int64_t i, struct nr_picture *, struct nr_error *);
+/* The path of a sample's file; "" if it has none of its own. Returns buf. */
+const char *nr_source_file(const struct nr_source *, enum nr_split, int64_t i, char *buf, size_t size);
 int32_t nr_listed_label(const struct nr_source *, enum nr_split, int64_t i);
+/* Classes by other numbers: those of a trained model, which may know more of them. A class that it does not know is an error. Sources of
+ * other kinds, and such without names, stay as they are. */
+int nr_source_relabel(struct nr_source *, char *const *names, int32_t count, struct nr_error *);
 /* Lines of a text, in the arena: *line ends with NULL; empty lines are left out. number[i]: line i's place in
  * the file. */
 int nr_listed_lines(struct nr_source *, const char *path, char ***line, int64_t **number, int64_t *count,

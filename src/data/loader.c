@@ -10,6 +10,7 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "data/listed.h"
 #include "data/mix.h"
 #include "picture/augment.h"
 
@@ -81,6 +82,8 @@ static int load(struct worker *w, const struct slot *s, int64_t i, struct nr_err
 	b->label[i] = label;
 	b->index[i] = (int32_t)sample;
 	if (!code) return NR_OK;
+	char file[sizeof err->subject];
+	if (!*err->subject) snprintf(err->subject, sizeof err->subject, "%s", nr_source_file(source, l->c.split, sample, file, sizeof file));
 	const size_t end = strlen(err->detail);
 	snprintf(err->detail + end, sizeof err->detail - end, " (sample %lld of '%s', %s)", (long long)sample, source->of->name,
 		nr_split_name(l->c.split));

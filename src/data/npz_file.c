@@ -3,20 +3,30 @@
 #include <archive_entry.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "base/file.h"
 #include "base/str.h"
 #include "data/npy.h"
 
 enum { CHUNK = 1 << 20 };
 static const size_t MOST = (size_t)1 << 36;
 
-static struct archive *open_zip(const char *path, struct nr_error *err)
+static void close_zip(struct archive *a, int fd)
 {
+	archive_read_free(a);
+	close(fd);
+}
+
+static struct archive *open_zip(const char *path, int *fd, struct nr_error *err)
+{
+	*fd = nr_file_open(path, err);
+	if (*fd < 0) return NULL;
 	struct archive *a = archive_read_new();
 	if (a) archive_read_support_format_zip(a);
-	if (a && archive_read_open_filename(a, path, 1 << 16) == ARCHIVE_OK) return a;
+	if (a && archive_read_open_fd(a, *fd, 1 << 16) == ARCHIVE_OK) return a;
 	nr_fail(err, NR_EFORMAT, "cannot read", path, "%s", a ? archive_error_string(a) : "out of memory");
-	archive_read_free(a);
+	close_zip(a, *fd);
 	return NULL;
 }
 
@@ -33,7 +43,8 @@ static const char *stem(struct archive_entry *entry, char *buf, size_t size)
 
 int nr_npz_names(const char *path, void (*tell)(void *arg, const char *name), void *arg, struct nr_error *err)
 {
-	struct archive *a = open_zip(path, err);
+	int fd;
+	struct archive *a = open_zip(path, &fd, err);
 	if (!a) return NR_EFORMAT;
 	struct archive_entry *entry;
 	int state;
@@ -44,7 +55,7 @@ int nr_npz_names(const char *path, void (*tell)(void *arg, const char *name), vo
 	}
 	const int e = state == ARCHIVE_EOF ? NR_OK : nr_fail(err, NR_EFORMAT, "cannot read", path, "%s",
 		archive_error_string(a));
-	archive_read_free(a);
+	close_zip(a, fd);
 	return e;
 }
 
@@ -84,7 +95,8 @@ int nr_npz_read(struct nr_npy *n, const char *path, const char *name, bool *ther
 {
 	*n = (struct nr_npy){ 0 };
 	*there = false;
-	struct archive *a = open_zip(path, err);
+	int fd;
+	struct archive *a = open_zip(path, &fd, err);
 	if (!a) return NR_EFORMAT;
 	struct archive_entry *entry;
 	int state, e = NR_OK;
@@ -97,7 +109,7 @@ int nr_npz_read(struct nr_npy *n, const char *path, const char *name, bool *ther
 	}
 	if (!*there && state != ARCHIVE_EOF) e = nr_fail(err, NR_EFORMAT, "cannot read", path, "%s",
 		archive_error_string(a));
-	archive_read_free(a);
+	close_zip(a, fd);
 	if (e || !*there) return e;
 	struct nr_str label = { 0 };
 	struct nr_error inner = { 0 };

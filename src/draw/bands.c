@@ -35,7 +35,8 @@ static void add_axes(struct nr_str *s, const struct nr_bands *b, const struct nr
 	const int n = nr_ruler_ticks(y, 5, tick, &step);
 	for (int i = 0; i < n; i++) {
 		const double at = nr_ruler_at(y, tick[i]);
-		nr_str_printf(s, "<path class=\"grid\" d=\"M%.1f,%.1fH%.1f\"/>", left, at, right);
+		nr_svg_path(s, "grid", NR_NO_COLOUR);
+		nr_str_printf(s, "M%.1f,%.1fH%.1f\"/>", left, at, right);
 		nr_svg_text(s, "tick", "end", left - 7, at + 4, nr_tick_text(tick[i], step, text, sizeof text));
 	}
 	const int64_t every = b->n > 20 ? 10 : b->n > 8 ? 5 : 1;
@@ -57,7 +58,9 @@ static void add_bars(struct nr_str *s, const struct nr_bands *b, int k, const st
 {
 	const double w = slot * .8 / b->count, x0 = left + slot * .1 + w * k;
 	for (int pale = 1; pale >= 0; pale--) {
-		nr_str_printf(s, "<path class=\"m s%d\" stroke-opacity=\"0\"%s d=\"", k % NR_COLOURS, pale ? " fill-opacity=\".35\"" : "");
+		nr_str_add(s, "<path");
+		nr_paint(s, "m", k);
+		nr_str_printf(s, " stroke-opacity=\"0\"%s d=\"", pale ? " fill-opacity=\".35\"" : "");
 		for (int64_t i = 0; i < b->n; i++) {
 			const double *q = b->of[k].q + i * Q, x = x0 + (double)i * slot;
 			double at[Q];
@@ -69,9 +72,7 @@ static void add_bars(struct nr_str *s, const struct nr_bands *b, int k, const st
 		}
 		nr_str_add(s, "\"/>");
 	}
-	char colour[16];
-	snprintf(colour, sizeof colour, "end s%d", k % NR_COLOURS);
-	nr_svg_text(s, colour, "start", WIDTH - RIGHT + 8, TOP + 14 + 17 * k, b->of[k].label);
+	nr_svg_text_in(s, "end", k, "start", WIDTH - RIGHT + 8, TOP + 14 + 17 * k, b->of[k].label);
 }
 
 struct nr_size nr_svg_bands(struct nr_str *s, const struct nr_bands *b)

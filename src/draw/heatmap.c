@@ -80,13 +80,14 @@ struct grid { double left, cell_w, cell_h; struct range range; };
 static void add_cells(struct nr_str *s, const struct nr_heatmap *m, const struct grid *g)
 {
 	const bool told = g->cell_w >= 36 && g->cell_h >= 15;
+	const double gap = told ? .5 : -.2;             /* many small cells leave none: it would show at some and not at others */
 	char text[32];
 	for (int64_t i = 0; i < m->rows * m->cols; i++) {
 		if (!isfinite(m->value[i])) continue;
 		const double x = g->left + (double)(i % m->cols) * g->cell_w, y = TOP + (double)(i / m->cols) * g->cell_h;
 		const double share = share_of(&g->range, m->value[i]);
-		nr_str_printf(s, "<path fill=\"#%06x\" d=\"M%.1f,%.1fh%.1fv%.1fh%.1fz\"/>", nr_heat(share), x, y, g->cell_w - .5,
-			g->cell_h - .5, .5 - g->cell_w);
+		nr_str_printf(s, "<path fill=\"#%06x\" d=\"M%.1f,%.1fh%.1fv%.1fh%.1fz\"/>", nr_heat(share), x, y, g->cell_w - gap,
+			g->cell_h - gap, gap - g->cell_w);
 		if (told)
 			nr_str_printf(s, "<text font-size=\"11\" text-anchor=\"middle\" x=\"%.1f\" y=\"%.1f\">"
 				"<tspan fill=\"%s\">%s</tspan></text>", x + g->cell_w / 2, y + g->cell_h / 2 + 4,

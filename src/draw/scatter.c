@@ -43,7 +43,9 @@ static bool place_of(const struct nr_scatter *c, struct place *p)
 static void add_group(struct nr_str *s, const struct nr_scatter *c, const struct place *p, int32_t g)
 {
 	const size_t before = s->len;
-	nr_str_printf(s, "<path class=\"m s%d\" stroke-opacity=\"0\" fill-opacity=\".75\" d=\"", g < 0 ? 6 : g % NR_COLOURS);
+	nr_str_add(s, "<path");
+	nr_paint(s, "m", g < 0 ? 6 : g);
+	nr_str_add(s, " stroke-opacity=\"0\" fill-opacity=\".75\" d=\"");
 	const size_t start = s->len;
 	for (int64_t i = 0; i < c->n; i++) {
 		const int32_t of = c->group ? c->group[i] : 0;
@@ -62,8 +64,9 @@ static void add_legend(struct nr_str *s, const struct nr_scatter *c, const struc
 	for (int32_t g = 0; g < shown; g++) {
 		const double y = p->top + 12 + LINE * (double)g;
 		snprintf(text, sizeof text, "%d", g);
-		nr_str_printf(s, "<path class=\"m s%d\" stroke-opacity=\"0\" d=\"M%.1f,%.1f%s\"/>", g % NR_COLOURS, p->side + 14, y,
-			shape_of(g));
+		nr_str_add(s, "<path");
+		nr_paint(s, "m", g);
+		nr_str_printf(s, " stroke-opacity=\"0\" d=\"M%.1f,%.1f%s\"/>", p->side + 14, y, shape_of(g));
 		nr_svg_text(s, "tick", "start", p->side + 24, y + 4, c->group_name && c->group_name[g] ? c->group_name[g] : text);
 	}
 	if (shown == c->groups) return;
@@ -88,8 +91,9 @@ static void add_ticks(struct nr_str *s, const struct nr_scatter *c, const struct
 			char text[48];
 			nr_tick_text(tick[i], step, text, sizeof text);
 			if (k ? at < p->top + 12 || at > p->top + p->side - 8 : at < 10 || at > p->side - room) continue;
-			if (k) nr_str_printf(s, "<path class=\"axis\" d=\"M.5,%.1fh4\"/>", at);
-			else nr_str_printf(s, "<path class=\"axis\" d=\"M%.1f,%.1fv-4\"/>", at, p->top + p->side - .5);
+			nr_svg_path(s, "axis", NR_NO_COLOUR);
+			if (k) nr_str_printf(s, "M.5,%.1fh4\"/>", at);
+			else nr_str_printf(s, "M%.1f,%.1fv-4\"/>", at, p->top + p->side - .5);
 			nr_svg_text(s, "tick", k ? "start" : "middle", k ? 8 : at, k ? at + 4 : p->top + p->side + 15, text);
 		}
 	}
@@ -101,7 +105,8 @@ static void add_diagonal(struct nr_str *s, const struct nr_scatter *c, const str
 	const double half = p->side / (2 * p->scale), low = fmax(p->x, p->y) - half, high = fmin(p->x, p->y) + half;
 	add_ticks(s, c, p);
 	if (low >= high) return;
-	nr_str_printf(s, "<path class=\"axis\" d=\"M%.1f,%.1fL%.1f,%.1f\"/>", p->side / 2 + (low - p->x) * p->scale,
+	nr_svg_path(s, "axis", NR_NO_COLOUR);
+	nr_str_printf(s, "M%.1f,%.1fL%.1f,%.1f\"/>", p->side / 2 + (low - p->x) * p->scale,
 		p->top + p->side / 2 - (low - p->y) * p->scale, p->side / 2 + (high - p->x) * p->scale,
 		p->top + p->side / 2 - (high - p->y) * p->scale);
 }
@@ -132,8 +137,9 @@ static void add_values(struct nr_str *s, const struct nr_scatter *c, const struc
 {
 	for (int step = -1; step < STEPS; step++) {
 		const size_t before = s->len;
-		if (step < 0) nr_str_add(s, "<path class=\"m s6\" stroke-opacity=\"0\" d=\"");
-		else nr_str_printf(s, "<path fill=\"#%06x\" fill-opacity=\".85\" d=\"", nr_heat((step + .5) / STEPS));
+		nr_str_add(s, "<path");
+		if (step < 0) nr_paint(s, "m", 6), nr_str_add(s, " stroke-opacity=\"0\" d=\"");
+		else nr_str_printf(s, " fill=\"#%06x\" fill-opacity=\".85\" d=\"", nr_heat((step + .5) / STEPS));
 		const size_t start = s->len;
 		for (int64_t i = 0; i < c->n; i++)
 			if (placed(c, i) && step_of(r, c->value[i]) == step)
@@ -164,12 +170,17 @@ struct nr_size nr_svg_scatter(struct nr_str *s, const struct nr_scatter *c)
 	const struct nr_size size = { side + (legend ? LEGEND : 10), top + side + (c->x_label ? 20 : 4) };
 	struct place p = { .side = side, .top = top };
 	nr_svg_open(s, c->name, size);
-	nr_str_printf(s, "><path class=\"grid\" d=\"M.5,%.1fh%.1fv%.1fh-%.1fz\"/>", top + .5, side - 1, side - 1, side - 1);
+	nr_str_add(s, ">");
+	nr_svg_path(s, "grid", NR_NO_COLOUR);
+	nr_str_printf(s, "M.5,%.1fh%.1fv%.1fh-%.1fz\"/>", top + .5, side - 1, side - 1, side - 1);
 	if (place_of(c, &p)) {
 		if (c->diagonal) add_diagonal(s, c, &p);
-		if (c->circle > 0)
-			nr_str_printf(s, "<circle class=\"grid\" cx=\"%.1f\" cy=\"%.1f\" r=\"%.1f\"/>", side / 2 - p.x * p.scale,
+		if (c->circle > 0) {
+			nr_str_add(s, "<circle");
+			nr_paint(s, "grid", NR_NO_COLOUR);
+			nr_str_printf(s, " cx=\"%.1f\" cy=\"%.1f\" r=\"%.1f\"/>", side / 2 - p.x * p.scale,
 				top + side / 2 + p.y * p.scale, c->circle * p.scale);
+		}
 		for (int32_t g = -1; !c->value && g < (c->group ? c->groups : 1); g++) add_group(s, c, &p, g);
 		if (c->value) add_values(s, c, &p, &range);
 		if (legend && c->value) add_bar(s, c, &p, &range);

@@ -7,42 +7,18 @@
 #include "base/save.h"
 #include "draw/html.h"
 
-enum { MARGIN = 20, GAP = 24, HEAD = 52, TITLE = 22, LINE = 19, LEAST = 520 };
+enum { MARGIN = 20, EDGE = 8, GAP = 24, HEAD = 52, TITLE = 22, LINE = 19, LEAST = 520 };
 static const double LETTER = 6.6;               /* pixels of a letter of the caption */
 
-/* The colours of a report's page (report/page.c): Okabe and Ito's, moved until they stand out from the paper. */
-static const char style[] =
-	"svg{color-scheme:light dark;--paper:#fff;--ink:#1c1e21;--soft:#5b6168;--faint:#e3e5e8;--c0:#0068ad;--c1:#c74e00;--c2:#00805c;\n"
-	" --c3:#a63d86;--c4:#8a6a00;--c5:#2f7fb8;--c6:#5f6368;--c7:#8c2d2d;\n"
-	" font-family:system-ui,-apple-system,\"Segoe UI\",Roboto,\"Noto Sans\",\"Liberation Sans\",\"DejaVu Sans\",sans-serif}\n"
-	"@media (prefers-color-scheme:dark){svg{--paper:#15171a;--ink:#e6e8ea;--soft:#9aa1a9;--faint:#2c3036;--c0:#5ab4f0;--c1:#ff9152;\n"
-	" --c2:#3ccf9f;--c3:#e48fcb;--c4:#e3c23a;--c5:#9ad3f5;--c6:#b3b8be;--c7:#f08a8a}}\n"
-	".paper{fill:var(--paper)}\n"
-	"svg.chart{font-size:12px;overflow:visible;font-variant-numeric:tabular-nums}\n"
-	"text{fill:var(--soft)}\n"
-	"text.title{fill:var(--ink);font-size:18px;font-weight:650}\n"
-	"text.panel{fill:var(--ink);font-size:13px;font-weight:650}\n"
-	"text.caption{font-size:13px}\n"
-	".grid{stroke:var(--faint);fill:none}\n"
-	".axis{stroke:var(--soft);fill:none}\n"
-	".s0{--c:var(--c0)}.s1{--c:var(--c1)}.s2{--c:var(--c2)}.s3{--c:var(--c3)}\n"
-	".s4{--c:var(--c4)}.s5{--c:var(--c5)}.s6{--c:var(--c6)}.s7{--c:var(--c7)}\n"
-	".l{fill:none;stroke:var(--c);stroke-linejoin:round;stroke-linecap:round}\n"
-	".bold{stroke-width:2}\n"
-	".thin{stroke-width:1;opacity:.32}\n"
-	".m{fill:var(--c);stroke:var(--paper);stroke-width:1}\n"
-	".bond{fill:none;stroke:var(--ink);stroke-linecap:round;stroke-linejoin:round}\n"
-	".wedge{fill:var(--ink)}\n"
-	"text.atom{fill:var(--c,var(--ink))}\n"
-	"text.end{fill:var(--c);font-weight:600}\n";
+/* Where the first panel begins. */
+static double left_of(const struct nr_sheet *s) { return s->bare ? EDGE : MARGIN; }
+static double top_of(const struct nr_sheet *s) { return s->bare ? EDGE : HEAD; }
 
 void nr_sheet_put(struct nr_sheet *s, const char *title, struct nr_size size)
 {
-	const double x = MARGIN + s->x, y = HEAD + s->y, head = title ? TITLE : 0;
+	const double x = left_of(s) + s->x, y = top_of(s) + s->y, head = title ? TITLE : 0;
 	if (title) {
-		nr_str_printf(&s->body, "<text class=\"panel\" x=\"%.0f\" y=\"%.0f\">", x, y + 10);
-		nr_html_text(&s->body, title);
-		nr_str_add(&s->body, "</text>");
+		nr_svg_text(&s->body, "panel", "start", x, y + 10, title);
 	}
 	nr_str_printf(&s->body, "<g transform=\"translate(%.0f,%.0f)\">", x, y + head);
 	nr_str_add(&s->body, nr_str_text(&s->panel));
@@ -72,7 +48,9 @@ static int lines_of(struct nr_str *s, const char *text, size_t wide, double y)
 			if (!n) n = strcspn(p, " ");
 		}
 		if (s) {
-			nr_str_printf(s, "<text class=\"caption\" x=\"%d\" y=\"%.0f\">", MARGIN, y + LINE * lines);
+			nr_str_add(s, "<text");
+			nr_paint(s, "caption", NR_NO_COLOUR);
+			nr_str_printf(s, " x=\"%d\" y=\"%.0f\">", MARGIN, y + LINE * lines);
 			nr_html_printf(s, "%.*s", (int)n, p);
 			nr_str_add(s, "</text>\n");
 		}
@@ -84,20 +62,23 @@ static int lines_of(struct nr_str *s, const char *text, size_t wide, double y)
 
 void nr_sheet_add(struct nr_sheet *s, const char *title, const char *caption, struct nr_str *to)
 {
-	const double wide = fmax(fmax(s->wide, LEAST), 10.5 * (double)nr_utf8_width(title));
+	const double wide = s->bare ? s->wide : fmax(fmax(s->wide, LEAST), 10.5 * (double)nr_utf8_width(title));
 	const size_t letters = (size_t)(fmin(wide, 1100) / LETTER);
-	const double w = wide + 2 * MARGIN, h = HEAD + s->tall + 30 + LINE * lines_of(NULL, caption, letters, 0);
+	const double below = s->bare ? EDGE : 30 + LINE * lines_of(NULL, caption, letters, 0);
+	const double w = wide + 2 * left_of(s), h = top_of(s) + s->tall + below;
 	nr_str_add(to, "<svg xmlns=\"http://www.w3.org/2000/svg\"");
+	nr_paint_letters(to);
 	nr_str_printf(to, " width=\"%.0f\" height=\"%.0f\" viewBox=\"0 0 %.0f %.0f\">\n<title>", w, h, w, h);
 	nr_html_text(to, title);
 	nr_str_add(to, "</title>\n<desc>");
 	nr_html_text(to, caption);
-	nr_str_printf(to, "</desc>\n<style>%s</style>\n<rect class=\"paper\" width=\"%.0f\" height=\"%.0f\"/>\n", style, w, h);
-	nr_str_printf(to, "<text class=\"title\" x=\"%d\" y=\"30\">", MARGIN);
-	nr_html_text(to, title);
-	nr_str_add(to, "</text>\n");
+	nr_str_printf(to, "</desc>\n<style>%s</style>\n<rect", nr_paint_dark);
+	nr_paint(to, "paper", NR_NO_COLOUR);
+	nr_str_printf(to, " width=\"%.0f\" height=\"%.0f\"/>\n", w, h);
+	if (!s->bare) nr_svg_text(to, "title", "start", MARGIN, 30, title);
+	nr_str_add(to, "\n");
 	nr_str_add(to, nr_str_text(&s->body));
-	lines_of(to, caption, letters, HEAD + s->tall + 24);
+	if (!s->bare) lines_of(to, caption, letters, HEAD + s->tall + 24);
 	nr_str_add(to, "</svg>\n");
 	to->failed = to->failed || s->body.failed;
 }

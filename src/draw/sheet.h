@@ -15,6 +15,7 @@ struct nr_sheet {
 	struct nr_str panel;                    /* the drawing that is being made */
 	struct nr_str body;
 	double x, y, tall, wide;
+	bool bare;                              /* title and caption are not drawn, for papers, which set them */
 };
 /* The drawing in panel, of this size, goes to the right of the last one; title NULL: none. */
 void nr_sheet_put(struct nr_sheet *, const char *title, struct nr_size);

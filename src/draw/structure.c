@@ -123,9 +123,11 @@ static void add_piece(const struct drawing *d, const char *text, double raised, 
 	*now = raised;
 }
 
-static void open_text(const struct drawing *d, double x, double y)
+static void open_text(const struct drawing *d, int colour, double x, double y)
 {
-	nr_str_printf(d->s, "<text class=\"atom\" x=\"%.1f\" y=\"%.1f\" font-size=\"%.1f\">", x, y + .36 * d->type, d->type);
+	nr_str_add(d->s, "<text");
+	nr_paint(d->s, "atom", colour);
+	nr_str_printf(d->s, " x=\"%.1f\" y=\"%.1f\" font-size=\"%.1f\">", x, y + .36 * d->type, d->type);
 }
 
 static void add_hydrogens(const struct drawing *d, const struct label *l, double *now)
@@ -143,8 +145,7 @@ static void add_label(const struct drawing *d, int32_t atom)
 	const double half = d->type * width_of(l.symbol) / 2, isotope = d->type * SMALL * width_of(l.isotope);
 	const double hydrogen = d->type * (width_of(l.hydrogen) + SMALL * width_of(l.count));
 	const int colour = colour_of(l.symbol);
-	if (colour >= 0) nr_str_printf(d->s, "<g class=\"s%d\">", colour);
-	open_text(d, p.x - half - isotope - (l.side == LEFT ? hydrogen : 0), p.y);
+	open_text(d, colour, p.x - half - isotope - (l.side == LEFT ? hydrogen : 0), p.y);
 	if (l.side == LEFT) add_hydrogens(d, &l, &now);
 	add_piece(d, l.isotope, .36, &now);
 	add_piece(d, l.symbol, 0, &now);
@@ -153,11 +154,11 @@ static void add_label(const struct drawing *d, int32_t atom)
 	nr_str_add(d->s, "</text>");
 	if (*l.hydrogen && (l.side == ABOVE || l.side == BELOW)) {
 		now = 0;
-		open_text(d, p.x - d->type * width_of(l.hydrogen) / 2, p.y + (l.side == ABOVE ? -.88 : .88) * d->type);
+		open_text(d, colour, p.x - d->type * width_of(l.hydrogen) / 2, p.y + (l.side == ABOVE ? -.88 : .88) * d->type);
 		add_hydrogens(d, &l, &now);
 		nr_str_add(d->s, "</text>");
 	}
-	nr_str_add(d->s, colour >= 0 ? "</g>\n" : "\n");
+	nr_str_add(d->s, "\n");
 }
 
 /* ---- bonds -------------------------------------------------------------------------------------------------------------- */
@@ -280,9 +281,12 @@ struct nr_size nr_svg_structure(struct nr_str *s, const struct nr_structure *m)
 	nr_html_text(s, m->name);
 	nr_str_add(s, "\"><title>");
 	nr_html_text(s, m->name);
-	nr_str_printf(s, "</title><path class=\"bond\" stroke-width=\"%.2f\" d=\"", fmax(.055 * scale, .6));
+	nr_str_add(s, "</title><path");
+	nr_paint(s, "bond", NR_NO_COLOUR);
+	nr_str_printf(s, " stroke-width=\"%.2f\" d=\"", fmax(.055 * scale, .6));
 	for (int32_t i = 0; i < m->bonds; i++) add_strokes(&d, &m->bond[i]);
-	nr_str_add(s, "\"/><path class=\"wedge\" d=\"");
+	nr_str_add(s, "\"/>");
+	nr_svg_path(s, "wedge", NR_NO_COLOUR);
 	for (int32_t i = 0; i < m->bonds; i++) add_area(&d, &m->bond[i]);
 	nr_str_add(s, "\"/>\n");
 	for (int32_t i = 0; i < m->atoms; i++) add_label(&d, i);

@@ -26,34 +26,52 @@ static int colour_of(int arm) { return arm % NR_COLOURS; }
 static const char *dash_of(int arm) { return dashes[(arm + arm / NR_COLOURS) % NR_COLOURS]; }
 static const char *marker_of(int arm) { return markers[(arm + 3 * (arm / NR_COLOURS)) % NR_COLOURS]; }
 
-static void add_marker(struct nr_str *s, int arm, double x, double y)
+void nr_svg_marker(struct nr_str *s, int arm, double x, double y)
 {
-	nr_str_printf(s, "<path class=\"m\" transform=\"translate(%.1f,%.1f)\" d=\"%s\"/>", x, y, marker_of(arm));
+	nr_str_add(s, "<path");
+	nr_paint(s, "m", colour_of(arm));
+	nr_str_printf(s, " transform=\"translate(%.1f,%.1f)\" d=\"%s\"/>", x, y, marker_of(arm));
 }
 
 void nr_svg_sample(struct nr_str *s, int arm)
 {
-	nr_str_printf(s, "<svg class=\"sample s%d\" viewBox=\"0 0 40 12\" aria-hidden=\"true\">", colour_of(arm));
-	nr_str_add(s, "<path class=\"l bold\" d=\"M1,6L39,6\"");
+	nr_str_add(s, "<svg class=\"sample\" width=\"40\" height=\"12\" viewBox=\"0 0 40 12\" aria-hidden=\"true\"><path");
+	nr_paint(s, "l bold", colour_of(arm));
+	nr_str_add(s, " d=\"M1,6L39,6\"");
 	if (*dash_of(arm)) nr_str_printf(s, " stroke-dasharray=\"%s\"", dash_of(arm));
 	nr_str_add(s, "/>");
-	add_marker(s, arm, 20, 6);
+	nr_svg_marker(s, arm, 20, 6);
 	nr_str_add(s, "</svg>");
 }
 
 void nr_svg_open(struct nr_str *s, const char *name, struct nr_size size)
 {
-	nr_str_printf(s, "<svg class=\"chart\" width=\"%.0f\" height=\"%.0f\" viewBox=\"0 0 %.0f %.0f\" role=\"img\" aria-label=\"",
-		size.w, size.h, size.w, size.h);
+	nr_str_printf(s, "<svg class=\"chart\" width=\"%.0f\" height=\"%.0f\" viewBox=\"0 0 %.0f %.0f\" overflow=\"visible\" "
+		"font-size=\"12\" role=\"img\" aria-label=\"", size.w, size.h, size.w, size.h);
 	nr_html_text(s, name);
 	nr_str_add(s, "\"");
 }
 
-void nr_svg_text(struct nr_str *s, const char *class_, const char *anchor, double x, double y, const char *text)
+void nr_svg_text_in(struct nr_str *s, const char *class_, int colour, const char *anchor, double x, double y, const char *text)
 {
-	nr_str_printf(s, "<text class=\"%s\" text-anchor=\"%s\" x=\"%.1f\" y=\"%.1f\">", class_, anchor, x, y);
+	nr_str_add(s, "<text");
+	nr_paint(s, class_, colour);
+	if (strcmp(anchor, "start") != 0) nr_str_printf(s, " text-anchor=\"%s\"", anchor);
+	nr_str_printf(s, " x=\"%.1f\" y=\"%.1f\">", x, y);
 	nr_html_text(s, text);
 	nr_str_add(s, "</text>");
+}
+
+void nr_svg_text(struct nr_str *s, const char *class_, const char *anchor, double x, double y, const char *text)
+{
+	nr_svg_text_in(s, class_, NR_NO_COLOUR, anchor, x, y, text);
+}
+
+void nr_svg_path(struct nr_str *s, const char *class_, int colour)
+{
+	nr_str_add(s, "<path");
+	nr_paint(s, class_, colour);
+	nr_str_add(s, " d=\"");
 }
 
 void nr_svg_nothing(struct nr_str *s, struct nr_size size)
@@ -138,9 +156,9 @@ static void add_y_axis(struct nr_str *s, const struct frame *f, const double *ti
 	char text[64];
 	for (int i = 0; i < n; i++) {
 		const double y = nr_ruler_at(&f->y, tick[i]);
-		nr_str_printf(s, "<path class=\"grid\" d=\"M%.1f,%.1fH%.1f\"/>", f->left, y, f->right);
-		nr_str_printf(s, "<text class=\"tick\" text-anchor=\"end\" x=\"%.1f\" y=\"%.1f\">%s</text>", f->left - 7, y + 4,
-			nr_tick_text(tick[i], step, text, sizeof text));
+		nr_svg_path(s, "grid", NR_NO_COLOUR);
+		nr_str_printf(s, "M%.1f,%.1fH%.1f\"/>", f->left, y, f->right);
+		nr_svg_text(s, "tick", "end", f->left - 7, y + 4, nr_tick_text(tick[i], step, text, sizeof text));
 	}
 }
 
@@ -149,23 +167,21 @@ static void add_x_axis(struct nr_str *s, const struct frame *f, bool whole)
 	double tick[NR_MAX_TICKS], step;
 	char text[64];
 	const int n = nr_ruler_ticks(&f->x, 5, tick, &step);
-	nr_str_printf(s, "<path class=\"axis\" d=\"M%.1f,%.1fH%.1f\"/>", f->left, f->bottom, f->right);
+	nr_svg_path(s, "axis", NR_NO_COLOUR);
+	nr_str_printf(s, "M%.1f,%.1fH%.1f\"/>", f->left, f->bottom, f->right);
 	for (int i = 0; i < n; i++) {
 		if (whole && fabs(tick[i] - round(tick[i])) > 1e-9) continue;
 		const double x = nr_ruler_at(&f->x, tick[i]);
-		nr_str_printf(s, "<path class=\"axis\" d=\"M%.1f,%.1fv4\"/>", x, f->bottom);
-		nr_str_printf(s, "<text class=\"tick\" text-anchor=\"middle\" x=\"%.1f\" y=\"%.1f\">%s</text>", x, f->bottom + 17,
-			nr_tick_text(tick[i], step, text, sizeof text));
+		nr_svg_path(s, "axis", NR_NO_COLOUR);
+		nr_str_printf(s, "M%.1f,%.1fv4\"/>", x, f->bottom);
+		nr_svg_text(s, "tick", "middle", x, f->bottom + 17, nr_tick_text(tick[i], step, text, sizeof text));
 	}
 }
 
 static void add_labels(struct nr_str *s, const struct nr_chart *c, const struct frame *f)
 {
-	nr_str_printf(s, "<text class=\"unit\" x=\"2\" y=\"13\">");
-	nr_html_text(s, c->y_label);
-	nr_str_printf(s, "</text><text class=\"unit\" text-anchor=\"end\" x=\"%.1f\" y=\"%.1f\">", f->right, f->bottom + 34);
-	nr_html_text(s, c->x_label);
-	nr_str_add(s, "</text>");
+	nr_svg_text(s, "unit", "start", 2, 13, c->y_label);
+	nr_svg_text(s, "unit", "end", f->right, f->bottom + 34, c->x_label);
 }
 
 /* Lines begin at 0 if that is near; dots keep clear of the edges. */
@@ -209,7 +225,8 @@ static void lay_out(struct nr_str *s, const struct nr_chart *c, const struct ran
 static void add_line(struct nr_str *s, const struct nr_chart *c, const struct frame *f, const struct nr_series *v,
 	const int64_t *keep, int64_t n)
 {
-	nr_str_printf(s, "<path class=\"l %s\"", v->weight == NR_BOLD ? "bold" : "thin");
+	nr_str_add(s, "<path");
+	nr_paint(s, v->weight == NR_BOLD ? "l bold" : "l thin", colour_of(v->arm));
 	if (v->weight == NR_BOLD && *dash_of(v->arm)) nr_str_printf(s, " stroke-dasharray=\"%s\"", dash_of(v->arm));
 	nr_str_add(s, " d=\"");
 	int64_t run = 0;
@@ -230,7 +247,7 @@ static void add_band(struct nr_str *s, const struct nr_chart *c, const struct fr
 	int64_t n)
 {
 	const size_t before = s->len;
-	nr_str_add(s, "<path class=\"band\" d=\"");
+	nr_svg_path(s, "band", colour_of(v->arm));
 	const size_t start = s->len;
 	for (int64_t k = 0; k < 2 * n; k++) {
 		const int64_t i = k < n ? keep[k] : keep[2 * n - 1 - k];
@@ -250,10 +267,10 @@ static void add_dots(struct nr_str *s, const struct nr_chart *c, const struct fr
 		const double x = nr_ruler_at(&f->x, v->x[i]), y = nr_ruler_at(&f->y, v->y[i]);
 		if (v->lo && v->hi && drawn(c, f->y.log, v->x[i], v->lo[i]) && drawn(c, f->y.log, v->x[i], v->hi[i])) {
 			const double low = nr_ruler_at(&f->y, v->lo[i]), high = nr_ruler_at(&f->y, v->hi[i]);
-			nr_str_printf(s, "<path class=\"l bar\" d=\"M%.1f,%.1fV%.1fM%.1f,%.1fh8M%.1f,%.1fh8\"/>", x, low, high, x - 4, low,
-				x - 4, high);
+			nr_svg_path(s, "l bar", colour_of(v->arm));
+			nr_str_printf(s, "M%.1f,%.1fV%.1fM%.1f,%.1fh8M%.1f,%.1fh8\"/>", x, low, high, x - 4, low, x - 4, high);
 		}
-		add_marker(s, v->arm, x, y);
+		nr_svg_marker(s, v->arm, x, y);
 	}
 }
 
@@ -264,7 +281,8 @@ static void add_markers(struct nr_str *s, const struct nr_chart *c, const struct
 	for (int64_t k = 0; k < count; k++) {
 		const double shift = 0.5 + 0.13 * (v->arm % 4) - 0.2;
 		const int64_t i = count == v->n ? k : (int64_t)(((double)k + shift) * (double)(v->n - 1) / (double)count);
-		if (drawn(c, f->y.log, v->x[i], v->y[i])) add_marker(s, v->arm, nr_ruler_at(&f->x, v->x[i]), nr_ruler_at(&f->y, v->y[i]));
+		if (drawn(c, f->y.log, v->x[i], v->y[i]))
+			nr_svg_marker(s, v->arm, nr_ruler_at(&f->x, v->x[i]), nr_ruler_at(&f->y, v->y[i]));
 	}
 }
 
@@ -276,7 +294,7 @@ static void add_series(struct nr_str *s, const struct nr_chart *c, const struct 
 		return;
 	}
 	const int64_t n = nr_thin(v->y, v->n, BUCKETS, f->y.log, keep);
-	nr_str_printf(s, "<g class=\"s%d\" data-arm=\"%d\">", colour_of(v->arm), v->arm);
+	nr_str_printf(s, "<g data-arm=\"%d\">", v->arm);
 	if (v->weight == NR_DOTS) {
 		add_dots(s, c, f, v);
 	} else {
@@ -321,10 +339,9 @@ static void add_ends(struct nr_str *s, const struct nr_chart *c, const struct fr
 	}
 	spread(e, n, f->bottom);
 	for (int i = 0; i < n; i++) {
-		nr_str_printf(s, "<text class=\"end s%d\" data-arm=\"%d\" x=\"%.1f\" y=\"%.1f\">", colour_of(e[i].of->arm), e[i].of->arm,
-			f->right + 8, e[i].y + 4);
-		nr_html_text(s, e[i].of->label);
-		nr_str_add(s, "</text>");
+		nr_str_printf(s, "<g data-arm=\"%d\">", e[i].of->arm);
+		nr_svg_text_in(s, "end", colour_of(e[i].of->arm), "start", f->right + 8, e[i].y + 4, e[i].of->label);
+		nr_str_add(s, "</g>");
 	}
 }
 

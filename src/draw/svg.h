@@ -1,5 +1,5 @@
-/* Drawings as SVG inside a page. Colours are classes (s0, s1, ...) that the page's style gives for light and dark; each number
- * also has a dash and a marker of its own, so that nothing is told by colour alone. */
+/* Drawings as SVG, in a page or a file. Each arm has a colour (paint.h), a dash and a marker of its own, so that nothing is told by
+ * colour alone. */
 #ifndef NR_SVG_H
 #define NR_SVG_H
 
@@ -7,8 +7,7 @@
 #include <stdint.h>
 
 #include "base/str.h"
-
-enum { NR_COLOURS = 8 };
+#include "draw/paint.h"
 
 /* What a drawing measures in its own pixels; in a page the style may give it another width. */
 struct nr_size { double w, h; };
@@ -39,8 +38,11 @@ struct nr_chart {
 
 /* The beginning of a drawing, "<svg ..." with its name, for attributes and ">" of the caller's. */
 void nr_svg_open(struct nr_str *, const char *name, struct nr_size);
-/* A text at x, y; anchor: start, middle or end. NULL is empty. */
+/* A text at x, y; its class and colour as for nr_paint; anchor: start, middle or end. NULL is empty. */
+void nr_svg_text_in(struct nr_str *, const char *class_, int colour, const char *anchor, double x, double y, const char *text);
 void nr_svg_text(struct nr_str *, const char *class_, const char *anchor, double x, double y, const char *text);
+/* The beginning of a path, up to its points, which the caller writes and ends with "/>. */
+void nr_svg_path(struct nr_str *, const char *class_, int colour);
 /* What every drawing says where there is nothing to draw. */
 void nr_svg_nothing(struct nr_str *, struct nr_size);
 
@@ -48,6 +50,8 @@ void nr_svg_nothing(struct nr_str *, struct nr_size);
 struct nr_size nr_svg_chart(struct nr_str *, const struct nr_chart *);
 /* Whether its y axis is a log one. */
 bool nr_chart_is_log(const struct nr_chart *);
+/* The marker of an arm about a point. */
+void nr_svg_marker(struct nr_str *, int arm, double x, double y);
 /* A short piece of an arm's line with its marker, for legends. */
 void nr_svg_sample(struct nr_str *, int arm);
 

@@ -2,13 +2,14 @@
 #include "fetch/checksum.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <openssl/evp.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+#include "base/file.h"
 
 static EVP_MD_CTX *start(enum nr_checksum kind)
 {
@@ -43,8 +44,8 @@ int nr_checksum_file(const char *path, enum nr_checksum kind, char *hex, struct 
 {
 	enum { ROOM = 1 << 18 };
 	*hex = 0;
-	const int fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0) return nr_fail(err, NR_EIO, "cannot read", path, "%s", strerror(errno));
+	const int fd = nr_file_open(path, err);
+	if (fd < 0) return NR_EIO;
 	EVP_MD_CTX *c = start(kind);
 	char *room = malloc(ROOM);
 	ssize_t n = -1;

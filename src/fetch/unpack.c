@@ -16,11 +16,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/file.h"
+
 enum { ROOM = 1 << 17, BLOCK = 1 << 16, MAX_PATH = 4096, MAX_DEPTH = 64 };
 
 struct unpack {
 	const struct nr_unpack *of;
 	struct archive *a;
+	int fd;                             /* of the archive */
 	int root;                           /* descriptor of the target */
 	int64_t bytes, files, max_bytes, max_files, size;
 	char *room;
@@ -61,17 +64,20 @@ static char *clean(struct unpack *u, const char *path, const char *what)
 	return out;
 }
 
-/* Where a symbolic link beside `name` points to must stay below the target; ".." is allowed as far as it does. */
+/* Where a symbolic link beside `name` points to must stay below the target. ".." is allowed at its beginning, where the folders are real
+ * ones; after a name it could climb out of wherever that name, as another link, leads to. */
 static bool link_stays(const char *name, const char *target)
 {
 	int depth = 0;
+	bool named = false;
 	if (!target || !*target || *target == '/' || strlen(target) >= MAX_PATH) return false;
 	for (const char *s = name; *s; s++) depth += *s == '/';
 	for (size_t n; *target; target += n, target += strspn(target, "/")) {
 		n = strcspn(target, "/");
 		if (n == 0 || (n == 1 && *target == '.')) continue;
-		depth += n == 2 && target[0] == '.' && target[1] == '.' ? -1 : 1;
-		if (depth < 0) return false;
+		const bool up = n == 2 && target[0] == '.' && target[1] == '.';
+		if (up && (named || --depth < 0)) return false;
+		named |= !up;
 	}
 	return true;
 }
@@ -162,7 +168,7 @@ static const char *below(const struct unpack *u, const char *path)
 	return !strncmp(path, inside, n) && (path[n] == '/' || !path[n]) ? path + n + (path[n] == '/') : NULL;
 }
 
-/* Hard links name an earlier entry; it is found the same careful way. */
+/* Hard links name an earlier file, which is found the same careful way. Not a symbolic link: it would point elsewhere from here. */
 static int put_hard_link(struct unpack *u, int at, const char *last, const char *name, const char *target)
 {
 	char *from = clean(u, target, "the link to");
@@ -171,7 +177,10 @@ static int put_hard_link(struct unpack *u, int at, const char *last, const char 
 	const char *from_last = "";
 	const int from_at = inner && *inner ? walk(u, inner, &from_last) : -1;
 	int e = NR_OK;
+	struct stat st;
 	if (from_at < 0) e = BAD(u, NR_EFORMAT, "'%.200s' links to '%.200s', which is not unpacked", name, target);
+	else if (!fstatat(from_at, from_last, &st, AT_SYMLINK_NOFOLLOW) && !S_ISREG(st.st_mode))
+		e = BAD(u, NR_EFORMAT, "'%.200s' links to '%.200s', which is not a regular file", name, target);
 	else if (linkat(from_at, from_last, at, last, 0)) e = refuse_existing(u, name);
 	if (from_at >= 0) close(from_at);
 	free(from);
@@ -226,11 +235,20 @@ static struct archive *reader(bool ar)
 	return a;
 }
 
-static int open_archive(struct archive *a, const char *path, struct nr_error *err)
+static int open_archive(struct unpack *u)
 {
-	if (!a) return nr_fail(err, NR_EMEMORY, "cannot unpack", path, "out of memory");
-	if (archive_read_open_filename(a, path, BLOCK) == ARCHIVE_OK) return NR_OK;
-	return nr_fail(err, NR_EFORMAT, "cannot unpack", path, "%s", archive_error_string(a));
+	u->fd = -1;
+	if (!u->a) return BAD(u, NR_EMEMORY, "out of memory");
+	if ((u->fd = nr_file_open(u->of->archive, u->err)) < 0) return NR_EIO;
+	if (archive_read_open_fd(u->a, u->fd, BLOCK) == ARCHIVE_OK) return NR_OK;
+	return BAD(u, NR_EFORMAT, "%s", archive_error_string(u->a));
+}
+
+static void close_archive(struct unpack *u)
+{
+	archive_read_free(u->a);
+	if (u->fd >= 0) close(u->fd);
+	free(u->room);
 }
 
 static int all(struct unpack *u)
@@ -250,22 +268,21 @@ static int all(struct unpack *u)
 int nr_unpack(const struct nr_unpack *o, struct nr_error *err)
 {
 	struct nr_error own = { 0 };
-	struct unpack u = { .of = o, .root = -1, .err = err ? err : &own, .a = reader(false), .room = malloc(ROOM) };
+	struct unpack u = { .of = o, .fd = -1, .root = -1, .err = err ? err : &own, .a = reader(false), .room = malloc(ROOM) };
 	struct stat st;
 	if (!u.room) BAD(&u, NR_EMEMORY, "out of memory");
 	else if (stat(o->archive, &st)) nr_fail(u.err, NR_EIO, "cannot read", o->archive, "%s", strerror(errno));
 	else if ((u.root = open(o->into, O_RDONLY | O_DIRECTORY | O_CLOEXEC)) < 0)
 		nr_fail(u.err, NR_EIO, "cannot unpack into", o->into, "%s", strerror(errno));
-	else if (!open_archive(u.a, o->archive, u.err)) {
+	else if (!open_archive(&u)) {
 		u.size = st.st_size;
 		u.max_bytes = o->max_bytes ? o->max_bytes : (st.st_size < INT64_MAX / 2200 ? 1100 * st.st_size :
 			INT64_MAX / 2) + (64 << 20);
 		u.max_files = o->max_files ? o->max_files : 2000000;
 		all(&u);
 	}
-	archive_read_free(u.a);
+	close_archive(&u);
 	if (u.root >= 0) close(u.root);
-	free(u.room);
 	return u.err->code;
 }
 
@@ -273,12 +290,12 @@ int nr_unpack_member(const char *archive, const char *prefix, const char *to, st
 {
 	struct nr_error own = { 0 };
 	struct nr_unpack o = { .archive = archive };
-	struct unpack u = { .of = &o, .err = err ? err : &own, .a = reader(true), .room = malloc(ROOM),
+	struct unpack u = { .of = &o, .fd = -1, .err = err ? err : &own, .a = reader(true), .room = malloc(ROOM),
 		.max_bytes = INT64_MAX };
 	struct archive_entry *entry;
 	bool found = false;
 	if (!u.room) BAD(&u, NR_EMEMORY, "out of memory");
-	else if (!open_archive(u.a, archive, u.err)) {
+	else if (!open_archive(&u)) {
 		while (!found && !u.err->code && archive_read_next_header(u.a, &entry) == ARCHIVE_OK) {
 			const char *name = archive_entry_pathname(entry);
 			found = name && !strncmp(name, prefix, strlen(prefix)) &&
@@ -290,8 +307,7 @@ int nr_unpack_member(const char *archive, const char *prefix, const char *to, st
 		else copy_data(&u, fd, prefix);
 		if (fd >= 0 && close(fd)) nr_fail(u.err, NR_EIO, "cannot write", to, "%s", strerror(errno));
 	}
-	archive_read_free(u.a);
-	free(u.room);
+	close_archive(&u);
 	return u.err->code;
 }
 
@@ -332,15 +348,15 @@ int nr_unpack_bytes(struct nr_bytes *b, const char *archive, const char *name, s
 {
 	struct nr_error own = { 0 };
 	const struct nr_unpack o = { .archive = archive };
-	struct unpack u = { .of = &o, .err = err ? err : &own, .a = reader(false) };
+	struct unpack u = { .of = &o, .fd = -1, .err = err ? err : &own, .a = reader(false) };
 	uint8_t *data = NULL;
 	size_t size = 0;
 	*b = (struct nr_bytes){ 0 };
-	if (!open_archive(u.a, archive, u.err) && seek(&u, name) && !take(&u, name, limit, &data, &size))
+	if (!open_archive(&u) && seek(&u, name) && !take(&u, name, limit, &data, &size))
 		*b = (struct nr_bytes){ .data = data, .size = size };
 	else
 		free(data);
-	archive_read_free(u.a);
+	close_archive(&u);
 	return u.err->code;
 }
 

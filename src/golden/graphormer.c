@@ -54,7 +54,7 @@ static nr_t *loss_of(struct golden_case *c, struct run *r)
 	if (!binary && !classes && !square && !strchr(text, '|')) golden_stop(c, NULL, "no code for the loss '%s'", text);
 	r->labels = classes ? nr_input(n, "labels", NR_I32, NR_SHAPE(B)) : nr_input(n, "labels", NR_REAL, NR_SHAPE(B, K));
 	if (classes) return nr_cross_entropy(n, r->logits, r->labels, 0, -100);
-	return nr_known_loss(n, r->logits, r->labels, binary ? NR_KNOWN_BCE : square ? NR_KNOWN_MSE : NR_KNOWN_MAE);
+	return nr_known_loss(n, r->logits, r->labels, binary ? NR_KNOWN_BCE : square ? NR_KNOWN_SQUARE : NR_KNOWN_ABSOLUTE);
 }
 
 static void put_ints(struct golden_case *c, struct run *r, const nr_t *input, const char *name)

@@ -1,6 +1,7 @@
 /* The recorder: scopes, inputs, parameters, op applications. The first error sticks; builders then pass NULL along. */
 #include "graph/net.h"
 
+#include <omp.h>
 #include <stdarg.h>
 
 struct nr_net *nr_net_make(struct nr_store *store)
@@ -122,6 +123,7 @@ struct nr_node *nr_node_make(struct nr_net *n)
 		return NULL;
 	}
 	k->net = n;
+	k->threads = omp_get_max_threads();
 	k->id = n->n_node;
 	k->where = (struct nr_where){ nr_arena_strdup(n->arena, n->scope), n->file, n->line };
 	n->node[n->n_node++] = k;

@@ -159,7 +159,6 @@ static void count(struct nr_plan *plan, const struct planner *p)
 	s->backward = plan->n_instr - plan->n_forward;
 	s->narrowed = p->narrowed;
 	s->left_out_flops = p->left_out_flops;
-	plan->left_out_products = p->left_out_products;
 	s->fused = p->fused;
 	s->rebuilt = p->rebuilt;
 	s->aliased = p->aliased;

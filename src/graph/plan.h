@@ -61,7 +61,7 @@ struct planner {
 	uint8_t *watched;                   /* by tensor, of cap_watched: made for onlookers only */
 	int32_t cap_watched;
 	int64_t narrowed, fused, rebuilt, aliased;
-	double left_out_flops, left_out_products;
+	double left_out_flops;
 	struct nr_error *err;
 };
 
@@ -89,7 +89,6 @@ struct nr_plan {
 	int32_t n_buf, n_tensor;
 	struct place *value, *grad;
 	struct nr_plan_stats stats;
-	double left_out_products;           /* what stats.left_out_flops has of linear layers and attention */
 };
 
 /* plan_list.c */

@@ -31,7 +31,7 @@ int nr_plan_prune(struct planner *p)
 	return 0;
 }
 
-/* 2. Pairs that one pass over memory serves better. The pair runs at the producer's place, so the consumer's other
+/* 3. Pairs that one pass over memory serves better. The pair runs at the producer's place, so the consumer's other
  * inputs must be leaves or older. */
 static const struct nr_op *fused_op(const struct nr_node *consumer, const struct nr_node *producer)
 {
@@ -193,7 +193,7 @@ static void choose_rebuilds(struct planner *p)
 	}
 }
 
-/* 3. Forward, seed, backward in reverse; rebuilds just before the first backward that reads them. */
+/* 5. Forward, seed, backward in reverse; rebuilds just before the first backward that reads them. */
 int nr_plan_schedule(struct planner *p)
 {
 	if (p->flags & NR_PLAN_TRAIN && p->flags & NR_PLAN_REBUILD) choose_rebuilds(p);

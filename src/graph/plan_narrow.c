@@ -210,17 +210,13 @@ int nr_plan_lost_grad(const struct planner *p, const nr_t *t)
 	return leaf && p->had_grad && p->had_grad[t->id] && p->need_grad[t->id] && !p->reached[t->id];
 }
 
-struct flops { double all, products; };
-
-/* Of the nodes that can be narrowed, products are those that say their cost and are too dear to be made again. */
-static struct flops forward_flops(const struct planner *p)
+static double forward_flops(const struct planner *p)
 {
-	struct flops sum = { 0, 0 };
+	double sum = 0;
 	for (int32_t i = 0; i < p->n_node; i++) {
 		double forward = 0, backward = 0;
 		nr_node_cost(p->node[i], &forward, &backward);
-		sum.all += forward;
-		if (p->node[i]->op->cost && !(p->node[i]->op->flags & NR_CHEAP)) sum.products += forward;
+		sum += forward;
 	}
 	return sum;
 }
@@ -256,11 +252,9 @@ int nr_plan_narrow(struct planner *p)
 		if (w.tokens[i] && w.tokens[i] != ALL && k->op != &nr_op_join) add_narrow(&w, k, w.tokens[i]);
 	}
 	if (p->err->code) return p->err->code;
-	const struct flops recorded = forward_flops(p);
+	const double recorded = forward_flops(p);
 	p->node = w.out;
 	p->n_node = w.n_out;
-	const struct flops left = forward_flops(p);
-	p->left_out_flops = recorded.all - left.all;
-	p->left_out_products = recorded.products - left.products;
+	p->left_out_flops = recorded - forward_flops(p);
 	return 0;
 }

@@ -5,6 +5,9 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "base/real.h"
+#include "graph/net.h"
+#include "infer/finite.h"
 #include "infer/metrics.h"
 
 enum { BINS = 15 };
@@ -44,6 +47,14 @@ static struct nr_score score_of(const struct sums *s)
 	return score;
 }
 
+/* On the batch once more: a plan may have put something else into the place of its input. */
+static int not_finite(struct nr_runner *r, const struct nr_batch *b, enum nr_stats stats, struct nr_error *err)
+{
+	const struct nr_exec ex = { .train = stats == NR_STATS_BATCH, .no_dropout = 1 };
+	nr_from_floats(nr_plan_data(r->plan, r->image), b->image, nr_len(r->image));
+	return nr_not_finite(r->plan, r->net->store, &ex, r->model, err);
+}
+
 int nr_run_over(struct nr_runner *r, const struct nr_evaluation *e, nr_each_batch *each, void *out, struct nr_error *err)
 {
 	const struct nr_loader_config config = { .source = e->source, .split = e->split, .augment = &e->augment, .batch = r->batch,
@@ -55,9 +66,10 @@ int nr_run_over(struct nr_runner *r, const struct nr_evaluation *e, nr_each_batc
 		struct nr_batch *b;
 		if ((code = nr_loader_next(loader, &b, err))) break;
 		nr_runner_run(r, b->image, e->stats);
-		each(out, r, b, q * r->batch);
+		if (nr_rows_finite(r->plan, r->logits ? r->logits : r->pooled, b->samples)) each(out, r, b, q * r->batch);
+		else code = not_finite(r, b, e->stats, err);
 		nr_loader_give_back(loader, b);
-		if (e->watch && e->watch(e->context, q + 1, batches)) code = 1;
+		if (!code && e->watch && e->watch(e->context, q + 1, batches)) code = 1;
 	}
 	nr_loader_close(loader);
 	return code;
@@ -73,8 +85,15 @@ static void score_batch(void *out, const struct nr_runner *r, const struct nr_ba
 		add_sample(s, r->classes, logits + i * r->classes, b->label[i], s->rank[i], s->confusion);
 }
 
+int nr_classes_fit(int64_t classes, const struct nr_source *s, struct nr_error *err)
+{
+	if (classes == s->classes) return NR_OK;
+	return nr_fail(err, NR_EVALUE, "cannot use", s->of->name, "the model has %lld classes, the data %d", (long long)classes, s->classes);
+}
+
 int nr_evaluate(struct nr_runner *r, const struct nr_evaluation *e, struct nr_score *out, struct nr_error *err)
 {
+	if (nr_classes_fit(r->classes, e->source, err)) return err->code;
 	struct sums s = { .rank = malloc((size_t)r->batch * sizeof *s.rank), .confusion = e->confusion };
 	if (!s.rank) return nr_fail(err, NR_EMEMORY, "cannot evaluate", NULL, "out of memory");
 	const int code = nr_run_over(r, e, score_batch, &s, err);

@@ -121,7 +121,7 @@ void nr_mol_form_release(struct nr_mol_form *f)
 
 int nr_mol_expect(const struct nr_molecules *set, const struct nr_model_spec *model, struct nr_error *err)
 {
-	if (nr_model_expect(model, NR_READS_GRAPH, err)) return err->code;
+	if (nr_model_expect(model, NR_MOLECULES, err)) return err->code;
 	if (nr_model_int(model, "node_features") == set->node_features && nr_model_int(model,
 		"edge_features") == set->edge_features) return NR_OK;
 	return nr_fail(err, NR_EVALUE, "cannot use the graphs with", model->text,

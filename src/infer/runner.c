@@ -15,11 +15,12 @@ struct nr_runner_eye {                      /* what pictures go through */
 static int record(struct nr_runner *r, const struct nr_weights *w, int64_t batch, bool head, struct nr_error *err)
 {
 	*r = (struct nr_runner){ .net = nr_net_make(w->store), .batch = batch, .channels = nr_model_int(&w->model, "channels"),
-		.size = nr_model_int(&w->model, "image"), .classes = nr_model_int(&w->model, "classes"), .class_name = w->class_name };
+		.size = nr_model_int(&w->model, "image"), .classes = nr_model_int(&w->model, "classes"), .class_name = w->class_name,
+		.model = w->model.text };
 	r->view = nr_augment_for_eval(&w->view, r->size, (int32_t)r->channels, w->view.crop_share);
 	if (!r->net) return nr_fail(err, NR_EMEMORY, "cannot record the model", w->model.text, "out of memory");
 	const struct nr_model *m = w->model.of;
-	int code = nr_model_expect(&w->model, NR_READS_IMAGE, err);
+	int code = nr_model_expect(&w->model, NR_PICTURES, err);
 	if (!code) code = nr_norms_use(r->net, w->norms, &w->model.norms, err);
 	if (!code) {
 		const struct nr_inputs in = nr_model_inputs(r->net, &w->model, batch);

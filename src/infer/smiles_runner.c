@@ -54,7 +54,7 @@ int nr_molecule_runner_open(struct nr_molecule_runner **out, const struct nr_wei
 	struct nr_error *err)
 {
 	struct nr_molecule_runner *r = *out = NULL;
-	int code = nr_model_expect(&w->model, NR_READS_GRAPH, err);
+	int code = nr_model_expect(&w->model, NR_MOLECULES, err);
 	if (!code && !nr_store_find(w->store, "head.weight"))
 		code = nr_fail(err, NR_EVALUE, "cannot run the model", w->model.of->name, "it has no head");
 	if (code) return code;

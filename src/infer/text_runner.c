@@ -141,7 +141,7 @@ int nr_text_runner_open(struct nr_text_runner **out, const struct nr_weights *w,
 	const struct nr_text_runner_how *how, struct nr_error *err)
 {
 	*out = NULL;
-	if (nr_model_expect(&w->model, NR_READS_TEXT, err)) return err->code;
+	if (nr_model_expect(&w->model, NR_TEXTS, err)) return err->code;
 	struct nr_text_runner *e = calloc(1, sizeof *e);
 	if (!e) return out_of_memory(err);
 	*e = (struct nr_text_runner){ .w = w, .tokenizer = t, .width = nr_model_int(&w->model, "dim") };

@@ -56,6 +56,35 @@ static void read_view(struct nr_weights *w, const char *config)
 	memcpy(w->view.std, w->std, sizeof w->std);
 }
 
+/* Three numbers of a list; false: it is none. */
+static bool three(const json_t *list, double *to)
+{
+	for (size_t i = 0; i < 3; i++) {
+		if (!json_is_number(json_array_get(list, i))) return false;
+		to[i] = json_number_value(json_array_get(list, i));
+	}
+	return true;
+}
+
+/* Mean and deviation of the input, as timm's config.json or Hugging Face's preprocessor_config.json beside the file has them. */
+static void read_input(struct nr_weights *w, const char *path)
+{
+	const char *slash = strrchr(path, '/');
+	for (int hf = 0; hf < 2; hf++) {
+		const char *beside = nr_arena_printf(w->arena, "%.*s%sconfig.json", slash ? (int)(slash - path) + 1 : 0, path, hf ? "preprocessor_" : "");
+		json_t *config = beside ? nr_json_load(beside, &(struct nr_error){ 0 }) : NULL;
+		const json_t *from = hf ? config : json_object_get(config, "pretrained_cfg");
+		w->normalize |= three(json_object_get(from, hf ? "image_mean" : "mean"), w->mean) &&
+			three(json_object_get(from, hf ? "image_std" : "std"), w->std);
+		const json_t *share = json_object_get(from, "crop_pct");
+		if (json_is_number(share)) w->view.crop_share = json_number_value(share);
+		json_decref(config);
+	}
+	w->view.normalize = w->normalize && w->std[0] > 0;
+	memcpy(w->view.mean, w->mean, sizeof w->mean);
+	memcpy(w->view.std, w->std, sizeof w->std);
+}
+
 /* What our own files say of themselves. */
 static int read_meta(struct nr_weights *w, const char *path, const char **model, const char **norms, struct nr_error *err)
 {
@@ -80,7 +109,8 @@ static int read_meta(struct nr_weights *w, const char *path, const char **model,
 		const int seen = nr_model_guess(&guess, f, w->arena);
 		if (seen && guess.sure) {
 			*model = guess.model;
-			if (!*norms) *norms = guess.norms;
+			if (!*norms && *guess.norms) *norms = guess.norms;
+			read_input(w, path);
 			nr_st_close(f);
 			return code;
 		}
@@ -98,7 +128,7 @@ static bool has_head(const char *path, const struct nr_model *m, struct nr_arena
 	bool found = false;
 	char order;
 	if (nr_st_open(&f, path, err)) return false;
-	if (m->reads == NR_READS_TEXT) *text_heads = nr_text_heads_in(m, f, arena);
+	if (m->reads == NR_TEXTS) *text_heads = nr_text_heads_in(m, f, arena);
 	found = nr_st_find(f, "head.weight") || nr_st_find(f, "head.bias");
 	for (const struct nr_naming *n = m->namings; n->name; n++) {
 		const char *weight = nr_naming_text(n, "head.weight", &order, arena);
@@ -137,7 +167,7 @@ static void record_whole(struct nr_net *n, const struct nr_weights *w, bool head
 	}
 	const struct nr_inputs in = nr_model_inputs(n, &w->model, 1);
 	nr_t *tokens = nr_model_tokens(n, &w->model, &in);
-	if (w->model.of->reads == NR_READS_TEXT && !head) {     /* a trained encoder need not have a pooler */
+	if (w->model.of->reads == NR_TEXTS && !head) {     /* a trained encoder need not have a pooler */
 		nr_text_heads_record(n, &w->model, tokens, text_heads);
 		return;
 	}
@@ -203,7 +233,7 @@ static int read_all(struct nr_weights *w, const char *path, const struct nr_weig
 	int code = read_meta(w, path, &model, &norms, err);
 	if (!code) code = nr_model_parse(&w->model, model, w->arena, err);
 	w->norms = norms ? nr_arena_strdup(w->arena, norms) : "";
-	if (!code && !w->pooler && w->model.of->reads == NR_READS_TEXT) code = nr_sentence_pooler(&w->pooler, path, w->arena, err);
+	if (!code && !w->pooler && w->model.of->reads == NR_TEXTS) code = nr_sentence_pooler(&w->pooler, path, w->arena, err);
 	if (!code && how->decoder) code = read_decoder(w, path, err);
 	if (!code) code = nr_store_make(&w->store, 0, err);
 	/* A pre-trained encoder has no head; whoever takes what does not fit (partial) gets one with first values. */

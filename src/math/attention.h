@@ -49,6 +49,7 @@ struct nr_attention {
 	int64_t n_mask;
 	int64_t window; /* > 0: only keys with |i - j| <= window; tiles outside are skipped */
 	int causal;     /* only keys j <= i */
+	int partial;    /* backward: out and lse are of more keys than these, which other calls see to */
 
 	/* Dropout of P: a pure function of (rng, b, h, i, j), see nr_attention_keep. 0: none, free. */
 	real dropout; /* rounded to a multiple of 2^-16 */

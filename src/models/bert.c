@@ -6,6 +6,7 @@
  * its keys are masked, and norms with statistics over tokens leave it out; what stands at padded places is defined, and unused. */
 #include "models/bert.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "models/block.h"
@@ -16,7 +17,7 @@
 
 const char *const nr_bert_pools[] = { "pooler", "cls", "avg", NULL };
 
-static const struct nr_option options[] = { NR_BERT_OPTIONS(30522, 512, 2, 0, "0"), NR_OPT_END };
+static const struct nr_option options[] = { NR_BERT_OPTIONS(30522, 512, 2, 0, "0", 128, "gelu", "pooler"), NR_OPT_END };
 
 static const struct nr_preset presets[] = {
 	{ "bert-base-uncased", "dim=768,depth=12,heads=12,hidden=3072" },
@@ -86,18 +87,22 @@ nr_t *nr_bert_embed(struct nr_net *n, const struct nr_inputs *in, const void *co
 	const struct nr_bert *c = conf;
 	nr_t *x = nr_embedding(n, "word", in->ids, c->vocab, c->dim, (int32_t)c->pad);
 	if (!x) return NULL;
+	if (c->rescale) x = nr_scale(n, x, sqrt((double)c->dim));
 	const int32_t rest = (int32_t)x->d[1] - 1;      /* [CLS] leads; the others are a line */
 	nr_with_tokens(n, x, (struct nr_tokens){ .special = 1, .h = rest > 0, .w = rest, .heads = (int32_t)c->heads, .valid = in->valid });
 	x = add_positions(n, add_types(n, x, in->types, c), in->ids, c);
 	return nr_hidden(n, nr_dropout(n, nr_norm(n, "embed", x), c->dropout), "embed");
 }
 
-nr_t *nr_bert_encode_layers(struct nr_net *n, const struct nr_inputs *in, nr_t *x, const void *conf, nr_t **layer)
+nr_t *nr_bert_blocks(struct nr_net *n, nr_t *x, const struct nr_bert *c, const struct nr_block *like, nr_t **layer)
 {
-	const struct nr_bert *c = conf;
 	for (int64_t i = 0; i < c->depth; i++) {
-		const struct nr_block b = { .heads = c->heads, .hidden = c->hidden, .act = c->act, .dropout = c->dropout,
-			.attention_dropout = c->attention_dropout, .no_hidden_dropout = true };
+		struct nr_block_attention_options sparse = like->blocks ? *like->blocks : (struct nr_block_attention_options){ 0 };
+		struct nr_block b = *like;
+		b.heads = c->heads, b.hidden = c->hidden, b.act = c->act, b.dropout = c->dropout;
+		b.attention_dropout = c->attention_dropout, b.no_hidden_dropout = true;
+		sparse.layer = i;
+		if (like->blocks) b.blocks = &sparse;
 		nr_push_nth(n, "blocks", i, c->depth);
 		x = nr_hidden(n, nr_pop(n, nr_block(n, x, &b)), "block%lld", (long long)i);
 		if (layer) layer[i] = x;
@@ -105,6 +110,11 @@ nr_t *nr_bert_encode_layers(struct nr_net *n, const struct nr_inputs *in, nr_t *
 	x = nr_norm(n, "final", x);                     /* silent in post-norm */
 	if (layer) layer[c->depth - 1] = x;
 	return x;
+}
+
+nr_t *nr_bert_encode_layers(struct nr_net *n, const struct nr_inputs *in, nr_t *x, const void *conf, nr_t **layer)
+{
+	return nr_bert_blocks(n, x, conf, &(struct nr_block){ 0 }, layer);
 }
 
 nr_t *nr_bert_encode(struct nr_net *n, const struct nr_inputs *in, nr_t *x, const void *conf)
@@ -212,7 +222,7 @@ static const struct nr_model_file file = {
 };
 
 const struct nr_model nr_model_bert = {
-	.name = "bert", .title = "BERT", .cite = "arXiv:1810.04805", .reads = NR_READS_TEXT, .conf_size = sizeof(struct nr_bert),
+	.name = "bert", .title = "BERT", .cite = "arXiv:1810.04805", .reads = NR_TEXTS, .conf_size = sizeof(struct nr_bert),
 	.options = options, .presets = presets, .namings = namings,
 	.norms = { .norm = "layer", .placement = "post", .rules = "embed=layer", .eps = 1e-12 },
 	.embed = nr_bert_embed, .encode = nr_bert_encode, .encode_layers = nr_bert_encode_layers, .pool = nr_bert_pool, .file = &file,

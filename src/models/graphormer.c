@@ -99,12 +99,12 @@ nr_t *nr_graphormer_bias(struct nr_net *n, const struct nr_inputs *in, const str
 	const int with_pad = NR_NORMAL_02 | NR_ZERO_ROW;
 	if (!in->distance || !in->edges) return nr_net_fail(n, NR_EUSAGE, "graphormer", "a graph comes with distances and edges");
 	nr_push(n, "bias");
-	struct nr_graph_bias g = { .distance = in->distance, .edges = in->edges, .hops = c->hops, .cut = whole ? 0 : c->cut,
+	struct nr_path_bias g = { .distance = in->distance, .edges = in->edges, .hops = c->hops, .cut = whole ? 0 : c->cut,
 		.distance_table = table(n, "distance", c->distances, c->heads, with_pad),
 		.virtual_distance = table(n, "vnode", 1, c->heads, NR_NORMAL_02),
 		.edge_table = table(n, "edge", c->bonds + 1, c->heads, with_pad) };
 	if (c->edges == NR_EDGES_MULTI_HOP) g.hop_table = table(n, "hop", c->hop_matrices * c->heads * c->heads, 1, NR_NORMAL_02);
-	return nr_pop(n, nr_graph_bias(n, &g));
+	return nr_pop(n, nr_path_bias(n, &g));
 }
 
 static nr_t *embed(struct nr_net *n, const struct nr_inputs *in, const void *conf)
@@ -240,7 +240,7 @@ static const struct nr_model_file file = {
 };
 
 const struct nr_model nr_model_graphormer = {
-	.name = "graphormer", .title = "Graphormer", .cite = "arXiv:2106.05234", .reads = NR_READS_GRAPH, .conf_size = sizeof(G),
+	.name = "graphormer", .title = "Graphormer", .cite = "arXiv:2106.05234", .reads = NR_MOLECULES, .conf_size = sizeof(G),
 	.options = options, .presets = presets, .namings = namings,
 	.norms = { .norm = "layer", .placement = "post", .rules = "embed=layer", .eps = 1e-5 },
 	.embed = embed, .encode = encode, .encode_layers = encode_layers, .pool = pool, .head = head, .file = &file,

@@ -44,7 +44,7 @@ struct nr_model_file {
 	/* 1: of models whose files have the same names, this is the one; NULL: no other has them */
 	int (*fits)(const struct nr_look *);
 	const char *doubt;                  /* what is assumed where no config.json says it */
-	/* config.json for these names. The caller owns it; NULL when out of memory. */
+	/* config.json for these names. The caller owns it; NULL: there is none for these names. */
 	json_t *(*config)(const struct nr_saved *);
 };
 

@@ -80,6 +80,14 @@ bool nr_config_saw_number(const struct nr_look *l, struct nr_sighting *s, const 
 	return true;
 }
 
+bool nr_config_saw_eps(const struct nr_look *l, struct nr_sighting *s, const char *norms)
+{
+	const double eps = nr_hf_number(l->config, "layer_norm_eps");
+	if (!(eps > 0)) return false;
+	nr_saw_norms(s, nr_arena_printf(l->arena, "%s%seps=%.9g", norms, *norms ? " " : "", eps));
+	return true;
+}
+
 void nr_config_saw_image(const struct nr_look *l, struct nr_sighting *s)
 {
 	const json_t *size = json_object_get(json_object_get(l->config, "pretrained_cfg"), "input_size");

@@ -15,6 +15,7 @@ const char *nr_hf_image_act(const char *ours);                 /* "gelu_tanh": "
 
 /* For measure: a setting of the config, under Hugging Face's name or timm's (in model_args). False: it does not say. */
 bool nr_config_saw_list(const struct nr_look *, struct nr_sighting *, const char *option, const char *hf, const char *timm);
+bool nr_config_saw_eps(const struct nr_look *, struct nr_sighting *, const char *norms);      /* notes `norms` with Hugging Face's eps */
 bool nr_config_saw_number(const struct nr_look *, struct nr_sighting *, const char *option, const char *hf, const char *timm);
 void nr_config_saw_image(const struct nr_look *, struct nr_sighting *);        /* the size of the picture */
 

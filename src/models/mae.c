@@ -36,6 +36,8 @@ const struct nr_option nr_mae_options[] = {
 	NR_OPT_BOOL(struct nr_mae, in_image, "0", "pair tokens within their image instead of within the batch"),
 	NR_OPT_BOOL(struct nr_mae, extra_norm, "0",
 		"apply the final norm once more before the term, as in U-MAE's code"),
+	NR_OPT_INT(struct nr_mae, probe, 0, 0, 1e9,
+		"training pictures to which each evaluation fits a linear probe; 0: no probe"),
 	NR_OPT_END
 };
 

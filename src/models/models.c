@@ -102,15 +102,15 @@ const char *nr_model_text_without(const char *text, const char *option, struct n
 struct nr_inputs nr_model_inputs(struct nr_net *n, const struct nr_model_spec *m, int64_t batch)
 {
 	const int64_t size = nr_model_int(m, "image"), length = nr_model_int(m, "length");
-	if (m->of->reads == NR_READS_IMAGE)
+	if (m->of->reads == NR_PICTURES)
 		return (struct nr_inputs){
 			.image = nr_input(n, "image", NR_REAL, NR_SHAPE(batch, nr_model_int(m, "channels"), size, size)) };
-	if (m->of->reads == NR_READS_GRAPH) return graph_inputs(n, m, batch);
+	if (m->of->reads == NR_MOLECULES) return graph_inputs(n, m, batch);
 	return (struct nr_inputs){ .ids = nr_input(n, "ids", NR_I32, NR_SHAPE(batch, length)),
 		.valid = nr_input(n, "valid", NR_I32, NR_SHAPE(batch)) };
 }
 
-int nr_model_expect(const struct nr_model_spec *m, enum nr_reads reads, struct nr_error *err)
+int nr_model_expect(const struct nr_model_spec *m, enum nr_kind reads, struct nr_error *err)
 {
 	static const char *const what[] = { "pictures", "text", "graphs" };
 	if (m->of->reads == reads) return NR_OK;

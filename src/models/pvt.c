@@ -218,7 +218,7 @@ static bool measure(const struct nr_look *l, struct nr_sighting *s)
 	nr_saw_text(s, "mlp", nr_stages_text(mlp, count, l->arena));
 	nr_saw_text(s, "sr", nr_stages_text(sr, count, l->arena));
 	nr_saw(s, "qkv_bias", nr_look_find(l, "stages.0.blocks.0.attn.q.bias") != NULL);
-	nr_config_saw_list(l, s, "heads", "num_attention_heads", "num_heads");
+	if (nr_config_saw_list(l, s, "heads", "num_attention_heads", "num_heads")) nr_saw_all(s);
 	return true;
 }
 

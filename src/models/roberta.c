@@ -2,7 +2,7 @@
  * arXiv:1907.11692; Hugging Face's form and names. */
 #include "models/bert.h"
 
-static const struct nr_option options[] = { NR_BERT_OPTIONS(50265, 514, 1, 1, "1"), NR_OPT_END };
+static const struct nr_option options[] = { NR_BERT_OPTIONS(50265, 514, 1, 1, "1", 128, "gelu", "pooler"), NR_OPT_END };
 
 static const struct nr_preset presets[] = {
 	{ "roberta-base", "dim=768,depth=12,heads=12,hidden=3072" },
@@ -29,7 +29,7 @@ static const struct nr_model_file file = {
 };
 
 const struct nr_model nr_model_roberta = {
-	.name = "roberta", .title = "RoBERTa", .cite = "arXiv:1907.11692", .reads = NR_READS_TEXT, .conf_size = sizeof(struct nr_bert),
+	.name = "roberta", .title = "RoBERTa", .cite = "arXiv:1907.11692", .reads = NR_TEXTS, .conf_size = sizeof(struct nr_bert),
 	.options = options, .presets = presets, .namings = namings,
 	.norms = { .norm = "layer", .placement = "post", .rules = "embed=layer", .eps = 1e-5 },
 	.embed = nr_bert_embed, .encode = nr_bert_encode, .encode_layers = nr_bert_encode_layers, .pool = nr_bert_pool, .file = &file,

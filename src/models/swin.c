@@ -242,6 +242,8 @@ static bool measure(const struct nr_look *l, struct nr_sighting *s)
 	nr_saw(s, "qkv_bias", nr_look_find(l, "stages.0.blocks.0.attn.qkv.bias") != NULL);
 	nr_saw(s, "pad_first", !strncmp(l->naming->name, "huggingface", 11));
 	nr_config_saw_image(l, s);
+	nr_config_saw_eps(l, s, "");
+	if (json_object_get(l->config, "image_size")) nr_saw_all(s);
 	return true;
 }
 

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "models/bert.h"
 #include "models/names.h"
 #include "norma/nn.h"
 #include "norma/safetensors.h"
@@ -15,7 +14,7 @@ const char *const nr_text_poolings[] = { "cls", "cls_before_pooler", "avg", "avg
 void nr_text_encode(struct nr_net *n, const struct nr_model_spec *m, const struct nr_inputs *in, struct nr_text *t)
 {
 	*t = (struct nr_text){ .depth = nr_model_int(m, "depth") };
-	if (m->of->reads != NR_READS_TEXT || !m->of->encode_layers) {
+	if (m->of->reads != NR_TEXTS || !m->of->encode_layers) {
 		nr_net_fail(n, NR_EUSAGE, m->text, "a text model such as bert is needed");
 		return;
 	}
@@ -47,8 +46,7 @@ nr_t *nr_text_pool(struct nr_net *n, const struct nr_text *t, enum nr_text_pooli
 
 int64_t nr_text_length(const struct nr_model_spec *m)
 {
-	const struct nr_bert *c = m->conf;
-	return c->positions - (c->skip_pads ? c->pad + 1 : 0);
+	return nr_model_int(m, "positions") - (nr_model_int(m, "skip_pads") == 1 ? nr_model_int(m, "pad") + 1 : 0);
 }
 
 static nr_t *tanh_layer(struct nr_net *n, const char *name, nr_t *x)
@@ -61,16 +59,17 @@ nr_t *nr_nsp_logits(struct nr_net *n, nr_t *x) { return nr_linear(n, "nsp", x, 2
 
 nr_t *nr_mlm_logits(struct nr_net *n, const struct nr_model_spec *m, nr_t *x, bool tied)
 {
-	const struct nr_bert *c = m->conf;
+	const int64_t vocab = nr_model_int(m, "vocab"), dim = nr_model_int(m, "dim");
+	char act[32];
 	if (!x) return NULL;
 	/* RoBERTa's head has the erf form whatever its blocks have, in transformers and in fairseq. */
-	const char *act = !strcmp(m->of->name, "roberta") ? "gelu" : c->act;
+	nr_option_text(nr_option_find(m->of->options, "act"), m->conf, act, sizeof act);
 	nr_push(n, "mlm");
-	x = nr_activate(n, act, nr_linear(n, "dense", x, c->dim));
+	x = nr_activate(n, strcmp(m->of->name, "roberta") ? act : "gelu", nr_linear(n, "dense", x, dim));
 	x = nr_norm_make(n, "norm", "layer", x);
-	nr_t *own = tied ? NULL : nr_param(n, "decoder.weight", NR_NORMAL_02, NR_SHAPE(c->vocab, c->dim));
-	nr_t *bias = nr_pop(n, nr_param(n, "bias", NR_ZEROS | NR_NO_DECAY, NR_SHAPE(c->vocab)));
-	return nr_linear_tied(n, x, tied ? nr_param(n, "word.weight", NR_NORMAL_02, NR_SHAPE(c->vocab, c->dim)) : own, bias);
+	nr_t *own = tied ? NULL : nr_param(n, "decoder.weight", NR_NORMAL_02, NR_SHAPE(vocab, dim));
+	nr_t *bias = nr_pop(n, nr_param(n, "bias", NR_ZEROS | NR_NO_DECAY, NR_SHAPE(vocab)));
+	return nr_linear_tied(n, x, tied ? nr_param(n, "word.weight", NR_NORMAL_02, NR_SHAPE(vocab, dim)) : own, bias);
 }
 
 /* ---- files ----------------------------------------------------------------------------------------------------------- */

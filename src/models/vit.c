@@ -19,7 +19,8 @@ struct vit {
 	int64_t image, channels, patch, dim, depth, heads, classes, registers, class_at;
 	double mlp, drop_path, dropout, attention_dropout;
 	int32_t pool, pos;
-	bool class_token, qkv_bias, fc_norm, pre_logits, position_bias;
+	bool class_token, qkv_bias, fc_norm, pre_logits;
+	int32_t position_bias;              /* enum nr_position_bias */
 	char *act;
 };
 
@@ -43,8 +44,8 @@ static const struct nr_option options[] = {
 		"position table; sincos as in MAE, sincos_bv as in big_vision, both fixed"),
 	NR_OPT_BOOL(struct vit, qkv_bias, "1", "bias of queries, keys and values"),
 	NR_OPT_BOOL(struct vit, pre_logits, "0", "a tanh layer before the head (AugReg)"),
-	NR_OPT_BOOL(struct vit, position_bias, "0",
-		"use DTN's position term R a_h as a bias of attention (DTN, Table 10a)"),
+	NR_OPT_ENUM(struct vit, position_bias, "0", nr_position_biases,
+		"use DTN's position term R a_h as a bias of attention (DTN, Table 10a): 1: from zero on, eq7: from DTN's own start"),
 	NR_OPT_STRING(struct vit, act, "gelu", "activation of the MLP: gelu, gelu_tanh (big_vision), relu, silu"),
 	NR_OPT_FLOAT(struct vit, drop_path, 0, 0, 0.99,
 		"share of samples that skip the last block; fewer skip earlier ones"),
@@ -203,7 +204,8 @@ static bool measure(const struct nr_look *l, struct nr_sighting *s)
 	nr_saw_key(s, "patch", patch);
 	nr_saw_key(s, "dim", dim);
 	nr_saw_key(s, "depth", depth);
-	nr_assumed(s, "heads", nr_heads_assumed(dim));
+	if (nr_config_saw_number(l, s, "heads", "num_attention_heads", "num_heads")) nr_saw_all(s);
+	else nr_assumed(s, "heads", nr_heads_assumed(dim));
 	nr_saw(s, "classes", nr_look_rows(l, "head.weight", 0));
 	nr_saw(s, "registers", reg && reg->nd == 3 ? reg->shape[1] : 0);
 	nr_saw(s, "class_at", cls && !row ? 10 : 0);            /* DTN's class token has no position */
@@ -213,7 +215,10 @@ static bool measure(const struct nr_look *l, struct nr_sighting *s)
 	nr_saw_text(s, "mlp", nr_arena_printf(l->arena, "%.9g", (double)hidden / (double)dim));
 	nr_saw_text(s, "pool", fc || !cls ? "avg" : NULL);
 	nr_saw(s, "fc_norm", fc || cls ? -1 : 0);
-	nr_saw_norms(s, in && out ? "patch=dual" : in ? "patch=pre" : out ? "patch=post" : "");
+	const char *patch_norms = in && out ? "patch=dual" : in ? "patch=pre" : out ? "patch=post" : "";
+	nr_saw_norms(s, patch_norms);
+	nr_config_saw_eps(l, s, patch_norms);
+	if (nr_hf_text(l->config, "hidden_act")) nr_saw_text(s, "act", nr_hf_act(nr_hf_text(l->config, "hidden_act")));
 	return true;
 }
 

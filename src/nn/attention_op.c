@@ -1,8 +1,6 @@
 /* See attention_op.h. */
 #include "nn/attention_op.h"
 
-#include <omp.h>
-
 #include "nn/stream.h"
 
 struct nr_attention nr_attention_sizes(const struct nr_node *k, int operands)
@@ -11,7 +9,7 @@ struct nr_attention nr_attention_sizes(const struct nr_node *k, int operands)
 	const nr_t *q = k->in[0], *keys = k->in[operands > 1], *v = k->in[operands - 1];
 	const int64_t H = c->heads, width = v->d[2] / H;        /* of a head: of q, k and v; of k and v; of v */
 	struct nr_attention a = { .B = q->d[0], .H = H, .Tq = q->d[1], .Tk = keys->d[1], .window = c->window, .causal = c->causal,
-		.threads = c->threads, .rows = c->rows };
+		.threads = k->threads, .rows = c->rows };
 	a.d = operands > 1 ? q->d[2] / H : c->value ? (width - c->value) / 2 : width / 3;
 	a.dv = operands == 1 ? width - 2 * a.d : operands == 2 ? width - a.d : width;
 	if (operands == 1 && c->queries) a.Tq = c->queries;
@@ -151,7 +149,7 @@ nr_t *nr_attention_apply(struct nr_net *n, const struct nr_op *op, int operands,
 	const struct nr_attention_attr a = {
 		.heads = o.heads ? o.heads : tok ? tok->heads : 0, .window = o.window, .causal = o.causal, .scale = o.scale,
 		.value = o.value, .per_head = o.per_head,
-		.dropout = o.dropout, .has_bias = o.bias != NULL, .has_valid = valid != NULL, .threads = omp_get_max_threads(),
+		.dropout = o.dropout, .has_bias = o.bias != NULL, .has_valid = valid != NULL,
 		.stream = nr_stream_next(n),
 	};
 	int count = operands;

@@ -12,7 +12,6 @@ struct nr_attention_attr {
 	int64_t value;                      /* width of a head of v where it is not that of q; packed only */
 	bool per_head;                      /* operands lie as (H,[q|k|v]) or (H,[k|v]), not as ([q|k|v],H) */
 	int causal, has_bias, has_valid;    /* after the operands come bias, then valid */
-	int threads;                        /* that the scratch is sized for */
 	uint32_t stream;
 	float scale, dropout;
 	int64_t queries;                    /* packed: of the first so many tokens only; 0: of all */

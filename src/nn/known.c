@@ -21,14 +21,14 @@ static real soft_plus(real x) { return (x > 0 ? x : 0) + nr_log(1 + nr_exp(x > 0
 static real loss_of(enum nr_known kind, real x, real t)
 {
 	if (kind == NR_KNOWN_BCE) return soft_plus(x) - x * t;
-	return kind == NR_KNOWN_MSE ? (x - t) * (x - t) : x > t ? x - t : t - x;
+	return kind == NR_KNOWN_SQUARE ? (x - t) * (x - t) : x > t ? x - t : t - x;
 }
 
 /* By the prediction; by the target it is the opposite, or -x for the cross entropy. */
 static real slope_of(enum nr_known kind, real x, real t)
 {
 	if (kind == NR_KNOWN_BCE) return (x >= 0 ? 1 / (1 + nr_exp(-x)) : nr_exp(x) / (1 + nr_exp(x))) - t;
-	return kind == NR_KNOWN_MSE ? 2 * (x - t) : (real)((x > t) - (x < t));
+	return kind == NR_KNOWN_SQUARE ? 2 * (x - t) : (real)((x > t) - (x < t));
 }
 
 static void forward(const struct nr_call *k)
@@ -60,7 +60,7 @@ static void backward(const struct nr_call *k)
 
 static nr_t *try_case(struct nr_net *n, nr_t **x, const char *options)
 {
-	return nr_known_loss(n, x[0], x[1], *options == 'b' ? NR_KNOWN_BCE : *options == 's' ? NR_KNOWN_MSE : NR_KNOWN_MAE);
+	return nr_known_loss(n, x[0], x[1], *options == 'b' ? NR_KNOWN_BCE : *options == 's' ? NR_KNOWN_SQUARE : NR_KNOWN_ABSOLUTE);
 }
 static const struct nr_case cases[] = { { "5x7 5x7", "absolute" }, { "5x7 5x7", "squared" }, { "5x7 5x7", "bce" }, { "1x1 1x1", "bce" },
 	{ "3 3", "absolute" }, { NULL, NULL } };

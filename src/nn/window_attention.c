@@ -2,20 +2,18 @@
  *
  * qkv (B,T,3C) on a grid h x w -> (B,T,C). Rows and columns beyond the part that rolls are padding, which takes part as keys, as in
  * the reference. Kept for backward: as in attention.c. */
-#include <omp.h>
-
 #include "math/attention_windows.h"
 #include "nn/op.h"
 #include "nn/stream.h"
 
-struct attr { struct nr_window_attention o; int threads; uint32_t stream; };
+struct attr { struct nr_window_attention o; uint32_t stream; };
 
 static struct nr_windows sizes(const struct nr_node *k)
 {
 	const struct attr *c = k->attr;
 	const struct nr_window_attention *o = &c->o;
 	const int64_t n = o->window_h * o->window_w, d = k->in[0]->d[2] / (3 * o->heads);
-	return (struct nr_windows){ .a = { .B = k->in[0]->d[0], .H = o->heads, .Tq = n, .Tk = n, .d = d, .dv = d, .threads = c->threads,
+	return (struct nr_windows){ .a = { .B = k->in[0]->d[0], .H = o->heads, .Tq = n, .Tk = n, .d = d, .dv = d, .threads = k->threads,
 			.scale = 1 / nr_sqrt((real)d) },
 		.h = o->h, .w = o->w, .roll_h = o->roll_h ? o->roll_h : o->h, .roll_w = o->roll_w ? o->roll_w : o->w,
 		.wh = o->window_h, .ww = o->window_w, .sh = o->shift_h, .sw = o->shift_w };
@@ -130,7 +128,7 @@ const struct nr_op nr_op_window_attention = {
 
 nr_t *nr_window_attention(struct nr_net *n, nr_t *qkv, struct nr_window_attention o)
 {
-	const struct attr a = { o, omp_get_max_threads(), nr_stream_next(n) };
+	const struct attr a = { o, nr_stream_next(n) };
 	if (!qkv) return NULL;
 	return o.bias ? nr_apply(n, &nr_op_window_attention, &a, sizeof a, qkv, o.bias)
 		      : nr_apply(n, &nr_op_window_attention, &a, sizeof a, qkv);

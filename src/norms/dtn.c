@@ -10,7 +10,6 @@
  * looks in the mirrored direction: variant=official. Here: what options and tokens mean; dtn_run.c computes. */
 #include "norms/dtn.h"
 
-#include <omp.h>
 #include <stdbool.h>
 #include <stdlib.h>
 
@@ -73,7 +72,7 @@ static void eq7(int64_t heads, int64_t h, double a[3])
 	a[2] = 2 * ((double)(h % k) - centre);
 }
 
-static void fill_pos(const struct nr_entry *e, const void *conf, real *v)
+void nr_dtn_start(const struct nr_entry *e, const void *conf, real *v)
 {
 	double a[3];
 	for (int64_t h = 0; h < e->d[0]; h++, v += 3) {
@@ -163,7 +162,7 @@ static nr_t *matrix(struct nr_net *n, const struct dtn *c, const struct nr_dtn *
 	struct nr_error err = { 0 };
 	nr_t *p = c->attention == NR_MIX_POS ? nr_param(n, "pos", init, NR_SHAPE(k->heads, 3))
 					     : nr_param(n, "logits", init, NR_SHAPE(k->heads, N, N));
-	void (*fill)(const struct nr_entry *, const void *, real *) = c->attention == NR_MIX_POS ? fill_pos : fill_free;
+	void (*fill)(const struct nr_entry *, const void *, real *) = c->attention == NR_MIX_POS ? nr_dtn_start : fill_free;
 	if (p && c->init == EQ7 && nr_entry_fill(p->entry, fill, &f, sizeof f, &err))
 		return nr_net_fail(n, NR_EMEMORY, "dtn", "out of memory");
 	return p;
@@ -204,7 +203,7 @@ static const struct nr_case cases[] = {
 
 static const struct nr_op op = {
 	.name = "dtn", .shape = nr_dtn_shape, .forward = nr_dtn_forward, .backward = nr_dtn_backward,
-	.cost = nr_dtn_cost, .keeps = 0xff, /* all inputs */
+	.cost = nr_dtn_cost, .keeps = NR_KEEP_X_ALL,
 	.flags = NR_CHEAP | NR_STRIDED | NR_INPLACE_GRAD, .try_case = try_case, .cases = cases,
 };
 
@@ -212,7 +211,7 @@ static nr_t *build(struct nr_net *n, nr_t *x, const void *conf)
 {
 	const struct dtn *c = conf;
 	struct nr_dtn k = { .eps = c->eps, .official = c->variant == 1, .only_var = c->only_var,
-		.mix = (enum nr_mix)c->attention, .reach = (c->band - 1) / 2, .threads = omp_get_max_threads() };
+		.mix = (enum nr_mix)c->attention, .reach = (c->band - 1) / 2 };
 	if (geometry(n, x, c, &k) || lambda(n, c->lam, &k)) return NULL;
 	nr_t *in[NR_MAXIN] = { x };
 	int count = 1;
@@ -248,7 +247,9 @@ const struct nr_norm nr_norm_dtn = {
 	.about = "Every head blends two kinds of statistics: those of the token itself, as in layer normalization, and those of each "
 		 "channel over the surrounding tokens, weighted by their place on the grid. Both the blend and the neighbourhood are "
 		 "learned, five numbers per head, so it can become layer, instance or local instance normalization. Special tokens have "
-		 "no place on the grid and use their own statistics. The released code scales each head of a token first, takes the "
+		 "no place on the grid and use their own statistics. Where sqrt(H) is even, the neighbourhoods of Eq. 7 begin between "
+		 "four tokens, which then share the largest weight. No parameter decays; the released code decays those of the "
+		 "neighbourhood (pos_proj.weight). It also scales each head of a token first, takes the "
 		 "token's variance with 1/(C-1) and mirrors the direction of the neighbourhood: variant=official.",
 	.laws = laws, .needs = NR_NEED_GRID | NR_NEED_HEADS, .conf_size = sizeof(struct dtn), .options = options,
 	.build = build,

@@ -15,9 +15,10 @@ struct nr_dtn {
 	int64_t h, w, pool;                 /* the grid before pooling */
 	/* which input they are; 0: there is none */
 	int weight, bias, mean_logit, var_logit, matrix, valid, place;
-	int threads;                        /* that the scratch is sized for */
 };
 
+/* Eq. 7 for a parameter (H,3), as nr_entry_fill calls it. */
+void nr_dtn_start(const struct nr_entry *, const void *conf, real *);
 int nr_dtn_shape(struct nr_node *);
 void nr_dtn_forward(const struct nr_call *);
 void nr_dtn_backward(const struct nr_call *);

@@ -105,7 +105,7 @@ static struct run run_of(const struct nr_node *n, real *stash, real *base, int b
 	}
 	buffers(&r, base, back, &r.own);
 	r.own = lines(r.own);
-	r.total = place(&r.threads, base, at, r.own * c->threads);
+	r.total = place(&r.threads, base, at, r.own * n->threads);
 	return r;
 }
 
@@ -273,7 +273,7 @@ static void unit_forward(const struct run *r, const struct buffers *f, int64_t b
 void nr_dtn_forward(const struct nr_call *k)
 {
 	const struct run r = prepare(k, 0);
-	const int threads = (int)nr_min64(r.c->threads, omp_get_max_threads());
+	const int threads = (int)nr_min64(k->node->threads, omp_get_max_threads());
 #pragma omp parallel num_threads(threads)
 	{
 		const struct buffers f = own_buffers(&r, 0);
@@ -363,7 +363,7 @@ void nr_dtn_backward(const struct nr_call *k)
 {
 	const struct run r = prepare(k, 1);
 	const struct nr_dtn *c = r.c;
-	const int threads = (int)nr_min64(c->threads, omp_get_max_threads());
+	const int threads = (int)nr_min64(k->node->threads, omp_get_max_threads());
 #pragma omp parallel num_threads(threads)
 	{
 		const struct buffers f = own_buffers(&r, 1);

@@ -23,7 +23,7 @@ static const struct nr_option options[] = {
 	NR_OPT_FLOAT(struct power, alpha_fwd, 0.9, 0, 1, "weight of the old running mean square"),
 	NR_OPT_FLOAT(struct power, alpha_bwd, 0.9, 0, 1, "weight of the old running gradient statistic"),
 	NR_OPT_INT(struct power, warmup, 0, 0, 1e12, "steps that use the batch's own mean square"),
-	NR_OPT_INT(struct power, groups, 0, 0, 1e6, "groups of channels divided by their RMS first; 0: none"),
+	NR_OPT_INT(struct power, groups, 0, -1, 1e6, "groups of channels divided by their RMS first; 0: none; -1: the attention heads"),
 	NR_OPT_ENUM(struct power, variant, "paper", variants, "the paper's steps, those of released code, or the exact gradient"),
 	NR_OPT_END
 };
@@ -290,7 +290,10 @@ static nr_t *group_scale(struct nr_net *n, nr_t *x, int64_t groups)
 static nr_t *build(struct nr_net *n, nr_t *x, const void *conf)
 {
 	const struct power *c = conf;
-	if (c->groups && !(x = group_scale(n, x, c->groups))) return NULL;
+	const int64_t groups = c->groups < 0 && x ? x->tok ? x->tok->heads : 0 : c->groups;
+	if (c->groups < 0 && !groups)
+		return nr_net_fail(n, NR_EUSAGE, "power", "the tokens do not say how many heads they have: give groups=N");
+	if (groups && !(x = group_scale(n, x, groups))) return NULL;
 	const int64_t C = nr_cols(x);
 	nr_t *in[] = {
 		[X] = x, [WEIGHT] = nr_param(n, "weight", NR_ONES | NR_NO_DECAY, NR_SHAPE(C)),

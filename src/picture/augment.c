@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *const crops[] = { "none", "resize", "center", "random_resized", "pad", NULL };
+static const char *const crops[] = { "none", "resize", "center", "random_resized", "pad", "auto", NULL };
 static const char *const filters[] = { "nearest", "box", "bilinear", "bicubic", "lanczos", NULL };
 
 enum { SIZE_LIMIT = 2048 };     /* the noise of a sample fits its part of the stream: see draws.h */
@@ -16,7 +16,8 @@ enum { SIZE_LIMIT = 2048 };     /* the noise of a sample fits its part of the st
 
 const struct nr_option nr_augment_options[] = {
 	NR_OPT_INT(struct nr_augment, size, 224, 1, SIZE_LIMIT, "side of the square input in pixels"),
-	NR_OPT_ENUM(struct nr_augment, crop, "none", crops, "how a picture becomes a square"),
+	NR_OPT_ENUM(struct nr_augment, crop, "auto", crops,
+		"how a picture becomes a square; auto: as it is if it has the right size, otherwise center"),
 	NR_OPT_ENUM(struct nr_augment, filter, "bicubic", filters, "filter for resizing and warping"),
 	NR_OPT_FLOAT(struct nr_augment, crop_share, 0.875, 0.1, 1, "center: share of the shorter side that is kept"),
 	NR_OPT_FLOAT(struct nr_augment, scale_min, 0.08, 0.0001, 1, "random_resized: smallest share of the area"),
@@ -113,7 +114,7 @@ int nr_augment_check(const struct nr_augment *a, const struct nr_pixel_stats *s,
 			(int)SIZE_LIMIT);
 	if (a->channels != 0 && a->channels != 1 && a->channels != 3)
 		return nr_fail(err, NR_EVALUE, what, NULL, "channels must be 0, 1 or 3, not %d", (int)a->channels);
-	if ((unsigned)a->crop > NR_CROP_PAD || (unsigned)a->filter > NR_FILTER_LANCZOS)
+	if ((unsigned)a->crop > NR_CROP_AUTO || (unsigned)a->filter > NR_FILTER_LANCZOS)
 		return nr_fail(err, NR_EVALUE, what, NULL,
 			"unknown crop=%d or filter=%d", (int)a->crop, (int)a->filter);
 	const bool scales = a->scale_min > 0 && a->scale_min <= a->scale_max, ratios = a->ratio_min > 0 && a->ratio_min <= a->ratio_max;
@@ -121,7 +122,7 @@ int nr_augment_check(const struct nr_augment *a, const struct nr_pixel_stats *s,
 		return nr_fail(err, NR_EVALUE, what, NULL,
 			"scale %g to %g, ratio %g to %g: the lower end must come first", a->scale_min,
 			a->scale_max, a->ratio_min, a->ratio_max);
-	if (a->crop == NR_CROP_CENTER && !(a->crop_share >= 0.1 && a->crop_share <= 1))
+	if ((a->crop == NR_CROP_CENTER || a->crop == NR_CROP_AUTO) && !(a->crop_share >= 0.1 && a->crop_share <= 1))
 		return nr_fail(err, NR_EVALUE, what, NULL, "crop_share must be from 0.1 to 1, not %g", a->crop_share);
 	if (a->randaugment && *a->randaugment) {
 		const int code = nr_randaugment_parse(&r, a->randaugment, err);
@@ -145,7 +146,7 @@ static int refuse_size(const struct state *t, const char *detail, struct nr_erro
 {
 	nr_fail(err, NR_ESHAPE, "cannot crop", NULL, "a picture of %d x %d pixels %s size=%lld", (int)t->v.w, (int)t->v.h, detail,
 		(long long)t->a->size);
-	return nr_hint(err, "use --crop resize, center or random_resized");
+	return nr_hint(err, "use --crop auto, resize, center or random_resized");
 }
 
 static int crop(struct state *t, struct nr_error *err)
@@ -157,14 +158,18 @@ static int crop(struct state *t, struct nr_error *err)
 	struct nr_region part = { 0, 0, size, size };
 	int32_t h = size, w = size;
 	int code = NR_OK;
+	const bool right = t->v.h == size && t->v.w == size;
 	switch ((enum nr_crop_kind)a->crop) {
 	case NR_CROP_NONE:
-		return t->v.h == size && t->v.w == size ? NR_OK : refuse_size(t, "is not of", err);
+		return right ? NR_OK : refuse_size(t, "is not of", err);
 	case NR_CROP_PAD:
 		if (t->v.h + 2 * a->pad < size || t->v.w + 2 * a->pad < size) return refuse_size(t, "and its padding are below", err);
 		t->y = nr_draw_below(&t->draws, (int32_t)(t->v.h + 2 * a->pad - size + 1)) - (int32_t)a->pad;
 		t->x = nr_draw_below(&t->draws, (int32_t)(t->v.w + 2 * a->pad - size + 1)) - (int32_t)a->pad;
 		return NR_OK;
+	case NR_CROP_AUTO:
+		if (right) return NR_OK;
+		/* fall through */
 	case NR_CROP_CENTER:
 		code = nr_center_part(from.h, from.w, a, &h, &w, &part, err);
 		break;

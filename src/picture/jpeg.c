@@ -1,5 +1,5 @@
 /* JPEG through libturbojpeg, with the exact integer DCT and smooth chroma upsampling that Pillow uses. CMYK and YCCK files are
- * taken to be inverted, as Adobe writes them and as Pillow assumes. */
+ * taken to be inverted, as Adobe writes them and as Pillow assumes. Pictures of a camera that was held sideways are turned. */
 #include "picture/picture.h"
 
 #include <stdlib.h>
@@ -77,5 +77,5 @@ int nr_decode_jpeg(struct nr_picture *p, const uint8_t *bytes, size_t size, int3
 	if (!h) return nr_fail(err, NR_EMEMORY, "cannot decode", name, "out of memory for the JPEG decoder");
 	const int code = decode(h, p, bytes, size, channels, name, err);
 	tjDestroy(h);
-	return code;
+	return code ? code : nr_picture_upright(p, nr_exif_orientation(bytes, size), name, err);
 }

@@ -1,12 +1,13 @@
-/* Pictures in memory and on disk: see norma/data.h. The formats are in picture_jpeg.c and picture_png.c. */
+/* Pictures in memory and on disk: see norma/picture.h. The formats are in jpeg.c, png.c, webp.c and tiff.c. */
 #include "picture/picture.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#include "base/file.h"
 
 enum { FILE_LIMIT = 1 << 30 };
 
@@ -69,7 +70,10 @@ int nr_picture_decode(struct nr_picture *p, const void *bytes, size_t size, int3
 			"channels must be 0 (those of the file), 1 or 3, not %d", (int)channels);
 	if (size >= 2 && b[0] == 0xff && b[1] == 0xd8) return nr_decode_jpeg(p, b, size, channels, name, err);
 	if (size >= sizeof png && memcmp(b, png, sizeof png) == 0) return nr_decode_png(p, b, size, channels, name, err);
-	nr_fail(err, NR_EFORMAT, "cannot decode", name, size ? "it is neither JPEG nor PNG" : "it is empty");
+	if (size >= 12 && !memcmp(b, "RIFF", 4) && !memcmp(b + 8, "WEBP", 4)) return nr_decode_webp(p, b, size, channels, name, err);
+	if (size >= 4 && (!memcmp(b, "II*", 4) || !memcmp(b, "MM\0*", 4) || !memcmp(b, "II+", 4) || !memcmp(b, "MM\0+", 4)))
+		return nr_decode_tiff(p, b, size, channels, name, err);
+	nr_fail(err, NR_EFORMAT, "cannot decode", name, size ? "it is neither JPEG, PNG, WebP nor TIFF" : "it is empty");
 	return nr_hint(err, "convert it, or leave it out");
 }
 
@@ -83,7 +87,6 @@ static int slurp(int fd, const char *path, uint8_t **bytes, size_t *size, struct
 {
 	struct stat st;
 	if (fstat(fd, &st)) return read_failed(path, err);
-	if (!S_ISREG(st.st_mode)) return nr_fail(err, NR_EIO, "cannot read", path, "it is not a regular file");
 	if (st.st_size > FILE_LIMIT) return nr_fail(err, NR_ELIMIT, "cannot read", path,
 		"the file is larger than 1 GiB");
 	*bytes = malloc((size_t)st.st_size + 1);
@@ -101,8 +104,8 @@ static int slurp(int fd, const char *path, uint8_t **bytes, size_t *size, struct
 
 int nr_picture_read(struct nr_picture *p, const char *path, int32_t channels, struct nr_error *err)
 {
-	const int fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0) return read_failed(path, err);
+	const int fd = nr_file_open(path, err);
+	if (fd < 0) return NR_EIO;
 	uint8_t *bytes = NULL;
 	size_t size = 0;
 	int code = slurp(fd, path, &bytes, &size, err);

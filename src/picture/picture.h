@@ -32,8 +32,15 @@ int nr_picture_room(struct nr_picture *, int64_t h, int64_t w, int32_t channels,
 /* Grey to RGB or RGB to grey; to is not from. */
 int nr_picture_convert(const struct nr_picture *from, int32_t channels, struct nr_picture *to, struct nr_error *);
 
-/* The two formats, as nr_picture_decode. */
+/* The formats, as nr_picture_decode. */
 int nr_decode_jpeg(struct nr_picture *, const uint8_t *bytes, size_t size, int32_t channels, const char *name, struct nr_error *);
 int nr_decode_png(struct nr_picture *, const uint8_t *bytes, size_t size, int32_t channels, const char *name, struct nr_error *);
+int nr_decode_webp(struct nr_picture *, const uint8_t *bytes, size_t size, int32_t channels, const char *name, struct nr_error *);
+int nr_decode_tiff(struct nr_picture *, const uint8_t *bytes, size_t size, int32_t channels, const char *name, struct nr_error *);
+
+/* How a camera was held, from the EXIF data of a JPEG: 1 (upright) to 8; 1 if nothing is said. */
+int nr_exif_orientation(const uint8_t *bytes, size_t size);
+/* Turns and mirrors the picture so that it is upright. */
+int nr_picture_upright(struct nr_picture *, int orientation, const char *name, struct nr_error *);
 
 #endif

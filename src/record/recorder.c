@@ -7,6 +7,7 @@
 #include <time.h>
 
 #include "base/clock.h"
+#include "base/file.h"
 #include "base/str.h"
 #include "record/recorder_env.h"
 #include "record/recorder_run.h"
@@ -46,8 +47,8 @@ static int fill(void *arg, const struct nr_csv_row *row, struct nr_error *err)
 static int fill_from_csv(struct nr_recorder *r, struct nr_error *err)
 {
 	int64_t size;
-	FILE *f = fopen(r->csv.path, "rbe");
-	if (!f) return nr_fail(err, NR_EIO, "cannot read", r->csv.path, NULL);
+	FILE *f = nr_file_stream(r->csv.path, err);
+	if (!f) return NR_EIO;
 	const int code = nr_csv_scan(f, r->csv.path, r->columns, INT64_MAX, fill, r, &size, err);
 	fclose(f);
 	return code;

@@ -30,6 +30,7 @@ struct nr_run_info {
 	const char *name;                   /* of the run; NULL: its path below the store's folder, or that of its directory */
 	const json_t *env;                  /* further entries for env.json: data, model, norms, seed; may be NULL */
 	const char *const *columns;         /* names of metrics, in order, after step, epoch and seconds; ends with NULL */
+	const char *forced;                 /* what changed since the last session though bits depend on it; NULL: nothing */
 	double store_wait;                  /* seconds to wait for a locked store; 0: 10 */
 };
 struct nr_metric { const char *name; double value; };

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/file.h"
 #include "base/save.h"
 #include "base/str.h"
 #include "record/recorder_env.h"
@@ -96,8 +97,8 @@ static int last_row(void *arg, const struct nr_csv_row *row, struct nr_error *er
 static int cut_csv(struct nr_recorder *r, int64_t step, struct nr_error *err)
 {
 	int64_t size = 0;
-	FILE *f = fopen(r->csv.path, "rbe");
-	if (!f) return nr_fail(err, NR_EIO, "cannot read", r->csv.path, "%s", strerror(errno));
+	FILE *f = nr_file_stream(r->csv.path, err);
+	if (!f) return NR_EIO;
 	int code = step < 0 ? NR_OK : nr_csv_scan(f, r->csv.path, r->columns, step, last_row, r, &size, err);
 	fclose(f);
 	if (!code) code = nr_runfile_cut(&r->csv, size, err);
@@ -131,8 +132,8 @@ static int cut_events(struct nr_recorder *r, int64_t step, struct nr_error *err)
 {
 	int64_t size = 0;
 	struct events e = { .path = r->events.path, .last = step };
-	FILE *f = fopen(e.path, "rbe");
-	if (!f) return nr_fail(err, NR_EIO, "cannot read", e.path, "%s", strerror(errno));
+	FILE *f = nr_file_stream(e.path, err);
+	if (!f) return NR_EIO;
 	const int code = step < 0 ? NR_OK : nr_lines_scan(f, e.path, take_event, &e, &size, err);
 	fclose(f);
 	return code ? code : nr_runfile_cut(&r->events, size, err);
@@ -146,7 +147,7 @@ static int cut_scalars(struct nr_recorder *r, const char *path, int64_t step, bo
 	bool bad = false;
 	nr_runfile_close(&r->tb);
 	int code = nr_runfile_open(&r->tb, path, err);
-	FILE *f = code || step < 0 ? NULL : fopen(path, "rbe");
+	FILE *f = code || step < 0 ? NULL : nr_file_stream(path, err);
 	if (f) code = nr_tb_scan(f, path, step, &size, &bad, err);
 	if (f) fclose(f);
 	*damaged |= bad;
@@ -197,7 +198,7 @@ static bool holds_run(const struct nr_recorder *r)
 	for (int i = 0; i < n; i++) free(list[i]);
 	free(list);
 	const char *csv = path_of(r, "metrics.csv");
-	FILE *f = csv ? fopen(csv, "rbe") : NULL;
+	FILE *f = csv ? nr_file_stream(csv, NULL) : NULL;
 	for (int c; f && lines < 2 && (c = getc(f)) != EOF;) lines += c == '\n';
 	if (f) fclose(f);
 	return !csv || n > 0 || lines > 1;
@@ -225,6 +226,7 @@ static int open_files(struct nr_recorder *r, bool resume, int64_t step, bool *da
 		nr_hint(err, "resume it with --resume, or choose another directory");
 	}
 	if (!code) code = nr_runfile_open(&r->csv, csv, err);
+	if (!code) nr_save_sweep(r->dir, NULL);
 	if (!resume) step = -1;                         /* leftovers of a beginning that was killed */
 	if (!code) code = cut_events(r, step, err);
 	if (!code) code = cut_csv(r, step, err);
@@ -251,6 +253,10 @@ static int write_env(struct nr_recorder *r, const struct nr_run_info *info, bool
 	struct tm tm = { 0 };
 	const char *path = path_of(r, "env.json");
 	json_t *env = resume && path ? nr_json_load(path, &ignored) : NULL;
+	if (ignored.code == NR_EIO && !access(path, F_OK)) {    /* a FIFO or a device: nothing is written into it */
+		if (err) *err = ignored;
+		return NR_EIO;
+	}
 	const char *text = json_string_value(json_object_get(env, "started"));
 	r->run.started = text && strptime(text, "%Y-%m-%dT%H:%M:%SZ", &tm) ? (int64_t)timegm(&tm) : (int64_t)time(NULL);
 	const char *command = json_string_value(json_object_get(env, "command"));
@@ -277,7 +283,7 @@ static int write_config(struct nr_recorder *r, const char *config, bool *changed
 	if (!path || !r->run.config) return no_memory(r->dir, err);
 	const size_t n = strlen(config);
 	char *old = malloc(n + 2);
-	FILE *f = fopen(path, "rbe");
+	FILE *f = nr_file_stream(path, NULL);
 	const bool same = f && old && fread(old, 1, n + 1, f) == n && !memcmp(old, config, n);
 	*changed = f && !same;
 	if (f) fclose(f);
@@ -309,6 +315,7 @@ static int say_hello(struct nr_recorder *r, const struct nr_run_info *info, bool
 {
 	json_t *session = nr_record_session(info);
 	if (changed) json_object_set_new(session, "settings", json_string("changed"));
+	if (info->forced) json_object_set_new(session, "forced", json_string(info->forced));
 	int code = nr_recorder_event(r, resume ? "resume" : "start", step, session, err);
 	if (!code && damaged)
 		code = nr_recorder_event(r, "warning", step,

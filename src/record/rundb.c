@@ -5,6 +5,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -165,7 +166,10 @@ int nr_rundb_open(struct nr_rundb **out, const char *path, double wait, bool wri
 	*out = NULL;
 	if (s) s->path = strdup(path);
 	int code = NR_OK;
+	struct stat st;
 	if (!s || !s->path) code = nr_fail(err, NR_EMEMORY, "cannot open the run database", path, "out of memory");
+	else if (!stat(path, &st) && !S_ISREG(st.st_mode))      /* SQLite would wait for a FIFO */
+		code = nr_fail(err, NR_EIO, "cannot open the run database", path, "it is not a regular file");
 	else if (!write) code = open_to_read(s, wait, err);
 	else if (connect(s, path, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, wait))
 		code = nr_rundb_fail(s, "cannot open the run database", err);

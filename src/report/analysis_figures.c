@@ -66,7 +66,7 @@ static void add_curve(struct nr_str *s, const struct nr_arms *a, const char *par
 	struct nr_arena *arena)
 {
 	nr_figure(s, a, &(struct nr_lines){ .title = said(analysis, c->title, arena), .unit = said(analysis, c->unit, arena),
-		.x_label = "layer, from input to output", .scale = c->scale, .factor = 1, .x_whole = true,
+		.x_label = c->x_label ? c->x_label : "layer, from input to output", .scale = c->scale, .factor = 1, .x_whole = true,
 		.says = said(analysis, c->says, arena), .of = by_depth, .key = part, .more = c }, arena);
 }
 

@@ -6,7 +6,7 @@
 
 enum { SHORT_NAME = 14 };                               /* letters that fit beside a chart */
 
-static const char *const aside[] = { "seed", "out", "store", "microscope", NULL };            /* where and which, not what */
+static const char *const aside[] = { "seed", "out", "store", "microscope", "gradients", NULL };            /* where and which, not what */
 static const char *const norm_keys[] = { "norm", "placement", "patch_norm", "residual", NULL };
 
 static bool among(const char *word, const char *const *list)

@@ -130,12 +130,7 @@ int nr_curves(struct nr_str *s, const struct nr_arms *a, struct nr_arena *arena)
 
 static struct nr_points spectrum(const struct nr_lines *v, const struct nr_runfolder *r, struct nr_arena *arena)
 {
-	const struct nr_points p = column_points(&r->spectrum, "index", v->key, arena);
-	double most = 0;
-	for (int64_t i = 0; i < p.n; i++)
-		if (isfinite(p.y[i]) && p.y[i] > most) most = p.y[i];
-	for (int64_t i = 0; i < p.n && most > 0; i++) p.y[i] /= most;
-	return p;
+	return column_points(&r->spectrum, "index", v->key, arena);
 }
 
 int nr_spectra(struct nr_str *s, const struct nr_arms *a, struct nr_arena *arena)
@@ -145,7 +140,7 @@ int nr_spectra(struct nr_str *s, const struct nr_arms *a, struct nr_arena *arena
 	int count = 0;
 	for (size_t i = 0; i < sizeof of / sizeof *of; i++) {
 		struct nr_lines v = of[i];
-		v.unit = "singular value / largest", v.x_label = "index", v.scale = NR_LOG, v.factor = 1, v.floor = 1e-8, v.x_whole = true;
+		v.unit = "singular value", v.x_label = "index", v.scale = NR_LOG, v.factor = 1, v.x_whole = true;
 		v.told = NR_IN_THE_MIDDLE, v.of = spectrum;
 		v.says = "The highest uses most of its directions; one that falls at once has collapsed onto a few.";
 		count += nr_figure(s, a, &v, arena);

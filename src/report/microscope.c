@@ -267,9 +267,8 @@ const char *nr_microscope_title(const char *stat)
 	return stat;
 }
 
-/* Step k of those that the page gets: evenly spread, the first and the last among them. */
-static int shown_steps(const struct nr_microscope_file *f) { return f->steps < MAX_STEPS ? f->steps : MAX_STEPS; }
-static int shown_step(const struct nr_microscope_file *f, int k)
+int nr_microscope_shown_steps(const struct nr_microscope_file *f) { return f->steps < MAX_STEPS ? f->steps : MAX_STEPS; }
+int nr_microscope_shown_step(const struct nr_microscope_file *f, int k)
 {
 	return f->steps <= MAX_STEPS ? k : (int)((int64_t)k * (f->steps - 1) / (MAX_STEPS - 1));
 }
@@ -301,11 +300,12 @@ static void add_steps(struct nr_str *s, const struct nr_microscope_view *v, cons
 		return;
 	}
 	nr_str_add(s, "[");
-	for (int k = 0; k < shown_steps(f); k++) {
+	for (int k = 0; k < nr_microscope_shown_steps(f); k++) {
 		nr_str_add(s, k ? ",[" : "[");
 		for (int i = 0; i < v->sites; i++) {
 			const int site = a->place[i];
-			const double x = site < 0 ? (double)NAN : nr_microscope_value(f, column, group, site, shown_step(f, k));
+			const int step = nr_microscope_shown_step(f, k);
+			const double x = site < 0 ? (double)NAN : nr_microscope_value(f, column, group, site, step);
 			if (i) nr_str_add(s, ",");
 			if (isfinite(x)) nr_str_printf(s, "%.4g", x);
 			else nr_str_add(s, "null");
@@ -317,9 +317,9 @@ static void add_steps(struct nr_str *s, const struct nr_microscope_view *v, cons
 
 static void add_arm(struct nr_str *s, const struct nr_microscope_view *v, const struct nr_microscope_arm *a, const char **stat, int stats)
 {
-	nr_str_printf(s, "{\"arm\":%d,\"letter\":\"%s\",\"steps\":[", a->arm, a->letter);
-	for (int k = 0; k < shown_steps(&a->file); k++)
-		nr_str_printf(s, "%s%lld", k ? "," : "", (long long)a->file.step[shown_step(&a->file, k)]);
+	nr_str_printf(s, "{\"arm\":%d,\"steps\":[", a->arm);
+	for (int k = 0; k < nr_microscope_shown_steps(&a->file); k++)
+		nr_str_printf(s, "%s%lld", k ? "," : "", (long long)a->file.step[nr_microscope_shown_step(&a->file, k)]);
 	nr_str_add(s, "],\"v\":[");
 	for (int i = 0; i < stats; i++) {
 		nr_str_add(s, i ? ",[" : "[");

@@ -22,11 +22,13 @@ int nr_microscope_read(struct nr_microscope_file *, FILE *, const char *path, st
 void nr_microscope_release(struct nr_microscope_file *);
 /* NAN where nothing was measured. */
 double nr_microscope_value(const struct nr_microscope_file *, int stat, int group, int site, int step);
+/* How many steps the page shows, and the k-th of them: evenly spread, the first and the last among them. */
+int nr_microscope_shown_steps(const struct nr_microscope_file *);
+int nr_microscope_shown_step(const struct nr_microscope_file *, int k);
 
 /* The files of several arms, side by side: each site once, where the arms agree on its place. */
 struct nr_microscope_arm {
 	int arm;
-	const char *letter;
 	struct nr_microscope_file file;
 	int *place;                             /* by site of all arms: that of this file, -1: it has none */
 };
@@ -36,7 +38,7 @@ struct nr_microscope_view {
 	const char **site;
 };
 int nr_microscope_align(struct nr_microscope_view *, struct nr_arena *);                /* fills sites and places */
-/* {"sites":[..],"stats":[[name,title]..],"arms":[{"arm":0,"letter":"A","steps":[..],"v":[stat][group][step][site]}]}: four digits,
+/* {"sites":[..],"stats":[[name,title]..],"arms":[{"arm":0,"steps":[..],"v":[stat][group][step][site]}]}: four digits,
  * null for what was not measured and for whole parts of it, at most 48 steps. No letter needs escaping in a page. */
 void nr_microscope_json(struct nr_str *, const struct nr_microscope_view *);
 /* What a column shows, for people. */

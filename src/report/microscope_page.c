@@ -3,7 +3,10 @@
 #include <errno.h>
 #include <math.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "base/file.h"
+#include "draw/heatmap.h"
 #include "draw/html.h"
 #include "draw/svg.h"
 #include "draw/web.h"
@@ -44,6 +47,37 @@ static void add_profile(struct nr_str *s, const struct nr_microscope_view *v, co
 	nr_html_figure_close(s);
 }
 
+/* One heat map for an arm and a kind of token: sites from top to bottom, steps from left to right. */
+static void add_map(struct nr_str *s, const struct nr_microscope_view *v, int arm, const char *name, const char *stat, int group,
+	struct nr_arena *arena)
+{
+	const struct nr_microscope_file *f = &v->arm[arm].file;
+	const int cols = nr_microscope_shown_steps(f);
+	double *value = nr_arena_alloc(arena, (size_t)(v->sites * cols + 1) * sizeof *value);
+	const char **row = nr_arena_alloc(arena, (size_t)v->sites * sizeof *row), **col = nr_arena_alloc(arena, (size_t)cols * sizeof *col);
+	int column = 0, rows = 0;
+	if (!value || !row || !col) s->failed = true;
+	while (column < f->stats && strcmp(f->stat[column], stat)) column++;
+	for (int i = 0; i < v->sites && column < f->stats && !s->failed; i++) {
+		bool any = false;
+		for (int k = 0; k < cols && v->arm[arm].place[i] >= 0; k++) {
+			const double x = nr_microscope_value(f, column, group, v->arm[arm].place[i], nr_microscope_shown_step(f, k));
+			any |= isfinite(value[rows * cols + k] = x > 0 ? log10(x) : (double)NAN);
+		}
+		if (any) row[rows++] = v->site[i];
+	}
+	for (int k = 0; k < cols && !s->failed; k++)
+		if (!(col[k] = nr_arena_printf(arena, "%lld", (long long)f->step[nr_microscope_shown_step(f, k)]))) s->failed = true;
+	const char *title = nr_arena_printf(arena, "%s: %s", name, group_title[group]);
+	if (!title) s->failed = true;
+	if (s->failed || !rows) return;
+	const struct nr_heatmap map = { .name = title, .x_label = "step", .y_label = "site", .rows = rows, .cols = cols, .value = value,
+		.row_label = row, .col_label = col };
+	nr_html_figure_open(s, "heat", title, nr_arena_printf(arena, "log10 of: %s", nr_microscope_title(stat)));
+	nr_svg_heatmap(s, &map);
+	nr_html_figure_close(s);
+}
+
 /* ---- what JavaScript makes of it ---------------------------------------------------------------------------------------- */
 
 static void add_controls(struct nr_str *s)
@@ -67,8 +101,10 @@ static void add_section(struct nr_str *s, const struct nr_microscope_view *v, co
 	nr_str_add(s, "</div>\n<p class=\"notes\" hidden=\"hidden\">Below, each row is a site, the first at the top, and "
 		      "time goes from left "
 		      "to right; the dashed line is the step chosen. <span class=\"shades\"></span></p>\n<div "
-		      "class=\"charts maps\"></div>\n"
-		      "<script type=\"application/json\">");
+		      "class=\"charts maps\">\n");
+	for (int i = 0; i < v->arms; i++)
+		for (int g = 0; g < NR_TOKEN_GROUPS; g++) add_map(s, v, i, a->arm[v->arm[i].arm].name, first_stat, g, arena);
+	nr_str_add(s, "</div>\n<script type=\"application/json\">");
 	nr_microscope_json(s, v);
 	nr_str_printf(s, "</script>\n<script>\n//<![CDATA[\n%s//]]>\n</script>\n", nr_web_microscope_js);
 }
@@ -80,11 +116,11 @@ static bool read_arm(struct nr_microscope_arm *to, const struct nr_arms *a, int 
 	for (int i = 0; i < a->arm[arm].runs; i++) {
 		struct nr_error why = { 0 };
 		const char *path = nr_arena_printf(arena, "%s/microscope.csv", a->run[a->arm[arm].run[i]].dir);
-		FILE *f = path ? fopen(path, "rbe") : NULL;
-		if (!f && path && errno == ENOENT) continue;
-		*to = (struct nr_microscope_arm){ .arm = arm, .letter = a->arm[arm].letter };
-		if (!f) nr_fail(&why, NR_EIO, "cannot read", path ? path : "microscope.csv", "%s", strerror(errno));
-		else nr_microscope_read(&to->file, f, path, arena, &why);
+		if (path && access(path, F_OK) && errno == ENOENT) continue;
+		FILE *f = path ? nr_file_stream(path, &why) : NULL;
+		*to = (struct nr_microscope_arm){ .arm = arm };
+		if (!path) nr_fail(&why, NR_EMEMORY, "cannot read", "microscope.csv", "out of memory");
+		else if (f) nr_microscope_read(&to->file, f, path, arena, &why);
 		if (f) fclose(f);
 		if (why.code) nr_str_printf(notes, "%s\n", nr_error_text(&why, text, sizeof text));
 		if (to->file.steps) return true;

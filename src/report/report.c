@@ -15,10 +15,12 @@
 #include "report/analysis_figures.h"
 #include "report/arms.h"
 #include "report/citations.h"
+#include "report/figure_files.h"
 #include "report/molecules.h"
 #include "report/page.h"
 #include "report/report_runs.h"
 #include "report/sections.h"
+#include "report/seeds.h"
 #include "report/study_page.h"
 #include "report/study_read.h"
 #include "report/verdict.h"
@@ -118,7 +120,7 @@ static void add_arm_row(struct nr_html_table *t, const struct nr_arms *a, int i)
 		if (measured(a, v)) add_value(t, a, i, v);
 }
 
-static void add_arms(struct nr_str *s, const struct nr_arms *a)
+static void add_arms(struct nr_str *s, const struct nr_arms *a, struct nr_arena *arena)
 {
 	struct nr_html_table t = { .s = s, .caption = "An arm is a set of runs that differ only in their seed. The "
 		"95 % interval is below each value; ▸ marks the best value of a column. Uniformity and rank come "
@@ -136,6 +138,7 @@ static void add_arms(struct nr_str *s, const struct nr_arms *a)
 	}
 	for (int i = 0; i < a->count; i++) add_arm_row(&t, a, i);
 	nr_html_table_close(&t);
+	nr_seeds_of_runs(s, a, arena);
 	nr_str_add(s, "</section>\n");
 }
 
@@ -147,7 +150,7 @@ static void add_page(struct nr_str *s, const struct nr_report *o, const struct n
 	add_title(&title, a, o->title);
 	nr_page_open(s, nr_str_text(&title));
 	add_head(s, a, o, nr_str_text(&title));
-	add_arms(s, a);
+	add_arms(s, a, arena);
 	nr_section_curves(s, a, "curves", "Curves", arena);
 	nr_section_molecules(s, a, arena);
 	nr_section_spectra(s, a, true, arena);
@@ -233,11 +236,13 @@ int nr_report_page(const struct nr_report *o, struct nr_str *s, struct nr_error 
 	return code;
 }
 
-int nr_report_write(const struct nr_report *o, const char *path, struct nr_error *err)
+int nr_report_write(const struct nr_report *o, const char *path, int *figures, struct nr_error *err)
 {
+	*figures = 0;
 	struct nr_str s = { 0 };
 	int code = nr_report_page(o, &s, err);
 	if (!code) code = nr_save_file(path, s.text, s.len, err);
+	if (!code && o->figures) code = nr_figure_files(s.text, o->figures, o->format, figures, err);
 	nr_str_release(&s);
 	return code;
 }

@@ -15,11 +15,12 @@ struct nr_report {
 	const char *title;                      /* "": by the data and the model */
 	const char *command;                    /* of the report itself */
 	time_t made;
+	const char *figures, *format;           /* NULL or a folder for the figures as files; "svg" or "pdf" */
 };
 
 /* Appends the page; what was appended before a failure is to be thrown away. */
 int nr_report_page(const struct nr_report *, struct nr_str *, struct nr_error *);
-/* Writes the page at once or not at all. */
-int nr_report_write(const struct nr_report *, const char *path, struct nr_error *);
+/* Writes the page at once or not at all, then its figures. *figures: how many. */
+int nr_report_write(const struct nr_report *, const char *path, int *figures, struct nr_error *);
 
 #endif

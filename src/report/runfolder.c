@@ -7,6 +7,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/file.h"
+
 enum { MAX_BYTES = 1 << 30 };
 
 /* ---- files ------------------------------------------------------------------------------------------------------------- */
@@ -14,12 +16,13 @@ enum { MAX_BYTES = 1 << 30 };
 /* NULL and an error if it cannot be read; ended by a zero byte that does not count. */
 static char *load(const char *path, struct nr_arena *a, size_t *size, struct nr_error *err)
 {
-	FILE *f = fopen(path, "rbe");
+	FILE *f = nr_file_stream(path, err);
 	long n = -1;
-	if (f && !fseek(f, 0, SEEK_END)) n = ftell(f);
+	if (!f) return NULL;
+	if (!fseek(f, 0, SEEK_END)) n = ftell(f);
 	if (n < 0 || n > MAX_BYTES) {
 		nr_fail(err, NR_EIO, "cannot read", path, "%s", n > MAX_BYTES ? "it is larger than 1 GiB" : strerror(errno));
-		if (f) fclose(f);
+		fclose(f);
 		return NULL;
 	}
 	char *text = nr_arena_alloc(a, (size_t)n + 1);
@@ -187,6 +190,8 @@ int nr_runfolder_read(struct nr_runfolder *r, const char *dir, struct nr_arena *
 	r->env = load_object(r, dir, "env.json", a);
 	load_columns(r, dir, "metrics.csv", a, &r->metrics);
 	if (has(dir, "predictions.csv", a)) load_columns(r, dir, "predictions.csv", a, &r->predictions);
+	if (has(dir, "layer_gradients.csv", a)) load_columns(r, dir, "layer_gradients.csv", a, &r->layer_gradients);
+	if (has(dir, "lambda.csv", a)) load_columns(r, dir, "lambda.csv", a, &r->lambda);
 	nr_runfolder_add(r, dir, a);
 	nr_runfolder_add(r, path_in(dir, "analyze", a), a);
 	if (!r->probe) nr_str_add(&r->absent, "probe.json is missing\n");

@@ -5,6 +5,8 @@
 
 #include "draw/html.h"
 #include "report/curves.h"
+#include "report/lambda.h"
+#include "report/layer_gradients.h"
 #include "report/microscope.h"
 
 void nr_section_curves(struct nr_str *s, const struct nr_arms *a, const char *id, const char *title, struct nr_arena *arena)
@@ -16,11 +18,12 @@ void nr_section_curves(struct nr_str *s, const struct nr_arms *a, const char *id
 		"to go back; a click on an arm hides it.</span></p>\n");
 	nr_legend(s, a);
 	nr_str_add(s, "<div class=\"charts\">\n");
-	const int curves = nr_curves(s, a, arena);
+	const int curves = nr_curves(s, a, arena) + nr_layer_gradients(s, a, arena);
 	nr_str_add(s, "</div>\n");
 	if (!curves) nr_str_add(s, "<p class=\"notes\">No run has records in metrics.csv.</p>\n");
 	nr_str_add(s, "</section>\n");
 	nr_microscope_section(s, a, arena);
+	nr_lambda_section(s, a, arena);
 }
 
 void nr_section_spectra(struct nr_str *s, const struct nr_arms *a, bool said, struct nr_arena *arena)

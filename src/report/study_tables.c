@@ -9,6 +9,7 @@
 #include "draw/html.h"
 #include "draw/scale.h"
 #include "draw/svg.h"
+#include "report/seeds.h"
 #include "study/results.h"
 
 static const double LEVEL = NR_STUDY_LEVEL;
@@ -313,6 +314,7 @@ void nr_study_results(struct nr_str *s, const struct nr_study_read *v, struct nr
 		nr_str_add(s, ".</p>\n");
 	}
 	add_main_table(s, v, arena);
+	nr_seeds_of_study(s, v, arena);
 	add_further(s, v, arena);
 	add_notes(s, v);
 	nr_str_add(s, "</section>\n");

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/args.h"
+#include "base/file.h"
 #include "draw/scale.h"
 #include "report/curves.h"
 #include "serve/follow.h"
@@ -25,7 +26,7 @@ static char *read_bytes(const char *dir, off_t bytes, struct nr_arena *arena, si
 {
 	char path[PATH_MAX];
 	if (bytes <= 0 || snprintf(path, sizeof path, "%s/metrics.csv", dir) >= (int)sizeof path) return NULL;
-	FILE *f = fopen(path, "rbe");
+	FILE *f = nr_file_stream(path, NULL);
 	char *text = f ? nr_arena_alloc(arena, (size_t)bytes + 1) : NULL;
 	*size = text ? fread(text, 1, (size_t)bytes, f) : 0;
 	if (f) fclose(f);

@@ -1,7 +1,6 @@
 /* Following a run: see follow.h. metrics.csv only grows, whole lines at a time, until a resume cuts it. */
 #include "serve/follow.h"
 
-#include <fcntl.h>
 #include <limits.h>
 #include <math.h>
 #include <stdio.h>
@@ -11,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/file.h"
 #include "base/json.h"
 #include "base/lock.h"
 #include "base/mem.h"
@@ -55,9 +55,8 @@ static int open_in(const char *dir, const char *name, struct stat *st)
 {
 	char path[PATH_MAX];
 	if (snprintf(path, sizeof path, "%s/%s", dir, name) >= (int)sizeof path) return -1;
-	const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-	if (fd < 0) return -1;
-	if (!fstat(fd, st) && S_ISREG(st->st_mode)) return fd;
+	const int fd = nr_file_open(path, NULL);
+	if (fd < 0 || !fstat(fd, st)) return fd;
 	close(fd);
 	return -1;
 }

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/file.h"
 #include "serve/server.h"
 
 enum { BEAT = 15 };                         /* seconds */
@@ -20,7 +21,7 @@ static void loop(struct nr_server *s, const sigset_t *wanted)
 	double beat = nr_clock();
 	for (;;) {
 		const int number = sigtimedwait(wanted, NULL, &pause);
-		if (number == SIGINT || number == SIGTERM) return;
+		if (number == SIGINT || number == SIGTERM || number == SIGHUP) return;
 		nr_watch(s);
 		nr_http_sweep(s);
 		if (nr_clock() - beat < BEAT) continue;
@@ -70,12 +71,15 @@ int nr_serve_run(const struct nr_serve *conf, nr_serve_tell *tell, void *context
 	sigemptyset(&wanted);
 	sigaddset(&wanted, SIGINT);
 	sigaddset(&wanted, SIGTERM);
+	sigaddset(&wanted, SIGHUP);
 	pthread_sigmask(SIG_BLOCK, &wanted, &before);   /* before threads begin: they inherit it */
 	setpriority(PRIO_PROCESS, 0, 19);               /* as well as the priority; it may be so low already */
 	int code = nr_catalogue_open(&s->catalogue, &conf->roots, err);
+	nr_file_confine(&s->catalogue.roots);           /* a link in a run leads to nothing else */
 	if (!code) code = serve(s, &wanted, tell, context, err);
 	nr_http_stop(s);
 	nr_backlog_release(&s->backlog);
+	nr_file_confine(NULL);
 	nr_catalogue_close(&s->catalogue);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	pthread_cond_destroy(&s->work);

@@ -25,7 +25,7 @@ struct nr_serve {
 struct nr_serve_start { int port; int64_t runs, studies; };
 typedef void nr_serve_tell(void *context, const struct nr_serve_start *);
 
-/* Serves until SIGINT or SIGTERM; lowers the priority of the process, for trainings go first. */
+/* Serves until SIGINT, SIGTERM or SIGHUP; lowers the priority of the process, for trainings go first. */
 int nr_serve_run(const struct nr_serve *, nr_serve_tell *, void *context, struct nr_error *);
 
 #endif

@@ -348,13 +348,14 @@ static void loop(struct engine *e, bool *interrupted)
 	sigemptyset(&wanted);
 	sigaddset(&wanted, SIGINT);
 	sigaddset(&wanted, SIGTERM);
+	sigaddset(&wanted, SIGHUP);
 	sigaddset(&wanted, SIGCHLD);
 	sigprocmask(SIG_BLOCK, &wanted, &before);
 	spare(e);
 	fill_slots(e);
 	while (count(e, NR_RUN_RUNNING) || (!e->stopping && count(e, NR_RUN_WAITING))) {
 		const int number = sigtimedwait(&wanted, NULL, &pause);
-		if (number == SIGINT || number == SIGTERM) {
+		if (number == SIGINT || number == SIGTERM || number == SIGHUP) {
 			*interrupted = e->stopping = told = true;
 			interrupt(e);
 		}
@@ -387,7 +388,9 @@ static int take_folder(struct engine *e, struct nr_runfile *lock)
 	char *path = nr_arena_printf(e->arena, "%s/study.lock", e->s->out);
 	if (!path) return nr_fail(e->err, NR_EMEMORY, "cannot start the study", NULL, "out of memory");
 	if (nr_folder_make(e->s->out, e->err) || nr_runfile_open(lock, path, e->err)) return e->err->code;
-	return nr_runfile_lock(lock, e->err);
+	if (nr_runfile_lock(lock, e->err)) return e->err->code;
+	nr_save_sweep(e->s->out, NULL);
+	return NR_OK;
 }
 
 static int prepare(struct engine *e)

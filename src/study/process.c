@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/args.h"
+#include "base/file.h"
 #include "base/lock.h"
 #include "base/mem.h"
 #include "base/save.h"
@@ -168,7 +169,7 @@ int nr_job_start(const struct nr_job *j, const char *program, int64_t threads, p
 /* The end of a file, at most size - 1 bytes. */
 static size_t read_end(const char *path, char *buf, size_t size)
 {
-	const int fd = open(path, O_RDONLY | O_CLOEXEC);
+	const int fd = nr_file_open(path, NULL);
 	const off_t end = fd < 0 ? 0 : lseek(fd, 0, SEEK_END);
 	ssize_t n = 0;
 	if (end > 0) n = pread(fd, buf, size - 1, end > (off_t)size - 1 ? end - (off_t)size + 1 : 0);

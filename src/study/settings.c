@@ -25,7 +25,8 @@ static bool one_of(const char *key, const char *const *list)
 
 bool nr_study_reserved(const char *key)
 {
-	static const char *const ours[] = { "out", "store", "seed", "resume", "json", "threads", "plugin", "allow_changed_plugins", NULL };
+	static const char *const ours[] = { "out", "store", "seed", "resume", "force", "json", "threads", "plugin", "allow_changed_plugins",
+		NULL };
 	return one_of(key, ours);
 }
 

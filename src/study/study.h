@@ -112,6 +112,8 @@ int nr_study_expand(struct nr_study *, const struct nr_factor *, int64_t axes, s
 /* Settings for a study without a file: value is not copied. */
 int nr_settings_add(struct nr_settings *, const struct nr_setting *, struct nr_arena *);
 int nr_study_check(struct nr_study *, struct nr_error *);
+/* Looks ahead at every stage of every arm: do its data open, have they its splits, its kind of samples, its classes? (rehearse.c) */
+int nr_study_rehearse(const struct nr_study *, struct nr_error *);
 /* The study as a file that nr_study_parse reads, with the same runs. */
 int nr_study_text(const struct nr_study *, struct nr_str *);
 

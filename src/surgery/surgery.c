@@ -38,7 +38,7 @@ static int open_body(struct body *b, const struct nr_weights *w, const char *nor
 	if (!(b->net = nr_net_make(b->store)) || !(b->tap = calloc((size_t)b->what->sites + 1, sizeof *b->tap))) return out_of_memory(err);
 	if (nr_norms_use(b->net, norms, &m->norms, err)) return err->code;
 	nr_norms_watch(b->net, (struct nr_norm_watch){ at_site, b });
-	if (m->of->reads == NR_READS_TEXT) {
+	if (m->of->reads == NR_TEXTS) {
 		b->in = (struct nr_inputs){ .ids = nr_input(b->net, "ids", NR_I32, NR_SHAPE(batch, length)),
 			.valid = nr_input(b->net, "valid", NR_I32, NR_SHAPE(batch)) };
 	} else b->in = nr_model_inputs(b->net, m, batch);

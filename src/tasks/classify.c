@@ -38,9 +38,10 @@ struct classify {
 
 static int settle(struct nr_task_run *r, struct nr_error *err)
 {
-	if (nr_model_expect(&r->w->model, NR_READS_IMAGE, err)) return err->code;
+	if (nr_model_expect(&r->w->model, NR_PICTURES, err)) return err->code;
 	if (r->source->classes < 1) return nr_fail(err, NR_EVALUE, "cannot classify", r->c->data, "it has no labels");
-	return nr_task_set(r, "classes", r->source->classes, err) ? (int)err->code : nr_task_set(r, "channels", r->source->channels, err);
+	if (nr_task_set(r, "classes", r->source->classes, err) || nr_task_set(r, "channels", r->source->channels, err)) return err->code;
+	return nr_classes_fit(nr_model_int(&r->w->model, "classes"), r->source, err);
 }
 
 static nr_t *loss_of(struct nr_net *n, const struct classify *s, const struct settings *o)

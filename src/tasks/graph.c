@@ -14,6 +14,7 @@
 #include "base/rng.h"
 #include "data/order.h"
 #include "graph/streams.h"
+#include "infer/finite.h"
 #include "infer/molecule_runner.h"
 #include "norma/nn.h"
 #include "train/task.h"
@@ -77,7 +78,7 @@ static int find_objective(struct graph *s, const struct nr_task_run *r, const st
 		return nr_hint(err, "use --objective mae or mse");
 	}
 	s->objective = asked != NR_MOL_AUTO ? asked : classes ? NR_MOL_BCE : NR_MOL_L1;
-	s->loss = s->objective == NR_MOL_BCE ? NR_KNOWN_BCE : s->objective == NR_MOL_MSE ? NR_KNOWN_MSE : NR_KNOWN_MAE;
+	s->loss = s->objective == NR_MOL_BCE ? NR_KNOWN_BCE : s->objective == NR_MOL_MSE ? NR_KNOWN_SQUARE : NR_KNOWN_ABSOLUTE;
 	r->w->objective = nr_mol_objectives[s->objective];
 	r->w->class_name = m->task_name;
 	return NR_OK;
@@ -97,7 +98,7 @@ static int settle(struct nr_task_run *r, struct nr_error *err)
 {
 	struct graph *s = r->own;
 	const struct nr_molecules *m = nr_source_molecules(r->source);
-	if (nr_model_expect(&r->w->model, NR_READS_GRAPH, err) || find_objective(s, r, m, err)) return err->code;
+	if (nr_model_expect(&r->w->model, NR_MOLECULES, err) || find_objective(s, r, m, err)) return err->code;
 	if (nr_mol_list_make(&s->list, r->source, r->train.split, r->train.index, r->train.count, settings_of(r)->max_nodes, err))
 		return err->code;
 	if (s->list.samples < r->c->batch) {
@@ -221,7 +222,7 @@ static int open_held(struct nr_task_run *r, const struct nr_evaluation *e, struc
 static double loss_of(enum nr_known kind, double x, double t)
 {
 	if (kind == NR_KNOWN_BCE) return fmax(x, 0) - x * t + log1p(exp(-fabs(x)));
-	return kind == NR_KNOWN_MSE ? (x - t) * (x - t) : fabs(x - t);
+	return kind == NR_KNOWN_SQUARE ? (x - t) * (x - t) : fabs(x - t);
 }
 
 /* Mean of a loss over the known targets. */
@@ -234,14 +235,26 @@ static double mean_of(const struct held *h, int64_t n, enum nr_known kind)
 	return count ? sum / (double)count : NAN;
 }
 
-static int run_set(struct graph *s, struct held *h, double *loss, double *error, double *area, struct nr_error *err)
+/* A value that is none makes ranks and means look sound. */
+static int check_finite(const struct nr_task_run *r, const double *score, int64_t n, struct nr_error *err)
 {
+	int64_t i = 0;
+	while (i < n && isfinite(score[i])) i++;
+	if (i == n) return NR_OK;
+	const char *tensor = nr_store_first_bad(r->w->store);
+	nr_fail(err, NR_EDIVERGED, "cannot evaluate", r->c->model, "the model's output is not finite");
+	return tensor ? nr_hint(err, "the tensor '%s' has values that are not finite", tensor) : NR_EDIVERGED;
+}
+
+static int run_set(const struct nr_task_run *r, struct held *h, double *loss, double *error, double *area, struct nr_error *err)
+{
+	struct graph *s = r->own;
 	const int64_t n = h->list.samples, tasks = s->form.set->tasks;
 	*loss = *error = *area = NAN;
 	if (!n) return NR_OK;
-	if (nr_mol_runner_run(&s->runner, &h->list, h->score, err)) return err->code;
+	if (nr_mol_runner_run(&s->runner, &h->list, h->score, err) || check_finite(r, h->score, n * tasks, err)) return err->code;
 	*loss = mean_of(h, n * tasks, s->loss);
-	if (s->loss != NR_KNOWN_BCE) *error = mean_of(h, n * tasks, NR_KNOWN_MAE);
+	if (s->loss != NR_KNOWN_BCE) *error = mean_of(h, n * tasks, NR_KNOWN_ABSOLUTE);
 	else return nr_roc_auc_mean(n, tasks, h->score, h->target, area, err);
 	return NR_OK;
 }
@@ -252,8 +265,8 @@ static int evaluate(struct nr_task_run *r, const struct nr_evaluation *e, double
 	double ignored;
 	if (open_held(r, e, err)) return err->code;
 	*samples = s->held[HELD].list.samples;
-	if (run_set(s, &s->held[HELD], &value[LOSS], &value[MEAN_ERROR], &value[AREA], err)) return err->code;
-	return run_set(s, &s->held[TEST], &ignored, &value[TEST_ERROR], &value[TEST_AREA], err);
+	if (run_set(r, &s->held[HELD], &value[LOSS], &value[MEAN_ERROR], &value[AREA], err)) return err->code;
+	return run_set(r, &s->held[TEST], &ignored, &value[TEST_ERROR], &value[TEST_AREA], err);
 }
 
 static int64_t known_of(const struct held *h, int64_t n)

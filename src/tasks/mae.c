@@ -2,7 +2,7 @@
  *
  * An evaluation measures two things: the reconstruction of pictures that were not trained on, each with a mask of its own that
  * never changes; and how far the embeddings have collapsed: uniformity (SepNorm, Eq. 4) and effective rank of [CLS] and of patch
- * tokens, of whole pictures, with running statistics, which is what a probe will see. */
+ * tokens, of whole pictures, with running statistics, which is what a probe will see. With `probe`, one is fitted on the way. */
 #include <math.h>
 #include <stdlib.h>
 
@@ -12,11 +12,12 @@
 #include "models/mae.h"
 #include "norma/nn.h"
 #include "norms/choice.h"
+#include "tasks/mae_probe.h"
 #include "tasks/reconstruction.h"
 #include "train/task.h"
 
 enum { METER = 2048, PICTURES = 8 };            /* embeddings that the collapse meter looks at; pictures that are drawn */
-enum { LOSS, UNIFORMITY_CLS, UNIFORMITY_TOKENS, RANK_CLS, RANK_TOKENS, OF_EVAL };
+enum { LOSS, UNIFORMITY_CLS, UNIFORMITY_TOKENS, RANK_CLS, RANK_TOKENS, PROBE_CLS, PROBE_MEAN, OF_EVAL };
 
 struct mae {
 	struct nr_mae_graph g, held;            /* of a step; of held-out pictures */
@@ -34,6 +35,8 @@ static int settle(struct nr_task_run *r, struct nr_error *err)
 {
 	if (r->source->classes > 0 && nr_task_set(r, "classes", r->source->classes, err)) return err->code;
 	if (nr_task_set(r, "channels", r->source->channels, err)) return err->code;
+	if (((const struct nr_mae *)r->settings)->probe && (r->source->classes < 2 || !r->source->count[NR_TRAIN]))
+		return nr_fail(err, NR_EVALUE, "cannot probe", r->c->data, "the data have no classes");
 	r->w->norms = nr_norms_without(r->norms, "decoder", r->arena);  /* a checkpoint is to be read as an encoder */
 	return nr_mae_encoder(&r->w->model, r->settings, r->arena, err);
 }
@@ -151,6 +154,8 @@ static int evaluate(struct nr_task_run *r, const struct nr_evaluation *e, double
 	for (int i = 0; i < OF_EVAL; i++) value[i] = NAN;
 	value[LOSS] = sum / (double)(batches ? batches : 1);
 	*samples = batches * s->batch;
+	const int64_t probed = ((const struct nr_mae *)r->settings)->probe;
+	if (probed && nr_mae_probe(r, e, probed, s->batch, &value[PROBE_CLS], err)) return err->code;
 	if (have < 2) return NR_OK;
 	if (s->tokens->tok->special && meter(have, C, s->cls, &value[UNIFORMITY_CLS], &value[RANK_CLS], err)) return err->code;
 	return meter(have, C, s->token, &value[UNIFORMITY_TOKENS], &value[RANK_TOKENS], err);
@@ -214,6 +219,8 @@ static const struct nr_task_metric of_eval[] = {
 	  .says = "The highest uses most directions." },
 	{ .name = "rank_tokens", .title = "Effective rank of the tokens", .unit = "directions",
 	  .says = "The highest uses most directions." },
+	{ .name = "probe_cls", .label = "probe", .title = "Linear probe of [CLS], top-1", .unit = "%" },
+	{ .name = "probe_mean", .title = "Linear probe of the mean token, top-1", .unit = "%" },
 	{ .name = NULL },
 };
 

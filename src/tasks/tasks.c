@@ -40,7 +40,8 @@ static const struct nr_task_metric *metric_in(const struct nr_task_metric *m, co
 
 const struct nr_task_metric *nr_task_metric_of(const char *column, const char *task)
 {
-	const bool train = !strncmp(column, "train_", 6), eval = !strncmp(column, "eval_", 5) || !strncmp(column, "best_", 5);
+	const bool train = !strncmp(column, "train_", 6);
+	const bool eval = !strncmp(column, "eval_", 5) || !strncmp(column, "best_", 5) || !strncmp(column, "held_", 5);
 	const struct nr_task_metric *first = NULL;
 	for (const struct nr_task *const *t = nr_tasks(); (train || eval) && *t; t++) {
 		const struct nr_task_metric *m = metric_in(train ? (*t)->of_step : (*t)->of_eval, column + (train ? 6 : 5));

@@ -30,7 +30,7 @@ void nr_texts_shapes(struct nr_texts *t, int64_t places)
 int nr_texts_open(struct nr_texts *t, struct nr_task_run *r, struct nr_error *err)
 {
 	const struct nr_text_settings *o = r->settings;
-	if (nr_model_expect(&r->w->model, NR_READS_TEXT, err) || open_tokenizer(t, r, err)) return err->code;
+	if (nr_model_expect(&r->w->model, NR_TEXTS, err) || open_tokenizer(t, r, err)) return err->code;
 	if (nr_task_set(r, "vocab", nr_tokenizer_size(t->tokenizer), err)) return err->code;
 	const int32_t pad = nr_tokenizer_special(t->tokenizer, NR_TOKEN_PAD);
 	const int64_t places = nr_text_length(&r->w->model);

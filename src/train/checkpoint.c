@@ -11,7 +11,7 @@
 #include "base/str.h"
 #include "plugin/plugin.h"
 
-enum { MAX_META = 20 + NR_TASK_META };
+enum { MAX_META = 23 + NR_TASK_META };
 static const char *const prefix[] = { "", "optim.m.", "optim.v.", "ema." };
 
 /* Where the values of part p (0 weights, 1 m, 2 v, 3 EMA) of an entry lie; NULL: it has none. */
@@ -20,54 +20,6 @@ static real *values_of(const struct nr_checkpoint *c, const struct nr_entry *e, 
 	if (part == 0) return nr_value(e);
 	if (part == 3) return c->ema ? c->ema + (nr_value(e) - nr_store_values(c->store, &(int64_t){ 0 })) : NULL;
 	return !e->buffer && c->slots >= part ? nr_moment(e, part - 1, NULL) : NULL;
-}
-
-static json_t *numbers_json(const double *v)
-{
-	json_t *list = json_array();
-	for (int i = 0; i < NR_TASK_METRICS; i++) json_array_append_new(list, isfinite(v[i]) ? json_real(v[i]) : json_null());
-	return list;
-}
-
-/* Numbers are written so that they read back as the same bits. */
-static char *state_text(const struct nr_progress_state *s)
-{
-	json_t *j = json_pack("{s:I, s:I, s:I, s:I, s:f, s:f, s:f, s:f, s:f, s:o, s:o, s:o}", "step",
-		(json_int_t)s->step, "best_step", (json_int_t)s->best_step, "stale", (json_int_t)s->stale, "eval_samples",
-		(json_int_t)s->eval_samples, "seconds", s->seconds, "loss_sum", s->loss_sum, "seen", s->seen,
-		"train_loss", s->train_loss, "best", s->best, "sum", numbers_json(s->sum), "train",
-		numbers_json(s->train), "last", numbers_json(s->last));
-	char *text = j ? json_dumps(j, JSON_COMPACT | JSON_REAL_PRECISION(17)) : NULL;
-	json_decref(j);
-	return text;
-}
-
-static void read_numbers(const json_t *list, double *v)
-{
-	for (size_t i = 0; i < NR_TASK_METRICS; i++) {
-		const json_t *x = json_array_get(list, i);
-		v[i] = json_is_null(x) ? NAN : json_number_value(x);
-	}
-}
-
-static int read_state(const char *text, const char *path, struct nr_progress_state *s, struct nr_error *err)
-{
-	json_t *j = nr_json_parse(text, strlen(text), path, err);
-	if (!j) return err->code;
-	s->step = json_integer_value(json_object_get(j, "step"));
-	s->best_step = json_integer_value(json_object_get(j, "best_step"));
-	s->stale = json_integer_value(json_object_get(j, "stale"));
-	s->eval_samples = json_integer_value(json_object_get(j, "eval_samples"));
-	s->seconds = json_number_value(json_object_get(j, "seconds"));
-	s->loss_sum = json_number_value(json_object_get(j, "loss_sum"));
-	s->seen = json_number_value(json_object_get(j, "seen"));
-	s->train_loss = json_number_value(json_object_get(j, "train_loss"));
-	s->best = json_number_value(json_object_get(j, "best"));
-	read_numbers(json_object_get(j, "sum"), s->sum);
-	read_numbers(json_object_get(j, "train"), s->train);
-	read_numbers(json_object_get(j, "last"), s->last);
-	json_decref(j);
-	return NR_OK;
 }
 
 static char *names_text(char *const *name, int64_t count)
@@ -101,6 +53,13 @@ static void add_own(struct meta *m, const char *key, char *value)
 	add(m, key, value);
 }
 
+/* Of red, green and blue: those that the user gave, else those of the data. */
+static const char *three(const double *given, const float *own, struct nr_arena *arena)
+{
+	const double v[3] = { given ? given[0] : (double)own[0], given ? given[1] : (double)own[1], given ? given[2] : (double)own[2] };
+	return nr_arena_printf(arena, "%.9g %.9g %.9g", v[0], v[1], v[2]);
+}
+
 /* A model alone carries nothing of the clock: equal runs write equal files. */
 static void describe(const struct nr_checkpoint *c, bool full, struct meta *m, struct nr_arena *arena)
 {
@@ -111,7 +70,12 @@ static void describe(const struct nr_checkpoint *c, bool full, struct meta *m, s
 	add(m, "norma.pooler", c->pooler);
 	add(m, "norma.objective", c->objective);
 	add(m, "norma.step", nr_arena_printf(arena, "%lld", (long long)c->state.step));
-	if (full) add_own(m, "norma.state", state_text(&c->state));
+	if (full) {
+		add_own(m, "norma.state", nr_state_text(&c->state));
+		add(m, "norma.data_sha256", *c->origin.data ? c->origin.data : NULL);
+		add(m, "norma.eval_sha256", *c->origin.eval_data ? c->origin.eval_data : NULL);
+		add(m, "norma.isa", *c->origin.isa ? c->origin.isa : NULL);
+	}
 	int plugins;
 	const struct nr_plugin_file *files = nr_plugins(&plugins);
 	struct nr_str names = { 0 };
@@ -132,10 +96,9 @@ static void describe(const struct nr_checkpoint *c, bool full, struct meta *m, s
 	if (!c->source) return;
 	if (c->source->class_name) add_own(m, "norma.classes", names_text(c->source->class_name, c->source->classes));
 	else if (c->class_name) add_own(m, "norma.classes", names_text(c->class_name, names_in(c->class_name)));
-	add(m, "norma.mean", nr_arena_printf(arena, "%.9g %.9g %.9g", (double)c->source->mean[0], (double)c->source->mean[1],
-		(double)c->source->mean[2]));
-	add(m, "norma.std", nr_arena_printf(arena, "%.9g %.9g %.9g", (double)c->source->std[0], (double)c->source->std[1],
-		(double)c->source->std[2]));
+	const struct nr_augment *a = c->config && c->config->augment.std[0] > 0 ? &c->config->augment : NULL;
+	add(m, "norma.mean", three(a ? a->mean : NULL, c->source->mean, arena));
+	add(m, "norma.std", three(a ? a->std : NULL, c->source->std, arena));
 }
 
 int nr_checkpoint_write(const struct nr_checkpoint *c, const char *path, bool full, struct nr_error *err)
@@ -160,7 +123,10 @@ int nr_checkpoint_write(const struct nr_checkpoint *c, const char *path, bool fu
 		}
 	struct meta m = { .count = 0 };
 	describe(c, full, &m, arena);
-	const int code = nr_st_write(path, t, count, m.item, m.count, err);
+	int code = NR_OK;
+	for (int i = 0; i < m.n_own; i++)
+		if (!m.own[i]) code = nr_fail(err, NR_EMEMORY, "cannot write", path, "out of memory");
+	if (!code) code = nr_st_write(path, t, count, m.item, m.count, err);
 	for (int i = 0; i < m.n_own; i++) free(m.own[i]);
 	nr_arena_free(arena);
 	return code;
@@ -178,12 +144,25 @@ static int read_values(const struct nr_st_file *f, const char *path, const char 
 	return nr_st_to_real(t, to, e->count, err);
 }
 
-int nr_checkpoint_read(struct nr_checkpoint *c, const char *path, struct nr_error *err)
+static void copy_text(char *to, size_t size, const char *text) { snprintf(to, size, "%s", text ? text : ""); }
+
+int nr_checkpoint_origin(struct nr_origin *o, const char *path, struct nr_error *err)
+{
+	struct nr_st_file *f;
+	if (nr_st_open(&f, path, err)) return err->code;
+	copy_text(o->data, sizeof o->data, nr_st_metadata(f, "norma.data_sha256"));
+	copy_text(o->eval_data, sizeof o->eval_data, nr_st_metadata(f, "norma.eval_sha256"));
+	copy_text(o->isa, sizeof o->isa, nr_st_metadata(f, "norma.isa"));
+	nr_st_close(f);
+	return NR_OK;
+}
+
+int nr_checkpoint_read(struct nr_checkpoint *c, const char *path, int64_t steps, struct nr_error *err)
 {
 	struct nr_st_file *f;
 	if (nr_st_open(&f, path, err)) return err->code;
 	const char *state = nr_st_metadata(f, "norma.state");
-	int code = state ? read_state(state, path, &c->state, err)
+	int code = state ? nr_state_read(&c->state, state, path, steps, err)
 			 : nr_fail(err, NR_EFORMAT, "cannot resume from", path, "it is not a training checkpoint");
 	for (int64_t i = 0; !code && i < nr_store_count(c->store); i++)
 		for (int part = 0; !code && part < 4; part++) {

@@ -11,8 +11,10 @@ struct nr_progress_state {                  /* what a resumed run needs beside t
 	double seconds, loss_sum, sum[NR_TASK_METRICS], seen;  /* of the epoch so far */
 	double train_loss, train[NR_TASK_METRICS];      /* of the last whole stretch between evaluations */
 	double last[NR_TASK_METRICS], best; /* evaluation */
+	double held[NR_TASK_METRICS], best_held;        /* of samples held out to choose the best, if there are any */
 	int64_t eval_samples;
 };
+struct nr_origin { char data[65], eval_data[65], isa[16]; };     /* what equal bits depend on: digests, instruction set; "": not known */
 struct nr_checkpoint {
 	const struct nr_store *store;
 	int slots;                          /* optimizer moments: 0, 1, 2 */
@@ -24,11 +26,16 @@ struct nr_checkpoint {
 	char *const *class_name;            /* of outputs, if not the source's; or NULL */
 	struct nr_st_meta meta[NR_TASK_META];   /* of the task */
 	int metas;
+	struct nr_origin origin;
 	struct nr_progress_state state;
 };
 /* full: with optimizer state and EMA; else the weights alone (those of the EMA if there are any). */
 int nr_checkpoint_write(const struct nr_checkpoint *, const char *path, bool full, struct nr_error *);
-/* Into the same store, EMA and state. */
-int nr_checkpoint_read(struct nr_checkpoint *, const char *path, struct nr_error *);
+/* Into the same store, EMA and state. A state that no run of `steps` steps can have is refused. */
+int nr_checkpoint_read(struct nr_checkpoint *, const char *path, int64_t steps, struct nr_error *);
+int nr_checkpoint_origin(struct nr_origin *, const char *path, struct nr_error *);
+/* norma.state as text: JSON (state.c). NULL: out of memory. */
+char *nr_state_text(const struct nr_progress_state *);
+int nr_state_read(struct nr_progress_state *, const char *text, const char *path, int64_t steps, struct nr_error *);
 
 #endif

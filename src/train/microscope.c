@@ -2,10 +2,7 @@
  * that makes it, before the plan gives its memory to another. */
 #include "train/microscope.h"
 
-#include <errno.h>
-#include <locale.h>
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,7 +10,7 @@
 #include "math/chunk.h"
 #include "math/moments.h"
 #include "norma/norm.h"
-#include "record/runfile.h"
+#include "train/stepfile.h"
 
 /* Columns after step, site and group. Sites have two sides, norms two parameters, blended norms (DTN, switch) two blends. */
 enum { SIDE = 0, PER_SIDE = 6, GAIN = 12, BIAS = 15, BLEND = 18, PER_BLEND = 4, STATS = 26 };
@@ -49,9 +46,7 @@ struct nr_microscope {
 	struct look *look;                              /* by call */
 	int64_t sites, looks, at;
 	struct part *part;                              /* of the largest tensor's chunks of rows */
-	struct nr_runfile file;
-	struct nr_str text;
-	locale_t plain;
+	struct nr_stepfile file, lambda;                /* lambda: not open without DTN */
 };
 
 static int no_memory(struct nr_error *err)
@@ -88,7 +83,7 @@ int nr_microscope_make(struct nr_microscope **out, struct nr_net *n, struct nr_a
 	struct nr_microscope *m = nr_arena_alloc(arena, sizeof *m);
 	*out = m;
 	if (!m) return no_memory(err);
-	*m = (struct nr_microscope){ .arena = arena, .net = n, .file.fd = -1, .end = &m->first };
+	*m = (struct nr_microscope){ .arena = arena, .net = n, .end = &m->first };
 	nr_norms_watch(n, (struct nr_norm_watch){ at_site, m });
 	return NR_OK;
 }
@@ -274,44 +269,48 @@ void nr_microscope_look(struct nr_microscope *m, struct nr_exec *ex)
 
 /* ---- the file ---------------------------------------------------------------------------------------------------------- */
 
-struct cut { const char *path; int64_t last; };
-
-static int take(void *arg, char *line, size_t length, int64_t number, struct nr_error *err)
+/* Calls for each head of each DTN: its site, "mean" or "var", and the weight of a token's own statistics. */
+static void each_lambda(const struct nr_microscope *m, void (*call)(struct nr_str *, const char *, const char *, int64_t, double),
+	struct nr_str *to)
 {
-	const struct cut *c = arg;
-	int64_t step;
-	if (number == 1) {
-		if (length == sizeof header - 2 && !memcmp(line, header, length)) return 1;
-		nr_fail(err, NR_EFORMAT,
-			"cannot resume", c->path, "its columns are not those of this version");
-		return nr_hint(err, "move the file away: the run resumes without it");
-	}
-	char *comma = memchr(line, ',', length);
-	if (comma) *comma = 0;
-	if (comma && nr_parse_int(line, &step)) return step <= c->last;
-	nr_fail(err, NR_EFORMAT, "cannot read", c->path, "line %lld is not a record", (long long)number);
-	return nr_hint(err, "remove this line and those after it");
+	static const char *const what[2] = { "mean", "var" };
+	for (const struct site *s = m->first; s; s = s->next)
+		for (int g = 0; g < NR_GROUPS; g++)
+			for (int i = 0; i < 2; i++) {
+				const struct nr_entry *e = s->group[g].logit[i];
+				for (int64_t h = 0; e && h < e->count; h++)
+					call(to, s->name, what[i], h, 1 / (1 + exp(-(double)nr_value(e)[h])));
+			}
 }
 
-static int cut(struct nr_microscope *m, int64_t last, struct nr_error *err)
+static void add_lambda_name(struct nr_str *s, const char *site, const char *what, int64_t head, double value)
 {
-	int64_t size = 0;
-	struct cut c = { m->file.path, last };
-	FILE *f = fopen(m->file.path, "rbe");
-	if (!f) return nr_fail(err, NR_EIO, "cannot read", m->file.path, "%s", strerror(errno));
-	const int code = nr_lines_scan(f, m->file.path, take, &c, &size, err);
-	fclose(f);
-	return code ? code : nr_runfile_cut(&m->file, size, err);
+	(void)value;
+	nr_str_printf(s, ",%s.%s.%lld", site, what, (long long)head);
 }
 
-int nr_microscope_open(struct nr_microscope *m, const char *path, bool resume, int64_t step, struct nr_error *err)
+static void add_lambda(struct nr_str *s, const char *site, const char *what, int64_t head, double value)
 {
-	m->plain = newlocale(LC_ALL_MASK, "C", (locale_t)0);
-	if (!path || !m->plain) return no_memory(err);
-	int code = nr_runfile_open(&m->file, path, err);
-	if (!code) code = resume ? cut(m, step, err) : nr_runfile_cut(&m->file, 0, err);
-	if (!code && !m->file.size) code = nr_runfile_append(&m->file, header, sizeof header - 1, err);
+	(void)site, (void)what, (void)head;
+	nr_str_printf(s, ",%.9g", value);
+}
+
+static int open_lambda(struct nr_microscope *m, const char *path, bool resume, int64_t step, struct nr_error *err)
+{
+	struct nr_str names = { 0 };
+	each_lambda(m, add_lambda_name, &names);
+	const char *line = names.len ? nr_arena_printf(m->arena, "step%s\n", nr_str_text(&names)) : NULL;
+	const int code = names.failed || (names.len && !line) ? no_memory(err)
+			 : line                               ? nr_stepfile_open(&m->lambda, path, line, resume, step, err)
+							      : NR_OK;
+	nr_str_release(&names);
 	return code;
+}
+
+int nr_microscope_open(struct nr_microscope *m, const char *path, const char *lambda, bool resume, int64_t step, struct nr_error *err)
+{
+	if (nr_stepfile_open(&m->file, path, header, resume, step, err)) return err->code;
+	return open_lambda(m, lambda, resume, step, err);
 }
 
 static void add_line(struct nr_str *s, int64_t step, const char *site, const char *group, const double *value)
@@ -325,23 +324,27 @@ static void add_line(struct nr_str *s, int64_t step, const char *site, const cha
 
 int nr_microscope_write(struct nr_microscope *m, const struct nr_microscope *seen, int64_t step, struct nr_error *err)
 {
-	const locale_t old = uselocale(m->plain);
-	m->text.len = 0;                                        /* its memory stays: only the first record takes some */
+	nr_stepfile_begin(&m->file);
 	for (const struct site *s = seen->first; s; s = s->next)
 		for (int g = 0; g < NR_GROUPS; g++)
-			if (s->group[g].there) add_line(&m->text, step, s->name, group_name[g], s->group[g].value);
-	uselocale(old);
-	if (m->text.failed) return nr_fail(err, NR_EMEMORY, "cannot write", m->file.path, "out of memory");
-	return nr_runfile_append(&m->file, m->text.text, m->text.len, err);
+			if (s->group[g].there) add_line(&m->file.text, step, s->name, group_name[g], s->group[g].value);
+	if (nr_stepfile_write(&m->file, err) || !m->lambda.plain) return err->code;
+	nr_stepfile_begin(&m->lambda);
+	nr_str_printf(&m->lambda.text, "%lld", (long long)step);
+	each_lambda(m, add_lambda, &m->lambda.text);
+	nr_str_add(&m->lambda.text, "\n");
+	return nr_stepfile_write(&m->lambda, err);
 }
 
-int nr_microscope_sync(struct nr_microscope *m, struct nr_error *err) { return nr_runfile_sync(&m->file, err); }
+int nr_microscope_sync(struct nr_microscope *m, struct nr_error *err)
+{
+	if (nr_stepfile_sync(&m->file, err)) return err->code;
+	return m->lambda.plain ? nr_stepfile_sync(&m->lambda, err) : NR_OK;
+}
 
 void nr_microscope_close(struct nr_microscope *m)
 {
 	if (!m) return;
-	if (m->file.fd >= 0) nr_runfile_close(&m->file);
-	nr_str_release(&m->text);
-	if (m->plain) freelocale(m->plain);
-	m->plain = (locale_t)0;
+	nr_stepfile_close(&m->file);
+	nr_stepfile_close(&m->lambda);
 }

@@ -21,8 +21,9 @@ struct nr_microscope;
 int nr_microscope_make(struct nr_microscope **, struct nr_net *, struct nr_arena *, struct nr_error *);
 /* The plan is made and the store has the values that the run begins with, from which drifts are counted. */
 int nr_microscope_ready(struct nr_microscope *, const struct nr_plan *, struct nr_error *);
-/* The file, with records up to this step if the run is resumed, else without any. */
-int nr_microscope_open(struct nr_microscope *, const char *path, bool resume, int64_t step, struct nr_error *);
+/* The file, with records up to this step if the run is resumed, else without any. lambda: the file for DTN's weight of a token's own
+ * statistics, by site and head (Fig. 8), which only models with DTN get: columns SITE.mean.HEAD and SITE.var.HEAD. */
+int nr_microscope_open(struct nr_microscope *, const char *path, const char *lambda, bool resume, int64_t step, struct nr_error *);
 /* A step that is to be recorded: parameters are measured at once, activations during the next forward pass with this exec. */
 void nr_microscope_look(struct nr_microscope *, struct nr_exec *);
 /* What `seen` saw, as the record of a step in the file of m: one write. Batches of other lengths have other plans, and each of those a

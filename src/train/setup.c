@@ -2,6 +2,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "base/log.h"
 #include "base/rng.h"
 #include "graph/net.h"
 #include "graph/streams.h"
@@ -25,9 +26,45 @@ static int split_samples(struct nr_trainer *t, struct nr_error *err)
 	if (n > INT32_MAX || !(t->order = nr_arena_alloc(t->arena, (size_t)n * sizeof *t->order))) return out_of_memory(err);
 	nr_rng_shuffle(nr_rng_make(0, NR_STREAM_SUBSET, 0), 0, t->order, (int32_t)n);
 	t->train_index = t->order;
-	t->eval_index = held ? t->order + (n - held) : NULL;
-	t->eval_count = held;
+	t->held_index = held ? t->order + (n - held) : NULL;
+	t->held_count = held;
 	return NR_OK;
+}
+
+/* An official split reports and what is held out chooses. Without such a split, and for tasks that read their samples once, what is
+ * held out does both. */
+static int choose_evaluation(struct nr_trainer *t, struct nr_error *err)
+{
+	const struct nr_train *c = &t->c;
+	if (strcmp(c->eval_split, "auto")) {
+		const int split = nr_split_find(c->eval_split, err);
+		if (split < 0) return err->code;
+		t->eval_split = (enum nr_split)split;
+	} else t->eval_split = t->source->count[NR_VAL] ? NR_VAL : NR_TEST;
+	t->eval_count = t->source->count[t->eval_split];
+	const bool both = t->task->kind == NR_PICTURES && t->eval_split != t->split && t->eval_count;
+	if (t->held_index && !both) {
+		t->eval_split = t->split;
+		t->eval_index = t->held_index;
+		t->eval_count = t->held_count;
+		t->held_index = NULL;
+		t->held_count = 0;
+	}
+	if (c->eval_limit && c->eval_limit < t->eval_count) t->eval_count = c->eval_limit;
+	if (c->eval_limit && c->eval_limit < t->held_count) t->held_count = c->eval_limit;
+	return NR_OK;
+}
+
+/* Less data than the usual batch: a quarter of it, as a power of two. A batch that somebody asked for is not changed. */
+static void fit_batch(struct nr_trainer *t)
+{
+	const struct nr_option *row = nr_option_find(nr_train_options(t->task->name), "batch");
+	int64_t usual = 0, fits = 1;
+	if (!row || !nr_parse_int(row->text, &usual) || t->c.batch != usual || t->train_count >= t->c.batch * t->c.accumulate) return;
+	while (8 * fits * t->c.accumulate <= t->train_count) fits *= 2;
+	nr_log_line(NR_LOG_WARNING, "%lld samples do not fill a batch of %lld: it is %lld here (--batch)", (long long)t->train_count,
+		(long long)usual, (long long)fits);
+	t->c.batch = fits;
 }
 
 static int open_data(struct nr_trainer *t, struct nr_error *err)
@@ -46,15 +83,8 @@ static int open_data(struct nr_trainer *t, struct nr_error *err)
 		return nr_fail(err, NR_EVALUE, "cannot train on", c->data,
 			"there is no split %s", nr_split_name(t->split));
 	if (split_samples(t, err)) return err->code;
-	if (t->eval_index) t->eval_split = t->split;
-	else if (strcmp(c->eval_split, "auto")) {
-		const int split = nr_split_find(c->eval_split, err);
-		if (split < 0) return err->code;
-		t->eval_split = (enum nr_split)split;
-	} else t->eval_split = t->source->count[NR_VAL] ? NR_VAL : NR_TEST;
-	if (!t->eval_index) t->eval_count = t->source->count[t->eval_split];
-	if (c->eval_limit && c->eval_limit < t->eval_count) t->eval_count = c->eval_limit;
-	return NR_OK;
+	fit_batch(t);
+	return choose_evaluation(t, err);
 }
 
 /* ---- model and graph ------------------------------------------------------------------------------------------------------ */
@@ -147,6 +177,18 @@ static int start_weights(struct nr_trainer *t, struct nr_error *err)
 	return nr_model_import(t->w.store, t->w.model.of, t->c.init, &how, err);
 }
 
+/* Before the run has a folder: pictures that are to be taken as they are must have the model's size. */
+static int check_sizes(const struct nr_trainer *t, struct nr_error *err)
+{
+	const struct nr_source *s = t->source;
+	const long long size = t->c.augment.size;
+	if (t->c.augment.crop != NR_CROP_NONE || (s->h == size && s->w == size)) return NR_OK;
+	if (s->h) nr_fail(err, NR_ESHAPE, "cannot train on", t->c.data, "its pictures have %d x %d pixels, the model's %lld x %lld",
+		s->w, s->h, size, size);
+	else nr_fail(err, NR_ESHAPE, "cannot train on", t->c.data, "its pictures differ in size, and --crop none takes them as they are");
+	return nr_hint(err, "use --crop auto, resize, center or random_resized");
+}
+
 int nr_trainer_setup(struct nr_trainer *t, struct nr_error *err)
 {
 	struct nr_train *c = &t->c;
@@ -155,10 +197,13 @@ int nr_trainer_setup(struct nr_trainer *t, struct nr_error *err)
 	if (t->task->kind == NR_PICTURES) {
 		c->augment.size = nr_model_int(&t->w.model, "image");
 		c->augment.channels = (int32_t)nr_model_int(&t->w.model, "channels");
+		c->augment.crop_share = c->crop_share;
+		if (check_sizes(t, err)) return err->code;
 	}
 	if (plan_steps(t, err) || record(t, err) || list_parameters(t, err) || start_weights(t, err)) return err->code;
 	for (int64_t i = 0; c->microscope && i < t->shapes; i++)
 		if (nr_microscope_ready(t->shape[i].microscope, t->shape[i].plan, err)) return err->code;
+	if (c->gradients && nr_layer_gradients_make(&t->layers, t->w.store, &t->params, t->arena, err)) return err->code;
 	if (c->ema > 0) {
 		int64_t n;
 		const real *values = nr_store_values(t->w.store, &n);
@@ -168,7 +213,8 @@ int nr_trainer_setup(struct nr_trainer *t, struct nr_error *err)
 		memcpy(t->ema, values, (size_t)n * sizeof *values);
 	}
 	const int64_t batch = c->eval_batch ? c->eval_batch : c->batch;
-	return t->task->ready(&t->run, batch < t->eval_count ? batch : t->eval_count > 0 ? t->eval_count : 1, err);
+	const int64_t most = t->held_count > 0 && t->held_count < t->eval_count ? t->held_count : t->eval_count;
+	return t->task->ready(&t->run, batch < most ? batch : most > 0 ? most : 1, err);
 }
 
 /* ---- the header -------------------------------------------------------------------------------------------------------------- */
@@ -227,6 +273,16 @@ static void describe_norms(const struct nr_trainer *t, struct nr_str *s)
 		(long long)sites);
 }
 
+/* Of data that nobody has measured before. */
+static void describe_pixels(const struct nr_source *source, struct nr_str *s)
+{
+	nr_str_add(s, "pixels            mean");
+	for (int k = 0; k < source->channels; k++) nr_str_printf(s, " %.3f", (double)source->mean[k]);
+	nr_str_add(s, ", standard deviation");
+	for (int k = 0; k < source->channels; k++) nr_str_printf(s, " %.3f", (double)source->std[k]);
+	nr_str_add(s, ", of the training pictures\n");
+}
+
 char *nr_trainer_describe(const struct nr_trainer *t)
 {
 	struct nr_str s = { 0 };
@@ -235,8 +291,12 @@ char *nr_trainer_describe(const struct nr_trainer *t)
 	if (t->eval_count)
 		nr_str_printf(&s, ", %lld %s (%s)", (long long)t->eval_count, t->task->own_samples ? "set apart" : "for evaluation",
 			t->eval_index ? "held out" : nr_split_name(t->eval_split));
+	if (t->held_count) nr_str_printf(&s, ", %lld held out to choose the best weights", (long long)t->held_count);
 	if (t->source->classes) nr_str_printf(&s, ", %d classes", t->source->classes);
 	nr_str_add(&s, "\n");
+	if (t->source->said) nr_str_printf(&s, "                  %s\n", t->source->said);
+	if (t->task->kind == NR_PICTURES && t->c.augment.normalize && !(t->c.augment.std[0] > 0) && !t->source->of->folder)
+		describe_pixels(t->source, &s);
 	nr_str_printf(&s, "task              %s\n", t->task->title);
 	if (t->task->describe) t->task->describe(&t->run, &s);
 	nr_str_printf(&s, "model             %s: %lld parameters, %.3g GFLOP forward per sample\n", t->c.model, (long long)p.param_count,

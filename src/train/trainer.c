@@ -7,11 +7,11 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 
+#include "base/file.h"
 #include "base/real.h"
 #include "base/clock.h"
 #include "base/optdoc.h"
 #include "base/save.h"
-#include "data/measure.h"
 #include "infer/metrics.h"
 #include "math/row.h"
 #include "norma/nn.h"
@@ -29,24 +29,11 @@ static char *default_out(const struct nr_trainer *t)
 	return text;
 }
 
-/* The settings of the run that is to be resumed. */
-static int read_config(struct nr_trainer *t, struct nr_error *err)
-{
-	const char *out = t->c.out, *path = nr_trainer_path(t, "config.yaml");
-	if (nr_train_read(&t->c, path, t->arena, err)) {
-		nr_hint(err, "--resume needs the directory of an earlier run");
-		return err->code;
-	}
-	t->c.out = nr_arena_strdup(t->arena, out);
-	t->c.resume = true;
-	return NR_OK;
-}
-
-static struct nr_checkpoint checkpoint_of(struct nr_trainer *t)
+struct nr_checkpoint nr_trainer_checkpoint(struct nr_trainer *t)
 {
 	struct nr_checkpoint k = { .store = t->w.store, .slots = nr_optim_slots(&t->c.optim), .ema = t->ema, .source = t->source,
 		.config = &t->c, .model = t->w.model.text, .norms = t->w.norms, .pooler = t->w.pooler, .objective = t->w.objective,
-		.class_name = t->w.class_name, .state = t->state };
+		.class_name = t->w.class_name, .origin = t->origin, .state = t->state };
 	if (t->task->meta) k.metas = t->task->meta(&t->run, k.meta);
 	return k;
 }
@@ -68,22 +55,24 @@ static const char *const of_loop[OF_LOOP] = { "loss", "lr", "grad_norm", "sample
 static bool has_old_rate(const struct nr_trainer *t)
 {
 	char line[4096] = "";
-	FILE *f = t->c.resume ? fopen(nr_trainer_path(t, "metrics.csv"), "re") : NULL;
+	FILE *f = t->c.resume ? nr_file_stream(nr_trainer_path(t, "metrics.csv"), NULL) : NULL;
 	const bool old = f && fgets(line, sizeof line, f) && strstr(line, ",images_per_s,");
 	if (f) fclose(f);
 	return old;
 }
 
-/* Names of metrics, one after the other: those of the loop, then train_* and eval_* of the task. */
+/* Names of metrics, one after the other: those of the loop, then train_*, eval_* and held_* of the task. */
 static const char **columns_of(struct nr_trainer *t)
 {
-	const char **name = nr_arena_alloc(t->arena, (OF_LOOP + 2 * NR_TASK_METRICS + 1) * sizeof *name);
+	const char **name = nr_arena_alloc(t->arena, (OF_LOOP + 3 * NR_TASK_METRICS + 1) * sizeof *name);
 	int n = 0;
 	if (!name) return NULL;
 	for (; n < OF_LOOP; n++) name[n] = of_loop[n];
 	if (has_old_rate(t)) name[RATE] = "images_per_s";
 	for (const struct nr_task_metric *m = t->task->of_step; m->name; m++) name[n++] = nr_arena_printf(t->arena, "train_%s", m->name);
 	for (const struct nr_task_metric *m = t->task->of_eval; m->name; m++) name[n++] = nr_arena_printf(t->arena, "eval_%s", m->name);
+	for (const struct nr_task_metric *m = t->task->of_eval; t->held_count && m->name; m++)
+		name[n++] = nr_arena_printf(t->arena, "held_%s", m->name);
 	return name;
 }
 
@@ -93,17 +82,13 @@ static int open_recorder(struct nr_trainer *t, struct nr_error *err)
 	if (!(t->column = columns_of(t))) return nr_fail(err, NR_EMEMORY, "cannot start the training", NULL, "out of memory");
 	nr_plugins_yaml(&yaml);
 	nr_option_yaml(nr_train_options(t->c.task), &t->c, 0, &yaml);
-	char digest[65];
-	if (nr_source_digest(t->source, t->split, digest, err)) {
-		nr_str_release(&yaml);
-		return err->code;
-	}
-	json_t *env = json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:I, s:I, s:I, s:s}", "data", t->c.data, "data_sha256", digest, "model",
+	json_t *env = json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:I, s:I, s:I, s:s}", "data", t->c.data, "data_sha256", t->origin.data,
+		"model",
 		t->w.model.text, "norms", t->norms, "task", t->task->name, "sample", t->task->sample, "seed", (json_int_t)t->c.seed,
 		"train_samples", (json_int_t)t->train_count, "eval_samples", (json_int_t)t->eval_count, "run", t->header);
 	const char *kind = *t->c.init && t->task->continued ? t->task->continued : t->task->command;
 	const struct nr_run_info info = { .command = t->command, .kind = kind, .config = nr_str_text(&yaml),
-		.env = env, .columns = t->column };
+		.env = env, .columns = t->column, .forced = t->forced };
 	const int code = nr_recorder_open(&t->recorder, t->c.out, *t->c.store ? t->c.store : NULL, &info, t->c.resume, t->state.step, err);
 	json_decref(env);
 	nr_str_release(&yaml);
@@ -122,19 +107,18 @@ int nr_trainer_open(struct nr_trainer **out, const struct nr_train *c, const cha
 	t->arena = arena;
 	t->c = *c;
 	t->command = nr_arena_strdup(arena, command);
-	int code = c->resume ? read_config(t, err) : NR_OK;
+	int code = c->resume ? nr_trainer_settings(t, err) : NR_OK;
 	if (!code) code = nr_trainer_setup(t, err);
 	if (!code && !*t->c.out) t->c.out = default_out(t);
 	if (!code) t->header = nr_trainer_describe(t);
-	if (!code && t->c.resume) {
-		struct nr_checkpoint k = checkpoint_of(t);
-		code = nr_checkpoint_read(&k, nr_trainer_path(t, "last.safetensors"), err);
-		t->state = k.state;
-	}
+	if (!code) code = nr_trainer_origin(t, err);
+	if (!code && t->c.resume) code = nr_trainer_resume(t, err);
 	if (!code) code = open_loader(t, err);
 	if (!code) code = open_recorder(t, err);
 	if (!code && t->c.microscope)
-		code = nr_microscope_open(t->shape[0].microscope, nr_trainer_path(t, "microscope.csv"), t->c.resume, t->state.step, err);
+		code = nr_microscope_open(t->shape[0].microscope, nr_trainer_path(t, "microscope.csv"), nr_trainer_path(t, "lambda.csv"), t->c.resume, t->state.step, err);
+	if (!code && t->layers)
+		code = nr_layer_gradients_open(t->layers, nr_trainer_path(t, "layer_gradients.csv"), t->c.resume, t->state.step, err);
 	if (!code && t->task->begin) code = t->task->begin(&t->run, t->c.out, err);
 	if (code) nr_trainer_close(t);
 	else *out = t;
@@ -158,6 +142,7 @@ void nr_trainer_close(struct nr_trainer *t)
 	}
 	nr_store_free(t->w.store);
 	nr_source_close(t->source);
+	nr_layer_gradients_close(t->layers);
 	nr_params_release(&t->params);
 	free(t->ema);
 	free(t->spare);
@@ -185,11 +170,12 @@ static const struct nr_trainer_shape *choose_shape(struct nr_trainer *t, int64_t
 	return s;
 }
 
-/* Is this step, counted from 1, one that the microscope records? The first and the last always are. */
-static bool looked_at(const struct nr_trainer *t, int64_t step)
+/* Is this step, counted from 1, one of every so many? The first and the last always are. */
+static bool due(int64_t every, const struct nr_trainer *t, int64_t step)
 {
-	return t->c.microscope && (step == 1 || step % t->c.microscope == 0 || step == t->total);
+	return every && (step == 1 || step % every == 0 || step == t->total);
 }
+static bool looked_at(const struct nr_trainer *t, int64_t step) { return due(t->c.microscope, t, step); }
 
 /* Forward and backward on the batch that is bound, once for each pass; the sum of their losses. */
 static double run_passes(struct nr_trainer *t, const struct nr_trainer_shape *s, struct nr_exec *ex)
@@ -237,6 +223,7 @@ static int gradients(struct nr_trainer *t, double *loss, struct nr_error *err)
 static int step(struct nr_trainer *t, double *loss, double *lr, double *norm, struct nr_error *err)
 {
 	if (gradients(t, loss, err)) return err->code;
+	if (due(t->c.gradients, t, t->state.step + 1) && nr_layer_gradients_write(t->layers, t->state.step + 1, err)) return err->code;
 	const struct nr_rates rates = { nr_schedule_at(&t->schedule, t->state.step), t->c.optim.weight_decay };
 	struct nr_optim_info info;
 	if (nr_optim_step(&t->c.optim, &rates, t->state.step + 1, t->params.segment, t->params.count, t->params.scratch, &info)) {
@@ -262,31 +249,37 @@ static bool evaluates(const struct nr_trainer *t) { return t->task->own_samples 
 
 static int evaluate(struct nr_trainer *t, struct nr_error *err)
 {
-	int64_t n;
+	int64_t n, samples;
 	real *values = nr_store_values(t->w.store, &n);
 	const struct nr_evaluation e = { .source = t->source, .split = t->eval_split, .index = t->eval_index, .count = t->eval_count,
 		.augment = nr_augment_for_eval(&t->c.augment, t->c.augment.size, t->c.augment.channels, t->c.crop_share),
 		.workers = (int)t->c.workers };
+	struct nr_evaluation held = e;
+	held.split = t->split;
+	held.index = t->held_index;
+	held.count = t->held_count;
 	if (!evaluates(t)) return NR_OK;
 	if (t->ema) {
 		memcpy(t->spare, values, (size_t)n * sizeof *values);
 		memcpy(values, t->ema, (size_t)n * sizeof *values);
 	}
-	const int code = t->task->evaluate(&t->run, &e, t->state.last, &t->state.eval_samples, err);
+	int code = t->held_count ? t->task->evaluate(&t->run, &held, t->state.held, &samples, err) : NR_OK;
+	if (!code) code = t->task->evaluate(&t->run, &e, t->state.last, &t->state.eval_samples, err);
 	if (t->ema) memcpy(values, t->spare, (size_t)n * sizeof *values);
 	return code;
 }
 
 static int write_last(struct nr_trainer *t, struct nr_error *err)
 {
-	const struct nr_checkpoint k = checkpoint_of(t);
+	const struct nr_checkpoint k = nr_trainer_checkpoint(t);
 	if (nr_recorder_sync(t->recorder, err) || (t->c.microscope && nr_microscope_sync(t->shape[0].microscope, err))) return err->code;
+	if (t->layers && nr_layer_gradients_sync(t->layers, err)) return err->code;
 	return nr_checkpoint_write(&k, nr_trainer_path(t, "last.safetensors"), true, err);
 }
 
 static int write_model(struct nr_trainer *t, const char *name, struct nr_error *err)
 {
-	const struct nr_checkpoint k = checkpoint_of(t);
+	const struct nr_checkpoint k = nr_trainer_checkpoint(t);
 	return nr_checkpoint_write(&k, nr_trainer_path(t, name), false, err);
 }
 
@@ -306,12 +299,14 @@ static int draw(struct nr_trainer *t, struct nr_error *err)
 /* The means since the last evaluation and its own values; what was not measured (no class token) is left out. */
 static int write_metrics(struct nr_trainer *t, struct nr_error *err)
 {
-	struct nr_metric m[1 + 2 * NR_TASK_METRICS] = { { "train_loss", t->state.train_loss } };
+	struct nr_metric m[1 + 3 * NR_TASK_METRICS] = { { "train_loss", t->state.train_loss } };
 	int n = 1, column = OF_LOOP;
 	for (int i = 0; t->task->of_step[i].name; i++, column++)
 		if (isfinite(t->state.train[i])) m[n++] = (struct nr_metric){ t->column[column], t->state.train[i] };
 	for (int i = 0; evaluates(t) && t->task->of_eval[i].name; i++, column++)
 		if (isfinite(t->state.last[i])) m[n++] = (struct nr_metric){ t->column[column], t->state.last[i] };
+	for (int i = 0; t->held_count && t->task->of_eval[i].name; i++, column++)
+		if (isfinite(t->state.held[i])) m[n++] = (struct nr_metric){ t->column[column], t->state.held[i] };
 	return nr_recorder_metrics(t->recorder, t->state.step, epoch_of(t), m, n, err);
 }
 
@@ -329,17 +324,20 @@ static int write_predictions(struct nr_trainer *t, struct nr_error *err)
 
 static int record_eval(struct nr_trainer *t, struct nr_error *err)
 {
-	const double seen = t->state.seen > 0 ? t->state.seen : 1, value = t->state.last[t->run.decides];
+	const double seen = t->state.seen > 0 ? t->state.seen : 1;
 	t->state.train_loss = t->state.loss_sum / seen;
 	t->state.loss_sum = t->state.seen = 0;
 	for (int i = 0; i < NR_TASK_METRICS; i++) t->state.train[i] = t->state.sum[i] / seen, t->state.sum[i] = 0;
 	if (write_metrics(t, err) || draw(t, err)) return err->code;
 	if (!evaluates(t)) return NR_OK;
 	const bool lower = t->task->of_eval[t->run.decides].lower;
-	const bool better = t->state.best_step == 0 || (lower ? value < t->state.best : value > t->state.best);
+	const double value = t->held_count ? t->state.held[t->run.decides] : t->state.last[t->run.decides];
+	const double best = t->held_count ? t->state.best_held : t->state.best;
+	const bool better = t->state.best_step == 0 || (lower ? value < best : value > best);
 	t->state.stale = better ? 0 : t->state.stale + 1;
 	if (!better) return NR_OK;
-	t->state.best = value;
+	t->state.best = t->state.last[t->run.decides];
+	t->state.best_held = t->state.held[t->run.decides];
 	t->state.best_step = t->state.step;
 	return write_model(t, "best.safetensors", err) ? err->code : write_predictions(t, err);
 }
@@ -364,9 +362,11 @@ static void report(const struct nr_trainer *t, struct nr_train_result *r, const 
 	*r = (struct nr_train_result){ .step = now->step, .steps = t->total, .seconds = p->before + nr_clock() - p->began,
 		.train_loss = now->seen > 0 ? now->loss_sum / now->seen : now->train_loss, .of_step = t->task->of_step,
 		.of_eval = t->task->of_eval, .sample = t->task->sample, .decides = t->run.decides, .best = now->best,
-		.best_step = now->best_step, .eval_samples = now->eval_samples, .status = status };
+		.has_held = t->held_count > 0, .best_held = now->best_held, .best_step = now->best_step,
+		.eval_samples = now->eval_samples, .status = status };
 	for (int i = 0; i < NR_TASK_METRICS; i++) r->train[i] = now->seen > 0 ? now->sum[i] / now->seen : now->train[i];
 	memcpy(r->last, now->last, sizeof r->last);
+	memcpy(r->held, now->held, sizeof r->held);
 }
 
 static bool checkpoint_due(const struct nr_trainer *t, const struct pace *p, bool evaluated)
@@ -388,12 +388,14 @@ static int after_step(struct nr_trainer *t, struct pace *p, bool stop, struct nr
 
 static int finish(struct nr_trainer *t, const struct nr_train_result *r, struct nr_error *err)
 {
-	struct nr_metric m[NR_TASK_METRICS + 2] = { { "train_loss", r->train_loss } };
+	struct nr_metric m[2 * NR_TASK_METRICS + 3] = { { "train_loss", r->train_loss } };
 	int n = 1;
-	const int first = OF_LOOP + nr_task_metrics(t->task->of_step);
+	const int first = OF_LOOP + nr_task_metrics(t->task->of_step), held = first + nr_task_metrics(t->task->of_eval);
 	for (int i = 0; r->best_step && t->task->of_eval[i].name; i++)
 		if (isfinite(r->last[i])) m[n++] = (struct nr_metric){ t->column[first + i], r->last[i] };
 	if (r->best_step) m[n++] = (struct nr_metric){ nr_arena_printf(t->arena, "best_%s", t->task->of_eval[r->decides].name), r->best };
+	for (int i = 0; r->best_step && r->has_held && t->task->of_eval[i].name; i++)
+		if (isfinite(r->held[i])) m[n++] = (struct nr_metric){ t->column[held + i], r->held[i] };
 	if (t->state.step == t->total && write_model(t, "model.safetensors", err)) return err->code;
 	struct nr_recorder *recorder = t->recorder;
 	t->recorder = NULL;

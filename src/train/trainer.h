@@ -7,6 +7,7 @@
 #include "infer/evaluate.h"
 #include "record/recorder.h"
 #include "train/checkpoint.h"
+#include "train/layer_gradients.h"
 #include "train/microscope.h"
 #include "train/task.h"
 
@@ -18,8 +19,9 @@ struct nr_trainer {
 	struct nr_source *source;
 	enum nr_split split, eval_split;
 	int32_t *order;                     /* of the training split: first what is trained on, then what is held out; or NULL */
-	int64_t train_count, eval_count;
+	int64_t train_count, eval_count, held_count;
 	const int32_t *train_index, *eval_index;
+	const int32_t *held_index;          /* samples of `split` that choose the best weights, if eval is another split; or NULL */
 	struct nr_weights w;                /* store and model */
 	/* the training step */
 	const struct nr_task *task;
@@ -39,6 +41,9 @@ struct nr_trainer {
 	struct nr_loader *loader;
 	struct nr_recorder *recorder;
 	struct nr_microscope *looking;      /* what the step at hand is watched by */
+	struct nr_layer_gradients *layers;  /* NULL: off */
+	struct nr_origin origin;
+	const char *forced;                 /* what changed before a resume that --force asked for; or NULL */
 	struct nr_progress_state state;
 };
 
@@ -46,6 +51,12 @@ struct nr_trainer {
 int nr_trainer_start(struct nr_trainer *, struct nr_error *);
 /* Opens data, model, plans (setup.c). */
 int nr_trainer_setup(struct nr_trainer *, struct nr_error *);
+/* What a checkpoint is made from; the task's texts are in the run's arena. */
+struct nr_checkpoint nr_trainer_checkpoint(struct nr_trainer *);
+/* Resuming (resume.c): the settings of the run in `out`; digests of the data; the checkpoint, refused if they changed. */
+int nr_trainer_settings(struct nr_trainer *, struct nr_error *);
+int nr_trainer_origin(struct nr_trainer *, struct nr_error *);
+int nr_trainer_resume(struct nr_trainer *, struct nr_error *);
 /* What the run is, for people. */
 char *nr_trainer_describe(const struct nr_trainer *);
 /* "OUT/name" in the arena. */

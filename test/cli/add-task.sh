@@ -36,7 +36,7 @@ static double brightness(const float *image, int64_t n)
 
 static int settle(struct nr_task_run *r, struct nr_error *err)
 {
-	if (nr_model_expect(&r->w->model, NR_READS_IMAGE, err)) return err->code;
+	if (nr_model_expect(&r->w->model, NR_PICTURES, err)) return err->code;
 	return nr_task_set(r, "classes", 1, err) ? (int)err->code : nr_task_set(r, "channels", r->source->channels, err);
 }
 
@@ -48,7 +48,7 @@ static nr_t *record(struct nr_task_run *r)
 	s->image = nr_input(r->net, "image", NR_REAL, NR_SHAPE(r->c->batch, nr_model_int(&r->w->model, "channels"), size, size));
 	s->target = nr_input(r->net, "target", NR_REAL, NR_SHAPE(r->c->batch, 1));
 	s->output = nr_tap(r->net, "output", nr_model_logits(r->net, &r->w->model, &(struct nr_inputs){ .image = s->image }));
-	return nr_scale(r->net, nr_known_loss(r->net, s->output, s->target, NR_KNOWN_MSE), o->weight);
+	return nr_scale(r->net, nr_known_loss(r->net, s->output, s->target, NR_KNOWN_SQUARE), o->weight);
 }
 
 static int ready(struct nr_task_run *r, int64_t batch, struct nr_error *err)

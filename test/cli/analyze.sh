@@ -14,6 +14,8 @@ lacks() { ! grep -qF -- "$1" <<<"$out" || fail "the output has '$1'"; }
 picture() {
 	[ -s "$1" ] || { fail "no picture '$1'"; return; }
 	for word in "<svg xmlns" prefers-color-scheme:dark 'class="caption"'; do grep -qF "$word" "$1" || fail "$1 lacks '$word'"; done
+	! sed '/^<style>/,/^}/d' "$1" | grep -q 'var(' || fail "$1 has colours that only browsers know"
+	! command -v rsvg-convert >/dev/null || rsvg-convert -o "$tmp/picture.png" "$1" || fail "$1 cannot be rendered"
 	! grep -qE '[ ",M-]nan[ ",]|"inf"' "$1" || fail "$1 has a number that is none"
 	if command -v xmllint >/dev/null; then xmllint --noout "$1" || fail "$1 is not well-formed"
 	elif command -v python3 >/dev/null; then python3 -c 'import sys, xml.dom.minidom as x; x.parse(sys.argv[1])' "$1" || fail "$1 is not well-formed"; fi

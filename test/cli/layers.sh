@@ -64,3 +64,4 @@ refuses bans src/base/a.c 1 "\tint $(printf '%0140d' 0);\n"
 refuses bans src/base/a.c 701 "$(printf '%0701d' 0 | sed 's/0/x\\n/g')"
 refuses tags src/nn/a.c 1 'enum nr_box { A };\n'
 refuses tags src/math/box.h 3 '\ttypedef struct nr_box {\n'
+refuses bans src/math/a.c 2 'int x;\n\treturn _mm256_add_ps(a, b);\n'

@@ -9,7 +9,7 @@ set -euo pipefail
 [ -z "${NORMA_SANITIZE:-}" ] || exit 77
 
 DESTDIR=$tmp/stage cmake --install "$NORMA_BUILD" --prefix /opt/norma >/dev/null
-cp examples/own_norm.c "$tmp"
+cp examples/own_norm.c docs/plugins.md "$tmp"
 cd "$tmp"
 lib=$(dirname "$(find "$tmp/stage" -name libnorma.so)")
 NORMA=$tmp/stage/opt/norma/bin/norma
@@ -21,6 +21,17 @@ plug() {
 	# shellcheck disable=SC2046 # pkg-config gives words
 	cc -O1 -Wall -Wextra -Werror -shared -fPIC "$1" $(pkg-config --cflags norma) -o "$2" "${@:3}"
 }
+# ---- the page: its commands in order, in a folder of their own with the study of the page
+made_up data/fashion-mnist train 300
+made_up data/fashion-mnist t10k 50
+mkdir page
+awk '/^```yaml$/ { on = 1; next } /^```$/ { on = 0 } on' plugins.md >page/study.yaml
+awk '/^```sh$/ { on = 1; next } /^```$/ { on = 0 } on' plugins.md >page/commands
+[ "$(grep -c . page/commands)" -ge 10 ] || { echo "docs/plugins.md has lost its commands" >&2; exit 1; }
+(cd page && PATH=$(dirname "$NORMA"):$PATH bash -euo pipefail commands >out 2>err) ||
+	{ echo "a command of docs/plugins.md fails:" >&2; tail -5 page/err >&2; exit 1; }
+grep -q my_norm page/study.html || { echo "the report of docs/plugins.md does not name the norm" >&2; exit 1; }
+
 train=(train --data mnist --model "vit_nano:dim=16,depth=1,heads=2,patch=7" --batch 20 --steps 3 --warmup 0)
 [ "$(grep -c . own_norm.c)" -le 60 ] || fail "the example is too long"
 

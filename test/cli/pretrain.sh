@@ -30,6 +30,11 @@ run 0 runs --store "$tmp/runs.db"; says "pretrain"
 run 0 pretrain "${settings[@]}" --norm "$sep" --no-norm-pix --epochs 30 --out "$tmp/pix" --json
 json eval_loss eval_uniformity_cls eval_rank_cls best_loss; below "$(number eval_loss)" 0.75
 
+# a linear probe along the way tells the classes better than chance, and its record names what it read
+run 0 pretrain "${settings[@]}" --norm "$sep" --epochs 12 --eval-every 6 --probe 200 --out "$tmp/probed" --json
+json eval_probe_cls eval_probe_mean; below 0.5 "$(number eval_probe_mean)"
+[ "$(awk -F, 'NR == 1 { for (i = 1; i <= NF; i++) if ($i == "eval_probe_cls") c = i } NR > 1 && $c != ""' "$tmp/probed/metrics.csv" | wc -l)" = 2 ] || fail "not two probes"
+
 # U-MAE, every target and norm; the part of the loss is recorded
 for norm in ln bn "$sep" "sep(bn,bn)" "sep(ln,bn)" "sep(ln,ln)" dtn; do
 	run 0 pretrain "${settings[@]}" --norm "$norm" --steps 2 --uniform both --lambda 0.1 --out "$tmp/$norm" --json; json train_mae train_unif

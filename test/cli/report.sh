@@ -57,6 +57,21 @@ has 'The norms over time'; has '"sites":["blocks.0.attn.in","blocks.0.mlp.in"'; 
 has 'Nothing: every run has its'; has 'odd&lt;col&gt;'; has 'Spectrum of [CLS]'; lacks 'no finite value'
 [ "$(grep -o '<img ' "$page" | wc -l)" = 2 ] || fail "not one picture for each arm"
 
+# every figure as a file; PDF where there is rsvg-convert, else the message says what to install
+run 0 report "$tmp"/ln-* "$tmp"/sep-* -o "$page" --figures "$tmp/figures"; says "captions.txt in $tmp/figures"
+[ "$(find "$tmp/figures" -name '*.svg' | wc -l)" = "$(grep -o '<figure' "$page" | wc -l)" ] || fail "not a file for each figure"
+for f in arms-every-seed-top-1-of-a-linear-probe-on-cls curves-training-loss spectra-spectrum-of-cls microscope-ln-all-other-tokens pictures-ln; do
+	grep -qF "<svg xmlns" "$tmp/figures/$f.svg" || fail "no $f.svg: $(ls "$tmp/figures")"
+done
+has 'Every seed: top‑1 of a linear probe on [CLS]'
+if command -v rsvg-convert >/dev/null; then
+	run 0 report "$tmp"/ln-* -o "$page" --figures "$tmp/pdf" --format pdf --json; json report figures
+	head -c 5 "$tmp/pdf/curves-training-loss.pdf" | grep -q '%PDF-' || fail "no PDF"
+	[ -z "$(find "$tmp/pdf" -name '*.svg')" ] || fail "drafts are left"
+fi
+run 2 report "$tmp"/ln-* -o "$page" --figures "$tmp/pdf" --format gif
+run 0 report "$tmp"/ln-* "$tmp"/sep-* -o "$page"
+
 # one seed: the interval is over samples, and these overlap
 fake_run "$tmp/a" 'bn <b>&"x"' 0 0.800 20
 fake_run "$tmp/b" 'layer:eps=1e-5' 0 0.805 21
@@ -81,7 +96,7 @@ rm "$tmp/a/metrics.csv" "$tmp/a/env.json"; echo 'no PNG' >"$tmp/a/reconstruction
 run 0 report "$tmp/a" -o "$page"; well_formed; has 'nothing can be compared'; has 'it is not a PNG file'; has 'No run has records'
 
 # the microscope: a run without one has no section, a damaged file is said
-run 0 report "$tmp/ln-1" "$tmp/b" -o "$page"; well_formed; has '"letter":"B"'; lacks '"letter":"C"'
+run 0 report "$tmp/ln-1" "$tmp/b" -o "$page"; well_formed; has '{"arm":1,"steps":'; lacks '{"arm":2,"steps":'
 rm "$tmp/b/microscope.csv"
 run 0 report "$tmp/b" -o "$page"; well_formed; lacks 'The norms over time'
 printf 'step,site,group,in_var\n1,a,tokens,1\n2,a<b,tokens,1\n' >"$tmp/b/microscope.csv"

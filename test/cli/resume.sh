@@ -65,6 +65,43 @@ wait "$pid" || code=$?
 [ "$code" = 130 ] || fail "exit code $code, not 130: $(cat "$tmp/err")"
 grep -q "norma train --resume --out run" "$tmp/out" || fail "it does not say how to go on: $(cat "$tmp/out")"
 
+# what equal bits depend on: other data or another instruction set are refused; --force goes on and the record says so
+again() { # CODE ARG...: --resume of that run
+	local want=$1 code=0
+	ran="resume ${*:2}"
+	(train int 1 --resume --out run --json "${@:2}") >"$tmp/out" 2>"$tmp/err" || code=$?
+	out=$(cat "$tmp/out") err=$(cat "$tmp/err")
+	[ "$code" = "$want" ] || fail "exit code $code, not $want: $err"
+}
+labels=$tmp/data/mnist/train-labels-idx1-ubyte
+cp "$labels" "$tmp/labels"
+printf '\7' | dd of="$labels" bs=1 seek=20 conv=notrunc status=none
+again 1
+complains "the training data are not what they were"
+complains "--force"
+cp "$tmp/labels" "$labels"
+made_up "$tmp/data/mnist" t10k 60
+again 1
+complains "the evaluation data are not what they were"
+set=$("$NORMA" doctor | sed -n 's/.*\b\(avx2\|avx512\)\b.*/\1/p' | head -1)
+if [ -n "$set" ] && [ "${NORMA_ISA:-auto}" != plain ]; then
+	made_up "$tmp/data/mnist" t10k 50
+	NORMA_ISA=plain again 1
+	complains "this is plain"
+fi
+made_up "$tmp/data/mnist" t10k 60
+cd "$tmp/int"
+"$NORMA" train --resume --force --out run --json >"$tmp/out" 2>"$tmp/err" &
+cd - >/dev/null
+pid=$!
+await grep -q '"forced":"the evaluation data are not what they were"' "$tmp/int/run/events.jsonl"
+kill -TERM "$pid"
+wait "$pid" || true
+again 2 --force --no-such
+run 2 train --force
+complains "--force is for --resume"
+made_up "$tmp/data/mnist" t10k 50
+
 # a loss that is not finite: exit code 3, the site, the checkpoint stays
 ran="divergence" code=0
 (train nan 1 "${settings[@]}" --norm none --optimizer sgd --lr 1e6 --warmup 0) >"$tmp/out" 2>"$tmp/err" || code=$?

@@ -1,11 +1,11 @@
 #!/bin/bash
-# What libnorma.so exports is what include/norma/symbols.txt lists, each name under the version of the build, which headers and CMake agree on.
+# What libnorma.so exports is what test/cli/symbols.txt lists, each name under the version of the build, which headers and CMake agree on.
 # `test/cli/symbols.sh --record` writes the list anew, for a commit that changes the interface on purpose.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 [ -z "${NORMA_SANITIZE:-}" ] || exit 77
 build=${NORMA_BUILD:-build}
-list=include/norma/symbols.txt
+list=test/cli/symbols.txt
 tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
 

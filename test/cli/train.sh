@@ -35,9 +35,31 @@ run 0 eval "$ckpt" --stats recompute --batch 32 --json; above "$(number top1)" 0
 run 0 eval "$ckpt" --confusion; says "truth"
 run 0 knn "$ckpt" --k 5 --json; above "$(number top1)" 0.95
 run 0 fewshot "$ckpt" --shots 5 --json; above "$(number top1)" 0.95
+# one shot is not enough for all of them: three draws differ, and the interval is Student's for two degrees of freedom
+run 0 fewshot "$ckpt" --shots 1 --seeds 3 --json; json top1_half_width_95
+awk -v h="$(number top1_half_width_95)" -v s="$(number std)" 'BEGIN { e = h - 4.30265 * s / sqrt(3); exit !(s > 0 && e < 1e-5 && e > -1e-5) }' ||
+	fail "the interval is not 4.30265 s / sqrt 3: $out"
+run 0 fewshot "$ckpt" --shots 1; says "95 % interval over 3 draws"
 run 0 train --data mnist --model "$model" --batch 32 --epochs 8 --lr 3e-3 --out "$tmp/ln" --json; above "$(number eval_top1)" 0.95
 run 0 finetune "$tmp/ln/best.safetensors" --data mnist --image 42 --crop resize --batch 32 --epochs 3 --lr 1e-3 --out "$tmp/fine" --json; above "$(number eval_top1)" 0.95
 run 0 train --data mnist --model "$model" --batch 32 --epochs 40 --lr 3e-3 --patience 2 --hold-out 0.2 --out "$tmp/early" --json; says "stopped early"
+# what is held out chooses, the official split reports: both are in the record, and best_top1 is the official one at the step chosen
+json eval_top1 held_top1 best_top1; [ "$(number eval_samples)" = 100 ] || fail "evaluated on $(number eval_samples) samples, not on the test split"
+column() { awk -F, -v name="$1" 'NR == 1 { for (i = 1; i <= NF; i++) if ($i == name) c = i } NR > 1 && $c != "" { print $1, $c }' "$tmp/early/metrics.csv"; }
+chosen=$(column held_top1 | sort -k2,2gr -k1,1g | awk 'NR == 1 { print $1 }')
+[ "$(number best_step)" = "$chosen" ] || fail "step $(number best_step) was chosen, not $chosen"
+awk -v a="$(number best_top1)" -v b="$(column eval_top1 | awk -v s="$chosen" '$1 == s { print $2 }')" 'BEGIN { exit !(a - b < 1e-6 && b - a < 1e-6) }' ||
+	fail "best_top1 is not the evaluation of step $chosen"
+run 0 train --data mnist --model "$model" --batch 32 --steps 10 --hold-out 0.2 --out "$tmp/held"
+says "100 for evaluation (test)"; says "64 held out to choose"; says "on held-out samples"
+# cut off and resumed, it chooses alike
+run 0 train --data mnist --model "$model" --batch 32 --steps 24 --hold-out 0.2 --seed 3 --out "$tmp/whole" --json
+whole=$(sed 's/"seconds":[^,]*,//; s/"out":[^,]*,//' <<<"$out")
+run 0 train --data mnist --model "$model" --batch 32 --steps 24 --hold-out 0.2 --seed 3 --checkpoint-steps 8 --out "$tmp/part" --json
+run 0 train --resume "$tmp/part" --json
+[ "$(sed 's/"seconds":[^,]*,//; s/"out":[^,]*,//' <<<"$out")" = "$whole" ] || fail "$out is not $whole"
+# without an official split it does both
+run 0 train --data mnist --split train --eval-split train --model "$model" --batch 32 --steps 10 --hold-out 0.2 --out "$tmp/alone"; says "64 for evaluation (held out)"
 
 # every recipe is read and its model recorded: without its data it gets as far as looking for them
 while read -r recipe; do

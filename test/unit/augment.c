@@ -125,10 +125,27 @@ static void a_picture_of_another_size_needs_a_crop(void **state)
 	(void)state;
 	a.size = 16;
 	make_picture(&p, 16, 17, 3, 0);
+	a.crop = NR_CROP_NONE;
 	assert_int_equal(run(0, out), NR_ESHAPE);
-	assert_non_null(strstr(err.hint, "--crop resize"));
+	assert_non_null(strstr(err.hint, "--crop auto"));
 	a.crop = NR_CROP_RESIZE;
+	err = (struct nr_error){ 0 };
 	assert_int_equal(run(0, out), NR_OK);
+}
+
+static void auto_crops_the_middle_of_pictures_of_another_size_only(void **state)
+{
+	(void)state;
+	static float want[3 * 16 * 16];
+	a.size = 16;
+	for (int32_t w = 16; w < 40; w += 11) {
+		make_picture(&p, 16, w, 3, 0);
+		a.crop = w == 16 ? NR_CROP_NONE : NR_CROP_CENTER;
+		assert_int_equal(run(0, want), NR_OK);
+		a.crop = NR_CROP_AUTO;
+		assert_int_equal(run(0, out), NR_OK);
+		assert_memory_equal(out, want, sizeof want);
+	}
 }
 
 static void channels_are_brought_to_those_wanted(void **state)
@@ -367,7 +384,7 @@ int main(void)
 		T(every_operation_gives_pillows_bytes),
 		T(floats_are_scaled_as_torchvision_scales),
 		T(unknown_statistics_are_an_error_with_a_way_out),
-		T(a_picture_of_another_size_needs_a_crop),
+		T(a_picture_of_another_size_needs_a_crop), T(auto_crops_the_middle_of_pictures_of_another_size_only),
 		T(channels_are_brought_to_those_wanted),
 		T(pad_takes_every_window_of_the_padded_picture),
 		T(the_centre_is_torchvisions),

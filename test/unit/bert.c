@@ -243,7 +243,7 @@ static void what_does_not_fit_is_said(void **state)
 		assert_true(nr_norms_done(r.n, &r.err) != 0);
 		if (!strstr(nr_error_text(&r.err, text, sizeof text), cases[i].says)) fail_msg("%s", text);
 		assert_int_equal(nr_model_expect(&m, m.of->reads, NULL), 0);
-		const enum nr_reads other = m.of->reads == NR_READS_TEXT ? NR_READS_IMAGE : NR_READS_TEXT;
+		const enum nr_kind other = m.of->reads == NR_TEXTS ? NR_PICTURES : NR_TEXTS;
 		assert_int_equal(nr_model_expect(&m, other, NULL), NR_EUSAGE);
 		nr_arena_free(arena);
 		release(&r);

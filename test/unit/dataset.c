@@ -4,7 +4,9 @@
 #include "unit/datasets.h"
 
 #include <matio.h>
+#include <math.h>
 #include <pthread.h>
+#include <unistd.h>
 #include <zlib.h>
 
 #include "data/dataset.h"
@@ -519,10 +521,69 @@ static void folders_are_classes(void **state)
 	mkdir(made_path("hollow"), 0777);
 	refuses("folder:path=hollow", "hollow", "no class folders");
 	made_text(made_path("broken/x/x.png"), "not a picture");
-	s = opened("folder:path=broken");
-	struct nr_error err = { 0 };
-	assert_int_not_equal(nr_source_get(s, NR_TRAIN, 0, &p, NULL, &err), 0);
-	assert_non_null(strstr(err.subject, "broken/./x/x.png"));
+	refuses("folder:path=broken", "broken/./x/x.png", "bad=skip");
+}
+
+/* Pictures are read once; what was seen is kept until a file changes. */
+static void pictures_that_cannot_be_read_are_told_before_any_training(void **state)
+{
+	(void)state;
+	for (int i = 0; i < 6; i++) made_picture(made_path("some/c%d/%d.png", i % 2, i), i, 3 + i, 4, 3);
+	made_text(made_path("some/c0/x.png"), "no picture");
+	made_text(made_path("some/c1/y.jpg"), "");
+	for (int again = 0; again < 2; again++) {
+		refuses("folder:path=some,val=0", "some", "2 of 8 pictures cannot be read");
+		struct nr_source *s = opened("folder:path=some,val=0,bad=skip");
+		assert_int_equal(s->count[NR_TRAIN], 6);
+		assert_non_null(strstr(s->said, "2 pictures that cannot be read are left out"));
+		for (int i = 0; i < 6; i++) has(s, NR_TRAIN, i, i < 3 ? 2 * i : 2 * i - 5, i >= 3);
+		nr_source_close(s);
+	}
+	assert_int_equal(unlink(made_path("some/c0/x.png")), 0);
+	refuses("folder:path=some,val=0", "some/./c1/y.jpg", "it is empty");
+	assert_int_equal(unlink(made_path("some/c1/y.jpg")), 0);
+	nr_source_close(opened("folder:path=some,val=0"));
+}
+
+static void mean_and_std_of_a_folder_are_those_of_its_training_pictures(void **state)
+{
+	(void)state;
+	made_picture(made_path("two/train/c/a.png"), 1, 5, 6, 3);
+	made_picture(made_path("two/train/c/b.png"), 2, 9, 4, 3);
+	made_picture(made_path("two/val/c/z.png"), 3, 30, 30, 3);
+	struct nr_source *s = opened("folder:path=two"), *kept = opened("folder:path=two");
+	assert_int_equal(s->h, 0);
+	for (int k = 0; k < 3; k++) {
+		double mean = 0, square = 0;
+		for (int y = 0; y < 9; y++)
+			for (int x = 0; x < 6; x++) {
+				const double a = made_pixel(1, y, x, k) / 255.0, b = made_pixel(2, y, x, k) / 255.0;
+				if (y < 5) mean += a / 60, square += a * a / 60;
+				if (x < 4) mean += b / 72, square += b * b / 72;
+			}
+		assert_true(fabs((double)s->mean[k] - mean) < 1e-6 && fabs((double)s->std[k] - sqrt(square - mean * mean)) < 1e-6);
+	}
+	assert_memory_equal(s->mean, kept->mean, sizeof s->mean);
+	assert_memory_equal(s->std, kept->std, sizeof s->std);
+	nr_source_close(kept);
+	nr_source_close(s);
+}
+
+static void a_folder_without_a_split_gets_one_from_every_class(void **state)
+{
+	(void)state;
+	for (int i = 0; i < 60; i++) made_picture(made_path("flat/c%d/%d.png", i % 20, i), i, 2, 2, 3);
+	struct nr_source *s = opened("folder:path=flat");
+	int train[20] = { 0 }, val[20] = { 0 };
+	for (int64_t i = 0; i < s->count[NR_TRAIN]; i++) train[nr_source_label(s, NR_TRAIN, i)]++;
+	for (int64_t i = 0; i < s->count[NR_VAL]; i++) val[nr_source_label(s, NR_VAL, i)]++;
+	for (int k = 0; k < 20; k++) assert_true(train[k] >= 1 && val[k] >= 1 && train[k] + val[k] == 3);
+	assert_non_null(strstr(s->said, "10 %"));
+	nr_source_close(s);
+	made_picture(made_path("flat2/train/c/a.png"), 1, 5, 6, 3);
+	made_picture(made_path("flat2/test/c/b.png"), 2, 9, 4, 3);
+	s = opened("folder:path=flat2");                /* there is one: nothing is taken from train */
+	assert_true(s->count[NR_TRAIN] == 1 && !s->count[NR_VAL] && !s->said);
 	nr_source_close(s);
 }
 
@@ -626,6 +687,9 @@ int main(void)
 			TEST(stl10_is_turned_and_counts_from_one),
 		TEST(svhn_is_read_and_ten_is_zero), TEST(damaged_mat_is_refused), TEST(flowers_count_from_one),
 		TEST(aircraft_lose_their_banner), TEST(tiny_imagenet_is_ordered_by_wnid), TEST(folders_are_classes),
+		TEST(pictures_that_cannot_be_read_are_told_before_any_training),
+		TEST(mean_and_std_of_a_folder_are_those_of_its_training_pictures),
+		TEST(a_folder_without_a_split_gets_one_from_every_class),
 		TEST(a_share_of_a_folder_is_held_out_by_name), TEST(names_are_unique_and_described),
 		TEST(mistakes_come_with_the_nearest_name), TEST(pictures_out_of_range_are_refused),
 			TEST(several_threads_read_one_source),

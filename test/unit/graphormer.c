@@ -1,4 +1,4 @@
-/* src/models/{graphormer,guess_graph}.c, src/nn/{graph_bias,known}.c: padding, the virtual node, cut pairs, tables' row 0, files. */
+/* src/models/{graphormer,guess_graph}.c, src/nn/{path_bias,known}.c: padding, the virtual node, cut pairs, tables' row 0, files. */
 #include <math.h>
 #include <unistd.h>
 
@@ -154,7 +154,7 @@ static void pairs_beyond_the_cut_do_not_attend(void **state)
 	nr_t *d = nr_input(r.n, "d", NR_I32, NR_SHAPE(1, 3, 3));
 	nr_t *table = nr_param(r.n, "t", NR_ONES, NR_SHAPE(5, 2));
 	nr_t *own = nr_param(r.n, "v", NR_ZEROS, NR_SHAPE(1, 2));
-	nr_t *y = nr_graph_bias(r.n, &(struct nr_graph_bias){ .distance_table = table, .virtual_distance = own, .distance = d, .cut = 2 });
+	nr_t *y = nr_path_bias(r.n, &(struct nr_path_bias){ .distance_table = table, .virtual_distance = own, .distance = d, .cut = 2 });
 	assert_int_equal(nr_plan_make(&r.plan, r.n, y, 0, &r.err), 0);
 	memcpy(nr_plan_data(r.plan, d), distance, sizeof distance);
 	nr_plan_run(r.plan, &(struct nr_exec){ 0 }, NR_RUN_FORWARD);
@@ -206,8 +206,8 @@ static void norms_that_need_an_order_are_refused(void **state)
 	assert_null(nr_model_logits(r.n, &m, &in));
 	assert_true(nr_norms_done(r.n, &r.err) != 0);
 	if (!strstr(nr_error_text(&r.err, text, sizeof text), "nodes of a graph have no order")) fail_msg("%s", text);
-	assert_int_equal(nr_model_expect(&m, NR_READS_GRAPH, NULL), 0);
-	assert_int_equal(nr_model_expect(&m, NR_READS_IMAGE, NULL), NR_EUSAGE);
+	assert_int_equal(nr_model_expect(&m, NR_MOLECULES, NULL), 0);
+	assert_int_equal(nr_model_expect(&m, NR_PICTURES, NULL), NR_EUSAGE);
 	nr_arena_free(arena);
 	release(&r);
 }

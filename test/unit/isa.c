@@ -35,15 +35,15 @@ static void an_unknown_name_is_refused_and_changes_nothing(void **state)
 	assert_int_equal(nr_isa_select("avx9", &err), NR_ENAME);
 	assert_int_equal(nr_isa_active(), nr_isa_best());
 	assert_non_null(strstr(nr_error_text(&err, text, sizeof text), "'avx9'"));
-	assert_non_null(strstr(text, "plain, avx2, avx512"));
+	for (const char *const *name = nr_isa_choices; *name; name++) assert_non_null(strstr(text, *name));
 }
 
 static void a_set_that_the_cpu_lacks_is_refused(void **state)
 {
 	(void)state;
 	struct nr_error err = { 0 };
-	if (nr_isa_supported(NR_ISA_AVX512)) skip();
-	assert_int_equal(nr_isa_select("avx512", &err), NR_EVALUE);
+	if (nr_isa_best() + 1 == NR_ISA_COUNT) skip();
+	assert_int_equal(nr_isa_select(nr_isa_name(nr_isa_best() + 1), &err), NR_EVALUE);
 	assert_int_equal(nr_isa_active(), nr_isa_best());
 }
 

@@ -100,7 +100,7 @@ static void run_once(struct rig *r, nr_t *y, struct nr_microscope *m, const char
 {
 	if (nr_plan_make(&r->plan, r->n, y, NR_PLAN_TRAIN, &r->err)) fail_msg("%s", r->err.detail);
 	if (m) assert_int_equal(nr_microscope_ready(m, r->plan, &r->err), 0);
-	if (m) assert_int_equal(nr_microscope_open(m, path, false, 0, &r->err), 0);
+	if (m) assert_int_equal(nr_microscope_open(m, path, NULL, false, 0, &r->err), 0);
 	for (int64_t i = 0; i < nr_store_count(r->store); i++) {
 		const struct nr_entry *e = nr_store_at(r->store, i);
 		for (int64_t k = 0; strstr(e->name, "attn.in") && !e->buffer && k < e->count; k++) nr_value(e)[k] += (real)0.5;
@@ -271,7 +271,7 @@ static void arms_with_other_sites_are_aligned_by_block(void **state)
 		"step,site,group,a\n1,blocks.0.res,tokens,3\n1,blocks.1.res,tokens,4\n9,blocks.0.res,tokens,5\n"
 		"9,blocks.1.res,tokens,nan\n" };
 	struct nr_arena *arena = nr_arena_make();
-	struct nr_microscope_arm arm[2] = { { .arm = 0, .letter = "A" }, { .arm = 1, .letter = "B" } };
+	struct nr_microscope_arm arm[2] = { { .arm = 0 }, { .arm = 1 } };
 	struct nr_microscope_view v = { .arm = arm, .arms = 2 };
 	struct nr_error err = { 0 };
 	struct nr_str s = { 0 };
@@ -279,8 +279,8 @@ static void arms_with_other_sites_are_aligned_by_block(void **state)
 	assert_int_equal(nr_microscope_align(&v, arena), 0);
 	nr_microscope_json(&s, &v);
 	assert_string_equal(nr_str_text(&s), "{\"sites\":[\"blocks.0.in\",\"blocks.0.res\",\"blocks.1.in\",\"blocks.1.res\",\"final\"],"
-		"\"stats\":[[\"a\",\"a\"]],\"arms\":[{\"arm\":0,\"letter\":\"A\",\"steps\":[1],\"v\":[[null,[[1,null,2,null,null]]]]},"
-		"{\"arm\":1,\"letter\":\"B\",\"steps\":[1,9],\"v\":[[null,[[null,3,null,4,null],[null,5,null,null,null]]]]}]}");
+		"\"stats\":[[\"a\",\"a\"]],\"arms\":[{\"arm\":0,\"steps\":[1],\"v\":[[null,[[1,null,2,null,null]]]]},"
+		"{\"arm\":1,\"steps\":[1,9],\"v\":[[null,[[null,3,null,4,null],[null,5,null,null,null]]]]}]}");
 	json_t *o = nr_json_parse(s.text, s.len, "text", &err);
 	assert_non_null(o);
 	json_decref(o);

@@ -71,7 +71,7 @@ static void a_damaged_store_does_not_stop_a_run(void **state)
 	assert_memory_equal(text, "this is no database", 19);
 	free(text);
 	mkdir(at("folder.db"), 0777);
-	try_store("folder.db", "unable to open");
+	try_store("folder.db", "it is not a regular file");
 	assert_int_equal(sqlite3_open(at("other.db"), &db), SQLITE_OK);
 	sqlite3_exec(db, "CREATE TABLE t(x)", NULL, NULL, NULL);
 	sqlite3_close(db);

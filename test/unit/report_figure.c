@@ -72,7 +72,7 @@ static void seeds_become_a_mean_with_a_band(void **state)
 	assert_string_equal(json_string_value(json_object_get(mean, "name")), "A<b>&");
 	assert_non_null(strstr(html, "lowest A&lt;b&gt;&amp; (19.0), highest B (22.0)"));
 	assert_non_null(strstr(html, "have not got as far"));
-	assert_non_null(strstr(html, "class=\"band\""));
+	assert_non_null(strstr(html, "class=\"band s0\""));
 	assert_null(strstr(html, "u</script>"));
 	json_decref(data);
 	free(html);
@@ -106,8 +106,9 @@ static void dots_have_bars_and_no_line(void **state)
 	const struct nr_chart c = { .name = "n", .x_label = "x", .y_label = "y", .x_log = true, .series = &v, .count = 1 };
 	struct nr_str s = { 0 };
 	nr_svg_chart(&s, &c);
-	assert_non_null(strstr(nr_str_text(&s), "class=\"l bar\""));
-	assert_null(strstr(strstr(nr_str_text(&s), "class=\"l bar\"") + 1, "class=\"l bar\""));     /* an end that is not there: no bar */
+	const char *bar = strstr(nr_str_text(&s), "class=\"l bar s0\"");
+	assert_non_null(bar);
+	assert_null(strstr(bar + 1, "class=\"l bar s0\""));    /* an end that is not there: no bar */
 	assert_null(strstr(nr_str_text(&s), "bold"));
 	assert_non_null(strstr(nr_str_text(&s), ">0.01<"));
 	assert_null(strstr(nr_str_text(&s), "nan"));

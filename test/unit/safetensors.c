@@ -294,8 +294,10 @@ static void files_of_other_kinds_are_refused(void **state)
 	struct nr_st_file *f;
 	struct nr_error e = { 0 };
 	assert_int_equal(nr_st_open(&f, dir, &e), NR_EIO);
+	assert_string_equal(e.detail, "Is a directory");
+	e = (struct nr_error){ 0 };
+	assert_int_equal(nr_st_open(&f, "/dev/zero", &e), NR_EIO);
 	assert_string_equal(e.detail, "it is not a regular file");
-	assert_int_equal(nr_st_open(&f, "/dev/zero", NULL), NR_EIO);
 	assert_int_equal(mkfifo(path, 0600), 0);
 	assert_int_equal(nr_st_open(&f, path, NULL), NR_EIO);
 	e = (struct nr_error){ 0 };

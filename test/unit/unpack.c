@@ -158,6 +158,7 @@ static void links_that_leave_the_folder_are_refused(void **state)
 	hostile("link", AE_IFLNK, "../canary", "outside the folder");
 	hostile("a/link", AE_IFLNK, "../../canary", "outside the folder");
 	hostile("a/link", AE_IFLNK, "b/../../../canary", "outside the folder");
+	hostile("a/link", AE_IFLNK, "b/../b", "outside the folder");         /* b may be a link that leads up */
 	made_text(made_path("canary"), "alive");
 	struct archive *a = start(made_path("a.tgz"), false);
 	hard_link(a, "copy", "../canary");
@@ -171,6 +172,18 @@ static void links_that_leave_the_folder_are_refused(void **state)
 	hard_link(a, "copy", "nosuch");
 	archive_write_free(a);
 	refuses("copy");
+	/* through an inner link, whose ".." is that of the place it leads to */
+	a = start(made_path("a.tgz"), false);
+	entry(a, "l", AE_IFLNK, ".");
+	entry(a, "passwd", AE_IFLNK, "l/l/../../etc/passwd");
+	archive_write_free(a);
+	refuses("outside the folder");
+	/* a symbolic link has another meaning in another folder */
+	a = start(made_path("a.tgz"), false);
+	entry(a, "a/b/up", AE_IFLNK, "../../x");
+	hard_link(a, "up", "a/b/up");
+	archive_write_free(a);
+	refuses("not a regular file");
 }
 
 /* A link first, then an entry that would be written through it. */

@@ -14,15 +14,6 @@
 #define PIECES_END 5.8f
 #define TAIL_END 5.79f /* what a is clamped to: short of it, so that no rounding leads beyond the last piece */
 
-INL vf pick(const float *table, vf index) /* table[i], i the low bits of each lane */
-{
-#if VL == 16
-	return (vf)_mm512_permutexvar_ps((__m512i)index, (__m512)ld(table));
-#else
-	return (vf)_mm256_permutevar8x32_ps((__m256)ld(table), (__m256i)index);
-#endif
-}
-
 /* The polynomial of the piece that a in [0, 5.79] falls into; n coefficients, constant first. In pairs, Horner over the pairs: a
  * chain of n would be bound by its latency. n is a constant after inlining, so the loop unrolls. */
 INL vf in_pieces(vf a, const float (*c)[VL], int n)

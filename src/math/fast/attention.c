@@ -35,20 +35,32 @@ static struct unit unit(const struct nr_attention *a, int64_t b, int64_t h)
 	u.n = u.n < 0 ? 0 : min64(u.n, a->Tk);
 	u.bias = a->bias ? a->bias + (b % a->n_bias * a->H + h) * nr_attention_rows(a) * a->Tk : NULL;
 	u.mask = a->mask ? a->mask + b % a->n_mask * nr_attention_rows(a) * a->Tk : NULL;
-	u.drop = nr_attention_threshold(a) > 0;
+	u.threshold = nr_attention_threshold(a);
+	u.rescale = nr_attention_rescale(a);
+	u.drop = u.threshold > 0;
 	if (u.drop) u.keys = keys_of(a->rng);
 	return u;
 }
 
-/* Rows shorter than a line are there with those of the unit before; of many rows the cache would not hold so much more. */
+/* The unit that comes next; of many rows the cache would not hold so much more. Rows shorter than a line are there with those of the
+ * head before: then it is the next sample, whose rows, of all heads, are shared among the heads of this one. */
 static struct ahead ahead_of(const struct unit *u, int backward)
 {
 	const struct nr_attention *a = u->a;
-	const int64_t h = (u->h + 1) % a->H, b = u->b + (h == 0);
-	struct ahead x = { 0 };
-	if (b >= a->B || a->d < 16 || a->Tq > FAR || a->Tk > FAR) return x;
-#define NEXT(p, s) ((p) ? (p) + b * a->s.batch + h * a->s.head : NULL)
-	x = (struct ahead){ .q = NEXT(a->q, sq), .k = NEXT(a->k, sk), .v = NEXT(a->v, sv) };
+	const int narrow = a->d < 16;
+	const int64_t h = narrow ? 0 : (u->h + 1) % a->H, b = u->b + (h == 0);
+	struct ahead x = { .d = a->d, .dv = a->dv, .to = a->Tq };
+	if (b >= a->B || a->Tq > FAR || a->Tk > FAR) return x;
+	if (narrow) {
+		x.from = u->h * a->Tq / a->H;
+		x.to = (u->h + 1) * a->Tq / a->H;
+		x.d *= a->H;
+		x.dv *= a->H;
+	}
+#define NEXT(p, s) ((p) && !(narrow && a->s.head > 16) ? (p) + b * a->s.batch + h * a->s.head : NULL)
+	x.q = NEXT(a->q, sq);
+	x.k = NEXT(a->k, sk);
+	x.v = NEXT(a->v, sv);
 	if (!backward) {
 		x.out = NEXT(a->out, so);
 		return x;
@@ -155,9 +167,8 @@ static void forward(const struct nr_attention *a, int64_t b, int64_t h, void *sc
 			softmax_tile(kind, &u, &t, o, ldo);
 			mm(M, whole ? a->dv : ep, N, S, ldS, 1, v + j0 * lv, lv, o, ldo, 1.f, !t.first);
 		}
-		const float rescale = nr_attention_rescale(a);
 		for (int64_t i = 0; i < M; i++) {
-			const vf r = bc(max[i] < LOW / 10 ? 0.f : rescale / sum[i]);
+			const vf r = bc(max[i] < LOW / 10 ? 0.f : u.rescale / sum[i]);
 			float *y = o + i * ldo, *to = out + (i0 + i) * a->so.row;
 			for (int64_t c = 0; c < a->dv; c += VL) stpart(to + c, ldpart(y + c, a->dv - c) * r, a->dv - c);
 		}
@@ -180,7 +191,7 @@ static void row_dots(int64_t T, int64_t d, const float *g, int64_t lg, const flo
 		}
 		for (int64_t c = 0; c < d; c += VL) UNROLL(4)
 		for (int r = 0; r < 4; r++) s[r] += ldpart(x[r] + c, d - c) * ldpart(y[r] + c, d - c);
-		_mm_storeu_ps(D + i, H4(add, s[0], s[1], s[2], s[3]));
+		st4(D + i, H4(add, s[0], s[1], s[2], s[3]));
 	}
 }
 
@@ -262,7 +273,7 @@ static struct back back_begin(const struct nr_attention *a, int64_t b, int64_t h
 	x.u.words = take(&w, 4 * x.ld);
 	x.kt = take(&w, up(d) * x.ld);
 	x.vt = take(&w, up(e) * x.ld);
-	if (x.u.n > x.KB) {
+	if (x.u.n > x.KB || a->partial) {
 		x.D = take(&w, a->Tq + 4);
 		row_dots(a->Tq, e, x.g, x.lg, a->out + b * a->so.batch + h * a->so.head, a->so.row, x.D);
 	}

@@ -6,22 +6,24 @@
 #include "math/attention.h"
 #include "math/fast/philox.h"
 
+#if VL == 16
+#define EVEN_KEYS { 0, 2, 4, 6, 8, 10, 12, 14 }
+#else
+#define EVEN_KEYS { 0, 2, 4, 6 }
+#endif
+
 /* Words of rows i .. i + 7 (i a multiple of 8) and keys j .. j + n: to[w * ld + k], n whole vectors. Even and odd keys are
  * blocks of their own vectors. */
 static void drop_words(const struct nr_attention *a, const struct keys *keys, int64_t b, int64_t h, int64_t i, int64_t j,
 	int64_t n, float *to, int64_t ldw)
 {
-#if VL == 16
-	const wide even = _mm512_set_epi64(14, 12, 10, 8, 6, 4, 2, 0);
-#else
-	const wide even = _mm256_set_epi64x(6, 4, 2, 0);
-#endif
+	const vw even = EVEN_KEYS;
 	const uint64_t block = nr_attention_drop_block(a, b, h, i) + (uint64_t)j;
 	for (int64_t k = 0; k < n; k += VL) {
-		wide w[4][2];
-		for (int g = 0; g < 2; g++) w[0][g] = W(add_epi64)(wide_set(block + (uint64_t)(k + g)), even);
+		vw w[4][2];
+		for (int g = 0; g < 2; g++) w[0][g] = bcw(block + (uint64_t)(k + g)) + even;
 		philox(keys, w[0], w[1], w[2], w[3]);
-		for (int q = 0; q < 4; q++) st(to + q * ldw + k, (vf)wide_odd(w[q][0], W(slli_epi64)(w[q][1], 32)));
+		for (int q = 0; q < 4; q++) st(to + q * ldw + k, (vf)odd_from(w[q][0], w[q][1] << 32));
 	}
 }
 
@@ -29,11 +31,7 @@ static void drop_words(const struct nr_attention *a, const struct keys *keys, in
 INL vi drop_keep(const float *words, int64_t ldw, int64_t row, vi threshold)
 {
 	const vi w = (vi)(*(const vfu *)(words + row / 2 % 4 * ldw));
-#if VL == 16
-	const vi u = row & 1 ? (vi)_mm512_srli_epi32((__m512i)w, 16) : w & bci(0xffff);
-#else
-	const vi u = row & 1 ? (vi)_mm256_srli_epi32((__m256i)w, 16) : w & bci(0xffff);
-#endif
+	const vi u = row & 1 ? (vi)((vu)w >> 16) : w & bci(0xffff);
 	return ~(vi)(threshold > u);
 }
 

@@ -55,7 +55,7 @@ INL void mm_block(const int MR, const int NR, const int64_t W, int64_t K, const 
 		for (int i = 0; i < MR; i++) {
 			const vf s = bc(a[i / 3][i % 3 * ars]);
 			UNROLL(4)
-			for (int j = 0; j < NR; j++) c[i][j] += s * b[j];
+			for (int j = 0; j < NR; j++) c[i][j] = vplus(c[i][j], s, b[j]);
 		}
 		UNROLL(5)
 		for (int i = 0; i < (MR + 2) / 3; i++) {
@@ -167,45 +167,15 @@ static void mm(int64_t M, int64_t N, int64_t K, const float *A, int64_t ars, int
 	}
 }
 
-/* Four floats of a row that has `left`: those beyond read as 0. */
-INL __m128 ld4(const float *p, int64_t left)
-{
-	if (left >= 4) return _mm_loadu_ps(p);
-	const int n = (int)left;
-	return _mm_maskload_ps(p, _mm_cmpgt_epi32(_mm_set1_epi32(n), _mm_setr_epi32(0, 1, 2, 3)));
-}
-
 /* Four rows of y from r, in which 128-bit piece l of r[k] holds four columns of row 4 l + k. */
 INL void transpose4(const vf r[4], float *y, int64_t ldy)
 {
-#if VL == 16
-#define PAIR(op, a, b) (vf) _mm512_##op##_ps((__m512)(a), (__m512)(b))
-#define QUAD(a, b, n) (vf) _mm512_shuffle_ps((__m512)(a), (__m512)(b), n)
-#else
-#define PAIR(op, a, b) (vf) _mm256_##op##_ps((__m256)(a), (__m256)(b))
-#define QUAD(a, b, n) (vf) _mm256_shuffle_ps((__m256)(a), (__m256)(b), n)
-#endif
-	const vf a = PAIR(unpacklo, r[0], r[1]), b = PAIR(unpacklo, r[2], r[3]);
-	const vf e = PAIR(unpackhi, r[0], r[1]), f = PAIR(unpackhi, r[2], r[3]);
-	st(y, QUAD(a, b, 0x44));
-	st(y + ldy, QUAD(a, b, 0xee));
-	st(y + 2 * ldy, QUAD(e, f, 0x44));
-	st(y + 3 * ldy, QUAD(e, f, 0xee));
-#undef PAIR
-#undef QUAD
-}
-
-/* Four pieces as one vector; AVX2 has two. */
-INL vf join4(const float *const p[4], int64_t left)
-{
-#if VL == 16
-	__m512 v = _mm512_castps128_ps512(ld4(p[0], left));
-	v = _mm512_insertf32x4(v, ld4(p[1], left), 1);
-	v = _mm512_insertf32x4(v, ld4(p[2], left), 2);
-	return (vf)_mm512_insertf32x4(v, ld4(p[3], left), 3);
-#else
-	return (vf)_mm256_insertf128_ps(_mm256_castps128_ps256(ld4(p[0], left)), ld4(p[1], left), 1);
-#endif
+	const vf a = V_SHUFFLE(r[0], r[1], 0, VL, 1, VL + 1), b = V_SHUFFLE(r[2], r[3], 0, VL, 1, VL + 1);
+	const vf e = V_SHUFFLE(r[0], r[1], 2, VL + 2, 3, VL + 3), f = V_SHUFFLE(r[2], r[3], 2, VL + 2, 3, VL + 3);
+	st(y, V_SHUFFLE(a, b, 0, 1, VL, VL + 1));
+	st(y + ldy, V_SHUFFLE(a, b, 2, 3, VL + 2, VL + 3));
+	st(y + 2 * ldy, V_SHUFFLE(e, f, 0, 1, VL, VL + 1));
+	st(y + 3 * ldy, V_SHUFFLE(e, f, 2, 3, VL + 2, VL + 3));
 }
 
 /* Four columns of rows 0 .. last of x, those beyond `left` read as 0, become four rows of VL; rows beyond the last are the last. */

@@ -17,9 +17,10 @@ enum kind {
 	GENERAL, /* bias, mask, band, any scale */
 };
 
-/* The rows of the unit that comes next; q NULL: nothing is fetched ahead. */
+/* Rows that are wanted next; q NULL: nothing is fetched ahead. */
 struct ahead {
 	const float *q, *k, *v, *out, *g, *gq, *gk, *gv; /* out: forward; g and what follows: backward */
+	int64_t d, dv, from, to;                         /* floats of a row; which rows this unit asks for */
 };
 
 struct unit {
@@ -27,6 +28,8 @@ struct unit {
 	int64_t b, h, n;          /* n: keys of this sample */
 	const float *bias, *mask; /* (Tq,Tk) of this unit, or NULL */
 	int banded, drop;
+	int32_t threshold;  /* of dropout, and what it multiplies by */
+	float rescale;
 	float *words; /* Philox words of eight rows of a tile */
 	struct keys keys;
 	struct ahead next;
@@ -47,23 +50,6 @@ struct tile {                     /* queries i0 .. i0 + M, keys j0 .. j0 + N */
 #define LOW \
 	(-1e30f) /* a score that does not count; a row whose maximum is below LOW / 10 has none that does */
 
-INL vf zext(__m128 x)
-{
-#if VL == 16
-	return (vf)_mm512_zextps128_ps512(x);
-#else
-	return (vf)_mm256_zextps128_ps256(x);
-#endif
-}
-INL __m128 low4(vf x)
-{
-#if VL == 16
-	return _mm512_castps512_ps128((__m512)x);
-#else
-	return _mm256_castps256_ps128((__m256)x);
-#endif
-}
-
 /* A row of d floats on its way to the second-level cache. */
 INL void fetch_row(const float *p, int64_t d, const int write)
 {
@@ -78,27 +64,15 @@ INL void fetch_ahead(const struct unit *u, int64_t i)
 {
 	const struct nr_attention *a = u->a;
 	const struct ahead *x = &u->next;
-	if (!x->q) return;
-	fetch_row(x->q + i * a->sq.row, a->d, 0);
-	if (i < a->Tk) {
-		fetch_row(x->k + i * a->sk.row, a->d, 0);
-		fetch_row(x->v + i * a->sv.row, a->dv, 0);
-	}
-	if (x->out) fetch_row(x->out + i * a->so.row, a->dv, 1);
-	if (!x->g) return;
-	fetch_row(x->g + i * a->sgo.row, a->dv, 0);
-	if (x->gq) fetch_row(x->gq + i * a->sgq.row, a->d, 1);
-	if (x->gk && i < a->Tk) fetch_row(x->gk + i * a->sgk.row, a->d, 1);
-	if (x->gv && i < a->Tk) fetch_row(x->gv + i * a->sgv.row, a->dv, 1);
-}
-
-INL vi iota(void)
-{
-#if VL == 16
-	return (vi){ 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15 };
-#else
-	return (vi){ 0, 1, 2, 3, 4, 5, 6, 7 };
-#endif
+	if (!x->q || i < x->from || i >= x->to) return;
+	fetch_row(x->q + i * a->sq.row, x->d, 0);
+	if (i < a->Tk && x->k) fetch_row(x->k + i * a->sk.row, x->d, 0);
+	if (i < a->Tk && x->v) fetch_row(x->v + i * a->sv.row, x->dv, 0);
+	if (x->out) fetch_row(x->out + i * a->so.row, x->dv, 1);
+	if (x->g) fetch_row(x->g + i * a->sgo.row, x->dv, 0);
+	if (x->gq) fetch_row(x->gq + i * a->sgq.row, x->d, 1);
+	if (x->gk && i < a->Tk) fetch_row(x->gk + i * a->sgk.row, x->d, 1);
+	if (x->gv && i < a->Tk) fetch_row(x->gv + i * a->sgv.row, x->dv, 1);
 }
 
 /* n floats from j on, or a whole vector when there are as many: the test is cheaper than a mask. */
@@ -115,7 +89,7 @@ INL void stpart(float *p, vf v, int64_t left)
 }
 
 /* Dot products of four rows of x (row stride ldx, clamped at row `last`) with y, d floats each. */
-INL __m128 dot4(const float *x, int64_t ldx, int64_t i, int64_t last, const float *y, int64_t d)
+INL v4 dot4(const float *x, int64_t ldx, int64_t i, int64_t last, const float *y, int64_t d)
 {
 	vf s[4] = { { 0 }, { 0 }, { 0 }, { 0 } };
 	const float *r[4];
@@ -150,8 +124,7 @@ INL vf score_at(const enum kind kind, const struct unit *u, int64_t i, int64_t j
 /* 0 where dropout drops keys j.. of row i, else the rescaling factor. */
 INL vf drop_factor(const struct unit *u, const struct tile *t, int64_t i, int64_t j)
 {
-	const vi threshold = bci(nr_attention_threshold(u->a));
-	return (vf)((vi)bc(nr_attention_rescale(u->a)) & drop_keep(u->words + j, t->ld, i, threshold));
+	return (vf)((vi)bc(u->rescale) & drop_keep(u->words + j, t->ld, i, bci(u->threshold)));
 }
 
 /* S := exp(S - max), with the running maximum and sum of each row; O (rows of dv, stride ldo) is rescaled
@@ -163,14 +136,14 @@ INL void softmax(const enum kind kind, const int drop, const struct unit *u, con
 		      dv = up(u->a->dv);
 	const int plain = kind == SCORES || kind == LAST;
 	const float f = plain ? u->a->scale : 1;
-	const vi keep = lanes(N - (Nv - VL)), threshold = bci(drop ? nr_attention_threshold(u->a) : 0);
+	const vi keep = lanes(N - (Nv - VL)), threshold = bci(u->threshold);
 	for (int64_t i = t->M; i % 4; i++) /* spare rows: nobody reads what becomes of them */
 		memset(t->S + i * ldS, 0, (size_t)Nv * sizeof(float));
 	for (int64_t i = 0; i < t->M; i += 4) {
 		float *s = t->S + i * ldS;
 		for (int64_t r = i; t->first && r < i + 4 && r < t->M; r++) fetch_ahead(u, t->i0 + r);
 		vf x[4] = { bc(LOW), bc(LOW), bc(LOW), bc(LOW) }, top[4];
-		__m128 end = _mm_setzero_ps();
+		v4 end = { 0 };
 		if (drop && i % 8 == 0) drop_words(u->a, &u->keys, u->b, u->h, t->i0 + i, t->j0, Nv, u->words, ldS);
 		if (plain) {
 			for (int64_t j = 0; j < Nv - VL; j += VL) UNROLL(4)
@@ -192,15 +165,15 @@ INL void softmax(const enum kind kind, const int drop, const struct unit *u, con
 				x[r] = VMAX(x[r], z);
 			}
 		}
-		__m128 max = H4(max, x[0], x[1], x[2], x[3]);
+		v4 max = H4(max, x[0], x[1], x[2], x[3]);
 		if (kind == LAST) {
 			end = dot4(t->q, t->lq, i, last, t->klast, u->a->d);
-			max = _mm_max_ps(max, end);
+			max = max4(max, end);
 		}
-		max = _mm_mul_ps(max, _mm_set1_ps(f));
-		if (!t->first) max = _mm_max_ps(max, _mm_loadu_ps(t->max + i));
+		max *= bc4(f);
+		if (!t->first) max = max4(max, ld4(t->max + i));
 		float m[4];
-		_mm_storeu_ps(m, max);
+		st4(m, max);
 		UNROLL(4)
 		for (int r = 0; r < 4; r++) {
 			top[r] = bc(m[r]);
@@ -214,27 +187,24 @@ INL void softmax(const enum kind kind, const int drop, const struct unit *u, con
 			if (drop) e = (vf)((vi)e & drop_keep(u->words + j, ldS, i + r, threshold));
 			st(s + r * ldS + j, e);
 		}
-		__m128 sum = H4(add, x[0], x[1], x[2], x[3]);
+		v4 sum = H4(add, x[0], x[1], x[2], x[3]);
 		if (kind == LAST) {
-			end = low4(vexp(zext(_mm_sub_ps(_mm_mul_ps(end, _mm_set1_ps(f)), max))));
-			sum = _mm_add_ps(sum, end);
-			_mm_store_ss(s + N - 1, end);
-			_mm_store_ss(s + ldS + N - 1, _mm_shuffle_ps(end, end, 1));
-			_mm_store_ss(s + 2 * ldS + N - 1, _mm_shuffle_ps(end, end, 2));
-			_mm_store_ss(s + 3 * ldS + N - 1, _mm_shuffle_ps(end, end, 3));
+			end = low4(vexp(from4(end * bc4(f) - max)));
+			sum += end;
+			for (int r = 0; r < 4; r++) s[r * ldS + N - 1] = end[r];
 		}
 		if (!t->first) { /* what was summed with the old maximum */
-			const __m128 old = low4(vexpz(zext(_mm_sub_ps(_mm_loadu_ps(t->max + i), max))));
+			const v4 old = low4(vexpz(from4(ld4(t->max + i) - max)));
 			float c[4];
-			_mm_storeu_ps(c, old);
-			sum = _mm_add_ps(sum, _mm_mul_ps(old, _mm_loadu_ps(t->sum + i)));
+			st4(c, old);
+			sum += old * ld4(t->sum + i);
 			for (int r = 0; r < 4 && i + r < t->M; r++)
 				if (c[r] != 1.f)
 					for (int64_t k = 0; k < dv; k += VL)
 						st(O + (i + r) * ldo + k, ld(O + (i + r) * ldo + k) * c[r]);
 		}
-		_mm_storeu_ps(t->max + i, max);
-		_mm_storeu_ps(t->sum + i, sum);
+		st4(t->max + i, max);
+		st4(t->sum + i, sum);
 	}
 }
 
@@ -258,8 +228,8 @@ INL void last_column(const struct unit *u, const struct tile *t, int64_t i)
 	float c[2][VL];
 	const int64_t left = t->M - i;
 	for (int64_t r = 0; r < VL && r < left; r += 4) {
-		_mm_storeu_ps(c[0] + r, dot4(t->q, t->lq, i + r, t->M - 1, t->klast, u->a->d));
-		_mm_storeu_ps(c[1] + r, dot4(t->g, t->lg, i + r, t->M - 1, t->vlast, u->a->dv));
+		st4(c[0] + r, dot4(t->q, t->lq, i + r, t->M - 1, t->klast, u->a->d));
+		st4(c[1] + r, dot4(t->g, t->lg, i + r, t->M - 1, t->vlast, u->a->dv));
 	}
 	st(c[0], vexp(ldn(c[0], left) * bc(u->a->scale) - ldn(t->lse + i, left)));
 	for (int64_t r = 0; r < VL && r < left; r++) {

@@ -90,8 +90,8 @@ INL void micro(const int mr, const int nv, const int kind, const struct job *w)
 		_Pragma("GCC unroll 14") for (int i = 0; i < mr; i++)                                                  \
 		{                                                                                                      \
 			const vf s = bc(rows ? a[i / 3][i % 3 * lda + (u)] : turned ? a[0][i] : a[0][(u) * AP + i]);   \
-			acc[i][0] += s * b0;                                                                           \
-			if (nv > 1) acc[i][1] += s * b1;                                                               \
+			acc[i][0] = vplus(acc[i][0], s, b0);                                                           \
+			if (nv > 1) acc[i][1] = vplus(acc[i][1], s, b1);                                               \
 		}                                                                                                      \
 		if (turned) a[0] += lda;                                                                               \
 	}

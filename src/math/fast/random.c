@@ -8,44 +8,29 @@ enum { GROUP = 2 * VL };
 
 /* Lane pair j holds blocks j and j + VL / 4, so that unpacking leaves both halves in order. */
 #if VL == 16
-#define wide_first() _mm512_set_epi64(7, 3, 6, 2, 5, 1, 4, 0)
+#define FIRST_BLOCKS { 0, 4, 1, 5, 2, 6, 3, 7 }
 #else
-#define wide_first() _mm256_set_epi64x(3, 1, 2, 0)
+#define FIRST_BLOCKS { 0, 2, 1, 3 }
 #endif
 
 /* Two groups from block `block` on: four vectors of words. Two at a time hide the multiplier's latency. */
 INL void two_groups(const struct keys *k, uint64_t block, vi out[4])
 {
-	wide a[2], b[2], c[2], d[2];
-	for (int g = 0; g < 2; g++) a[g] = W(add_epi64)(wide_set(block + (uint64_t)g * (VL / 2)), wide_first());
+	vw a[2], b[2], c[2], d[2];
+	for (int g = 0; g < 2; g++) a[g] = bcw(block + (uint64_t)g * (VL / 2)) + (vw)FIRST_BLOCKS;
 	philox(k, a, b, c, d);
 	for (int g = 0; g < 2; g++) {
-		const wide ab = wide_odd(a[g], W(slli_epi64)(b[g], 32)),
-			   cd = wide_odd(c[g], W(slli_epi64)(d[g], 32));
-		out[2 * g] = (vi)W(unpacklo_epi64)(ab, cd);
-		out[2 * g + 1] = (vi)W(unpackhi_epi64)(ab, cd);
+		const vw ab = odd_from(a[g], b[g] << 32), cd = odd_from(c[g], d[g] << 32);
+		out[2 * g] = (vi)unpack_low(ab, cd);
+		out[2 * g + 1] = (vi)unpack_high(ab, cd);
 	}
 }
 
 /* [0,1): the 24 upper bits, as nr_rng_unit. */
-INL vf unit(vi w)
-{
-#if VL == 16
-	return __builtin_convertvector((vi)_mm512_srli_epi32((__m512i)w, 8), vf) * 0x1p-24f;
-#else
-	return __builtin_convertvector((vi)_mm256_srli_epi32((__m256i)w, 8), vf) * 0x1p-24f;
-#endif
-}
+INL vf unit(vi w) { return __builtin_convertvector((vi)((vu)w >> 8), vf) * 0x1p-24f; }
 
 /* All ones where the word is at least `drop`, unsigned. */
-INL vi kept(vi w, vi drop)
-{
-#if VL == 16
-	return (vi)_mm512_movm_epi32(_mm512_cmpge_epu32_mask((__m512i)w, (__m512i)drop));
-#else
-	return (vi)_mm256_cmpeq_epi32(_mm256_max_epu32((__m256i)w, (__m256i)drop), (__m256i)w);
-#endif
-}
+INL vi kept(vi w, vi drop) { return (vi)((vu)w >= (vu)drop); }
 
 /* Values before the first whole block, at most three; the plain kernel does them. */
 INL int64_t head(int64_t n, uint64_t index0)

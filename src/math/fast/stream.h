@@ -8,14 +8,6 @@
 /* Whether every row of y (rows,C) is made of whole lines. */
 INL int stream_fits(int64_t C, const float *y, int64_t ldy) { return !((uintptr_t)y & 63) && !(C & 15) && !(ldy & 15); }
 
-INL void stream_st(float *p, vf v)
-{
-#if VL == 16
-	_mm512_stream_ps(p, (__m512)v);
-#else
-	_mm256_stream_ps(p, (__m256)v);
-#endif
-}
 /* n values, VL of them if they stream; an ordinary store otherwise. */
 INL void st_by(int stream, float *p, vf v, int64_t n)
 {
@@ -23,6 +15,5 @@ INL void st_by(int stream, float *p, vf v, int64_t n)
 	else if (n == VL) st(p, v);
 	else stn(p, v, n);
 }
-INL void stream_end(void) { _mm_sfence(); }
 
 #endif

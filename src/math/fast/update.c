@@ -3,25 +3,7 @@
 
 #include "math/fast/vec.h"
 
-/* Half as many doubles in the same width: the sums are made in double. */
-typedef double vd __attribute__((vector_size(VL * 4)));
-
-INL vd widen_low(vf x)
-{
-#if VL == 16
-	return (vd)_mm512_cvtps_pd(_mm512_castps512_ps256((__m512)x));
-#else
-	return (vd)_mm256_cvtps_pd(_mm256_castps256_ps128((__m256)x));
-#endif
-}
-INL vd widen_high(vf x)
-{
-#if VL == 16
-	return (vd)_mm512_cvtps_pd(_mm512_extractf32x8_ps((__m512)x, 1));
-#else
-	return (vd)_mm256_cvtps_pd(_mm256_extractf128_ps((__m256)x, 1));
-#endif
-}
+/* The sums are made in double. */
 INL double fold(vd v)
 {
 	double s = 0;

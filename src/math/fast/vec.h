@@ -1,99 +1,46 @@
-/* One vector type for AVX2 and AVX-512, chosen by NR_ISA, which differs in this file's two builds (see isa.h).
+/* One vector type for every instruction set, chosen by NR_ISA, which differs in the builds of this folder (see isa.h).
  *
  * vf is VL floats, vi VL int32; + - * / compare and shift are the compiler's own. Tails go through ldn/stn, which touch
- * only the first n values. VMAX(a,b), VMIN(a,b) give b when either is NaN: put the value that may be NaN second. */
+ * only the first n values. VMAX(a,b), VMIN(a,b) give b when either is NaN: put the value that may be NaN second.
+ *
+ * Intrinsics are in the header of a set only, fast/vec_NAME.h, and a set is that header and its line in sets.def. It defines VL (16 floats
+ * where 32 registers hold them, 8 in all other cases), includes types.h, and has
+ *   VMAX VMIN VSQRT, bc bci bcw           the same value in all lanes (floats, int32, words of 64 bits)
+ *   ldn stn                               the first n values (n <= 0: none; n >= VL: all); the other lanes are 0 in ldn and left alone
+ *                                         in memory by stn
+ *   stream_st stream_end                  stores past the caches (stream.h), and what orders them
+ *   hmax hsum H4(max|add, a, b, c, d)     one value of all lanes; four at once, as v4
+ *   pick(table, i)                        table[low bits of i], VL entries
+ *   widen_low widen_high                  half of the lanes as doubles
+ *   from4 low4 join4                      v4 and zeros; the first four lanes; VL/4 rows, n values of four each
+ *   bc4 max4 ld4n                         bc, VMAX and ldn of four
+ *   mul_low(a, b)                         products of the lower halves of words
+ *   odd_from unpack_low unpack_high       int32 lanes of a (even) and b (odd); pairs of words a b inside each 128 bits, lower or upper
+ *   widen_bytes st_bytes16 st_bytes4x4    8 bytes as int32; 16 int32, limited to 0..255, as bytes
+ *   two_pixels two_weights fold_halves    r g b 0 of two pixels; four times each of two weights; the sum of both halves */
 #ifndef NR_VEC_H
 #define NR_VEC_H
 
-#ifdef NR_EMULATED
-#include "math/fast/emulated.h"
-#else
-#include <immintrin.h>
-#endif
-#include <stdint.h>
-
 #ifndef NR_ISA
-#error "fast/ files are built with -DNR_ISA=avx2 or -DNR_ISA=avx512"
+#error "fast/ files are built with -DNR_ISA=NAME of a set in sets.def"
 #endif
 
-/* NR_FAST(row) is nr_row_avx2 or nr_row_avx512: the name of this build's table. */
+/* NR_FAST(row) is nr_row_avx2, nr_row_avx512, ...: the name of this build's table. */
 #define NR_PASTE3_(a, b, c) a##b##_##c
 #define NR_PASTE3(a, b, c) NR_PASTE3_(a, b, c)
 #define NR_FAST(family) NR_PASTE3(nr_, family, NR_ISA)
 
-#define INL static inline __attribute__((always_inline))
+#define NR_QUOTED_(x) #x
+#define NR_QUOTED(x) NR_QUOTED_(x)
+#define NR_SET_HEADER_(set) NR_QUOTED(math/fast/vec_##set.h)
+#define NR_SET_HEADER(set) NR_SET_HEADER_(set)
+#include NR_SET_HEADER(NR_ISA)
 
-#define NR_LANES_avx2 8
-#define NR_LANES_avx512 16
-#define VL NR_PASTE3(NR_, LANES, NR_ISA)
-#if VL == 16
-#define VMAX(a, b) ((vf)_mm512_max_ps((__m512)(a), (__m512)(b)))
-#define VMIN(a, b) ((vf)_mm512_min_ps((__m512)(a), (__m512)(b)))
-#define VSQRT(a) ((vf)_mm512_sqrt_ps((__m512)(a)))
-#define bc(x) ((vf)_mm512_set1_ps(x)) /* not (vf){} + x: that is an addition and a shuffle on the FMA port */
-#define bci(x) ((vi)_mm512_set1_epi32(x))
-#else
-#define VMAX(a, b) ((vf)_mm256_max_ps((__m256)(a), (__m256)(b)))
-#define VMIN(a, b) ((vf)_mm256_min_ps((__m256)(a), (__m256)(b)))
-#define VSQRT(a) ((vf)_mm256_sqrt_ps((__m256)(a)))
-#define bc(x) ((vf)_mm256_set1_ps(x))
-#define bci(x) ((vi)_mm256_set1_epi32(x))
-#endif
-
-typedef float vf __attribute__((vector_size(VL * 4)));
-typedef float vfu __attribute__((vector_size(VL * 4), aligned(4), may_alias)); /* unaligned access */
-typedef int32_t vi __attribute__((vector_size(VL * 4)));
-typedef uint32_t vu __attribute__((vector_size(VL * 4))); /* bits that may wrap */
-
-INL vf ld(const float *p) { return *(const vfu *)p; }
-INL void st(float *p, vf v) { *(vfu *)p = v; }
 INL int64_t up(int64_t n) { return (n + VL - 1) / VL * VL; }
 INL int64_t down(int64_t n) { return n / VL * VL; }
 
 /* Lanes 0..n-1 set (all of them from n = VL on). */
-INL vi lanes(int64_t n)
-{
-#if VL == 16
-	return bci(n < VL ? (int32_t)n : VL) > (vi){ 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15 };
-#else
-	return bci(n < VL ? (int32_t)n : VL) > (vi){ 0, 1, 2, 3, 4, 5, 6, 7 };
-#endif
-}
-
-/* The first n values (n <= 0: none; n >= VL: all); the other lanes are 0 in ldn and left alone in memory by stn. */
-INL vf ldn(const float *p, int64_t n)
-{
-#if VL == 16
-	return (vf)_mm512_maskz_loadu_ps((__mmask16)(n >= VL ? 0xffff : n > 0 ? (1 << n) - 1 : 0), p);
-#else
-	return (vf)_mm256_maskload_ps(p, (__m256i)lanes(n));
-#endif
-}
-INL void stn(float *p, vf v, int64_t n)
-{
-#if VL == 16
-	_mm512_mask_storeu_ps(p, (__mmask16)(n >= VL ? 0xffff : n > 0 ? (1 << n) - 1 : 0), (__m512)v);
-#else
-	/* in pieces: a masked store costs a dozen cycles on AMD */
-	__m128 x = _mm256_castps256_ps128((__m256)v);
-	if (n <= 0) return;
-	if (n >= VL) {
-		st(p, v);
-		return;
-	}
-	if (n & 4) {
-		_mm_storeu_ps(p, x);
-		x = _mm256_extractf128_ps((__m256)v, 1);
-		p += 4;
-	}
-	if (n & 2) {
-		_mm_storel_pi((__m64 *)p, x);
-		x = _mm_movehl_ps(x, x);
-		p += 2;
-	}
-	if (n & 1) _mm_store_ss(p, x);
-#endif
-}
+INL vi lanes(int64_t n) { return bci(n < VL ? (int32_t)n : VL) > iota(); }
 
 /* m is a comparison's result: a where true, b elsewhere. */
 INL vf vsel(vi m, vf a, vf b) { return (vf)(((vi)a & m) | ((vi)b & ~m)); }
@@ -105,58 +52,18 @@ INL vf rounded(vf x)
 #endif
 	return x;
 }
+/* sum + s b for kernels whose sums fill the 16 registers of AVX2: gcc, left to itself, moves one of them through memory in every
+ * round. AVX-512 has room, and its compiler takes s from memory. */
+INL vf vplus(vf sum, vf s, vf b)
+{
+#if VL == 8 && !defined NR_EMULATED
+	__asm__("vfmadd231ps %2, %1, %0" : "+x"(sum) : "x"(s), "x"(b));
+	return sum;
+#else
+	return sum + s * b;
+#endif
+}
 INL vf vabs(vf x) { return (vf)((vi)x & bci(0x7fffffff)); }
-
-INL float hmax(vf v)
-{
-#if VL == 16
-	return _mm512_reduce_max_ps((__m512)v);
-#else
-	__m128 a = _mm_max_ps(_mm256_castps256_ps128((__m256)v), _mm256_extractf128_ps((__m256)v, 1));
-	a = _mm_max_ps(a, _mm_movehl_ps(a, a));
-	return _mm_cvtss_f32(_mm_max_ss(a, _mm_shuffle_ps(a, a, 1)));
-#endif
-}
-INL float hsum(vf v)
-{
-#if VL == 16
-	return _mm512_reduce_add_ps((__m512)v);
-#else
-	__m128 a = _mm_add_ps(_mm256_castps256_ps128((__m256)v), _mm256_extractf128_ps((__m256)v, 1));
-	a = _mm_add_ps(a, _mm_movehl_ps(a, a));
-	return _mm_cvtss_f32(_mm_add_ss(a, _mm_shuffle_ps(a, a, 1)));
-#endif
-}
-
-/* Four horizontal reductions at once, as an __m128: 4x4 transposition inside the lanes, then across lanes. op is max
- * or add. */
-#if VL == 16
-#define H4(op, a, b, c, d)                                                                                             \
-	({                                                                                                             \
-		__m512 x_ = _mm512_unpacklo_ps((__m512)(a), (__m512)(b));                                              \
-		__m512 y_ = _mm512_unpackhi_ps((__m512)(a), (__m512)(b));                                              \
-		__m512 z_ = _mm512_unpacklo_ps((__m512)(c), (__m512)(d));                                              \
-		__m512 w_ = _mm512_unpackhi_ps((__m512)(c), (__m512)(d));                                              \
-		x_ = _mm512_##op##_ps(x_, y_);                                                                         \
-		z_ = _mm512_##op##_ps(z_, w_);                                                                         \
-		x_ = _mm512_##op##_ps(_mm512_shuffle_ps(x_, z_, 0x44), _mm512_shuffle_ps(x_, z_, 0xee));               \
-		__m256 h_ = _mm256_##op##_ps(_mm512_castps512_ps256(x_),                                               \
-			_mm256_castpd_ps(_mm512_extractf64x4_pd(_mm512_castps_pd(x_), 1)));                            \
-		_mm_##op##_ps(_mm256_castps256_ps128(h_), _mm256_extractf128_ps(h_, 1));                               \
-	})
-#else
-#define H4(op, a, b, c, d)                                                                                             \
-	({                                                                                                             \
-		__m256 x_ = _mm256_unpacklo_ps((__m256)(a), (__m256)(b));                                              \
-		__m256 y_ = _mm256_unpackhi_ps((__m256)(a), (__m256)(b));                                              \
-		__m256 z_ = _mm256_unpacklo_ps((__m256)(c), (__m256)(d));                                              \
-		__m256 w_ = _mm256_unpackhi_ps((__m256)(c), (__m256)(d));                                              \
-		x_ = _mm256_##op##_ps(x_, y_);                                                                         \
-		z_ = _mm256_##op##_ps(z_, w_);                                                                         \
-		x_ = _mm256_##op##_ps(_mm256_shuffle_ps(x_, z_, 0x44), _mm256_shuffle_ps(x_, z_, 0xee));               \
-		_mm_##op##_ps(_mm256_castps256_ps128(x_), _mm256_extractf128_ps(x_, 1));                               \
-	})
-#endif
 
 /* r[i][j] = r[j][i]: pairs, pairs of pairs, ... are exchanged. Inside 128 bits first, which is cheap; then whole quarters. */
 #if VL == 16

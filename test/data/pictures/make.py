@@ -102,12 +102,22 @@ def write_files():
     la.save("la.png")
     colour.save("exif-orientation.jpg", exif=b"Exif\0\0MM\0*\0\0\0\x08\0\x01\x01\x12\0\x03\0\0\0\x01\0\x06\0\0\0\0\0\0")
     Image.new("L", (4, 3000), 77).save("tall.png")
+    for turn in (2, 3, 4, 5, 7, 8):
+        colour.save(f"exif-{turn}.jpg", exif=b"Exif\0\0II*\0\x08\0\0\0\x01\0\x12\x01\x03\0\x01\0\0\0" + bytes([turn]) + b"\0\0\0\0\0\0\0")
+    colour.save("lossless.webp", lossless=True)
+    colour.save("lossy.webp", quality=80)
+    alpha.save("alpha.webp", lossless=True, exact=True)
+    colour.save("rgb.tif")
+    colour.save("lzw.tif", compression="tiff_lzw")
+    colour.convert("CMYK").save("cmyk.tif")
+    grey.save("grey.tif", compression="packbits")
+    colour.quantize(13).save("palette.tif")
 
 def files():
     for name in sorted(os.listdir(here)):
-        if name[-4:] not in (".jpg", ".png"):
+        if name.split(".")[-1] not in ("jpg", "png", "webp", "tif"):
             continue
-        im = Image.open(os.path.join(here, name))
+        im = ImageOps.exif_transpose(Image.open(os.path.join(here, name)))
         if im.mode == "I;16":  # Pillow clips; we take the upper half, as it does for colours
             im = Image.frombytes("L", im.size, bytes(v >> 8 for v in im.getdata()))
         rgb = im.convert("RGB")

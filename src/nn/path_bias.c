@@ -1,4 +1,4 @@
-/* graph_bias: Graphormer's spatial and edge encodings as a bias of attention. Ying et al. 2021, arXiv:2106.05234, Eq. 6 and 7.
+/* path_bias: Graphormer's spatial and edge encodings as a bias of attention. Ying et al. 2021, arXiv:2106.05234, Eq. 6 and 7.
  *
  *   y[b,h,i,j] = distance_table[d_ij,h] + 1/n_ij sum_l mean_f (edge_table[e_ijlf] W_l)[h]    between nodes
  *              = virtual_distance[h]                                                        with the virtual node (0)
@@ -272,7 +272,7 @@ static void backward(const struct nr_call *k)
 static nr_t *try_case(struct nr_net *n, nr_t **x, const char *options)
 {
 	const char kind = *options;         /* d: distances alone, e: one edge a pair, p: paths of at most the digit's hops */
-	return nr_graph_bias(n, &(struct nr_graph_bias){ .distance_table = x[DISTANCE_TABLE], .virtual_distance = x[VIRTUAL],
+	return nr_path_bias(n, &(struct nr_path_bias){ .distance_table = x[DISTANCE_TABLE], .virtual_distance = x[VIRTUAL],
 		.distance = x[DISTANCE], .edge_table = kind == 'd' ? NULL : x[EDGE_TABLE], .edges = kind == 'd' ? NULL : x[EDGES],
 		.hop_table = kind == 'p' ? x[HOP_TABLE] : NULL, .hops = kind == 'p' ? options[1] - '0' : 0 });
 }
@@ -281,15 +281,15 @@ static const struct nr_case cases[] = {
 	{ "7x2 1x2 3x3x3:i1-6 5x2 3x3x3x3x2:i1-4 12x1", "p3" }, { "7x2 1x2 3x3x3:i1-6 5x2 3x3x3x4x1:i1-4 12x1", "p2" },
 	{ "5x8 1x8 9x3x3:i1-4 4x8 9x3x3x2x3:i1-3 192x1", "p0" }, { "4x1 1x1 1x1x1:i1-3 3x1 1x1x1x1x1:i1-2 1x1", "p5" }, { NULL, NULL },
 };
-const struct nr_op nr_op_graph_bias = {
-	.name = "graph_bias", .shape = shape, .forward = forward, .backward = backward,
+const struct nr_op nr_op_path_bias = {
+	.name = "path_bias", .shape = shape, .forward = forward, .backward = backward,
 	.keeps = NR_KEEP_X(DISTANCE) | NR_KEEP_X(EDGE_TABLE) | NR_KEEP_X(EDGES) | NR_KEEP_X(HOP_TABLE),
 	.try_case = try_case, .cases = cases,
 };
 
-nr_t *nr_graph_bias(struct nr_net *n, const struct nr_graph_bias *g)
+nr_t *nr_path_bias(struct nr_net *n, const struct nr_path_bias *g)
 {
 	const struct attr a = { g->hops, g->cut };
 	nr_t *in[NR_MAXIN] = { g->distance_table, g->virtual_distance, g->distance, g->edge_table, g->edges, g->hop_table };
-	return nr_apply_list(n, &nr_op_graph_bias, &a, sizeof a, g->hop_table ? HOP_TABLE + 1 : g->edges ? EDGES + 1 : DISTANCE + 1, in);
+	return nr_apply_list(n, &nr_op_path_bias, &a, sizeof a, g->hop_table ? HOP_TABLE + 1 : g->edges ? EDGES + 1 : DISTANCE + 1, in);
 }

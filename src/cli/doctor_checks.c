@@ -1,83 +1,26 @@
-/* Facts about this machine: see machine.h. */
-#include "machine.h"
+/* What `norma doctor` measures and warns of: see doctor_checks.h. */
+#include "doctor_checks.h"
 
 #include <omp.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
-#include "base/host.h"
-#include "base/str.h"
-#include "base/threads.h"
-#include "bench/bench.h"
 #include "math/isa.h"
 
-/* The first line of a file, without its newline; false if there is none. */
-static bool first_line(const char *path, char *buf, size_t size)
-{
-	FILE *f = fopen(path, "r");
-	const bool ok = f && fgets(buf, (int)size, f);
-	if (f) fclose(f);
-	if (ok) buf[strcspn(buf, "\n")] = 0;
-	return ok;
-}
-
-static void read_cpu(struct machine *m)
-{
-	char line[512];
-	nr_host_cpu(m->cpu, sizeof m->cpu);
-	m->cpus = sysconf(_SC_NPROCESSORS_ONLN);
-	cpu_set_t set;
-	m->allowed = nr_threads_cpus(&set) ? CPU_COUNT(&set) : m->cpus;
-	m->l1 = sysconf(_SC_LEVEL1_DCACHE_SIZE);
-	m->l2 = sysconf(_SC_LEVEL2_CACHE_SIZE);
-	m->l3 = sysconf(_SC_LEVEL3_CACHE_SIZE);
-	double quota, period;
-	if (first_line("/sys/fs/cgroup/cpu.max", line, sizeof line) &&
-		sscanf(line, "%lf %lf", &quota, &period) == 2 && period > 0)
-		m->quota = quota / period;
-}
-
-static void read_memory(struct machine *m)
-{
-	char line[128];
-	FILE *f = fopen("/proc/meminfo", "r");
-	while (f && fgets(line, sizeof line, f)) {
-		long long kib;
-		if (sscanf(line, "MemTotal: %lld", &kib) == 1) m->memory = kib * 1024;
-		if (sscanf(line, "MemAvailable: %lld", &kib) == 1) m->available = kib * 1024;
-	}
-	if (f) fclose(f);
-	if (!first_line("/sys/kernel/mm/transparent_hugepage/enabled", line, sizeof line)) return;
-	const char *open = strchr(line, '['), *close = open ? strchr(open, ']') : NULL;
-	if (close) snprintf(m->huge_pages, sizeof m->huge_pages, "%.*s", (int)(close - open - 1), open + 1);
-}
-
-void machine_read(struct machine *m)
-{
-	*m = (struct machine){ .threads = omp_get_max_threads() };
-	read_cpu(m);
-	read_memory(m);
-	struct nr_str libraries = { 0 };
-	nr_host_libraries(&libraries);
-	snprintf(m->libraries, sizeof m->libraries, "%s", nr_str_text(&libraries));
-	nr_str_release(&libraries);
-}
-
-void machine_measure(struct machine *m)
+void doctor_measure(struct doctor_speed *s)
 {
 	const struct bench_load load = bench_load_start();
-	bench_limits_measure(&m->limits, false);
-	m->sgemm = bench_ref_gflops(false);
-	bench_limits_measure(&m->limits, false);
-	m->foreign = bench_load_share(&load);
+	bench_limits_measure(&s->limits, false);
+	s->sgemm = bench_ref_gflops(false);
+	bench_limits_measure(&s->limits, false);
+	s->foreign = bench_load_share(&load);
 }
 
-static void __attribute__((format(printf, 2, 3))) warn(struct warnings *w, const char *fmt, ...)
+static void __attribute__((format(printf, 2, 3))) warn(struct doctor_warnings *w, const char *fmt, ...)
 {
-	if (w->count == MACHINE_MAX_WARNINGS) return;
+	if (w->count == DOCTOR_WARNINGS) return;
 	va_list ap;
 	va_start(ap, fmt);
 	vsnprintf(w->text[w->count++], sizeof w->text[0], fmt, ap);
@@ -91,7 +34,7 @@ static const char *env(const char *name)
 }
 
 /* What OpenMP was told. The wait policies are explained in docs/performance.md. */
-static void check_openmp(const struct machine *m, struct warnings *w)
+static void check_openmp(const struct nr_machine *m, struct doctor_warnings *w)
 {
 	if (!strcasecmp(env("OMP_WAIT_POLICY"), "passive"))
 		warn(w, "OMP_WAIT_POLICY=passive: threads sleep after every kernel; steps take 1.3 to 1.5 times as "
@@ -117,7 +60,7 @@ static void check_openmp(const struct machine *m, struct warnings *w)
 			m->quota, m->threads, m->quota < 2 ? 1 : (int)m->quota);
 }
 
-void machine_check(const struct machine *m, struct warnings *w)
+void doctor_check(const struct nr_machine *m, const struct doctor_speed *s, struct doctor_warnings *w)
 {
 	w->count = 0;
 	const char *isa = env("NORMA_ISA");
@@ -129,6 +72,6 @@ void machine_check(const struct machine *m, struct warnings *w)
 	if (!strcmp(env("NORMA_SHARE"), "1")) warn(w, "NORMA_SHARE=1: threads share even the smallest instructions; steps may take longer");
 	check_openmp(m, w);
 	if (!strcmp(m->huge_pages, "never")) warn(w, "huge pages are off: large buffers take longer to touch");
-	if (m->foreign > 0.2)
-		warn(w, "other processes used %.1f CPUs during the measurement: its figures are low", m->foreign);
+	if (s->foreign > 0.2)
+		warn(w, "other processes used %.1f CPUs during the measurement: its figures are low", s->foreign);
 }

@@ -1,0 +1,68 @@
+#!/bin/bash
+# Pictures of one's own: from a folder to a trained model and what is measured of it, with no more than --data.
+set -euo pipefail
+# shellcheck source=test/cli/check.inc
+. "$(dirname "$0")/check.inc"
+# shellcheck source=test/cli/own_pictures.inc
+. test/cli/own_pictures.inc
+export NORMA_DATA=$tmp/data
+pictures "$tmp/pics" 12
+pics=folder:path=$tmp/pics
+small=(--model vit_nano:image=24,patch=6,dim=16,depth=1,heads=2 --epochs 6 --lr 5e-3)
+
+# nothing but the folder: a split of its own, mean and std measured, mixed sizes resized and cropped
+run 0 train --data "$pics" "${small[@]}" --out "$tmp/run"
+says "val is 10 % of the training pictures, chosen by their names"; says "pixels            mean"; says "3 classes"; complains "it is 4 here (--batch)"
+grep -q 'chosen by their names' "$tmp/run/env.json" || fail "the record does not say how it was divided"
+run 0 train --data "$pics" "${small[@]}" --batch 8 --crop center --crop-share 0.9 --out "$tmp/center" --json; silent
+run 0 train --data "$pics" "${small[@]}" --batch 8 --crop random_resized --steps 2 --out "$tmp/random"
+
+# pictures of the wrong size are refused before there is a run
+run 1 train --data "$pics" "${small[@]}" --batch 8 --crop none --out "$tmp/none"; complains "differ in size"; complains "--crop auto"; one_line
+[ ! -e "$tmp/none" ] || fail "a folder of a run that never began"
+
+# what is no picture is counted, what is broken is named: all of it, before training
+echo x >"$tmp/pics/class-0/notes.txt"; echo x >"$tmp/pics/class-1/a.GIF"; echo x >"$tmp/pics/class-1/b.gif"
+run 0 data info "$pics"; complains "3 files of '$tmp/pics' left out: .txt, .gif"; one_line
+rm "$tmp/pics/class-0/notes.txt" "$tmp/pics/class-1"/[ab].*
+: >"$tmp/pics/class-2/empty.png"; head -c 300 "$tmp/pics/class-0/0.tif" >"$tmp/pics/class-0/cut.tif"
+run 1 train --data "$pics" "${small[@]}" --out "$tmp/none"; complains "class-2/empty.png': it is empty"; complains "class-0/cut.tif"; complains "2 of 38 pictures"
+complains "folder:path=$tmp/pics,bad=skip"; [ ! -e "$tmp/none" ] || fail "a folder of a run that never began"
+run 0 train --data "$pics,bad=skip" "${small[@]}" --steps 2 --out "$tmp/skipped"; complains "2 pictures of"; says "2 pictures that cannot be read are left out"
+rm "$tmp/pics/class-2/empty.png" "$tmp/pics/class-0/cut.tif"
+
+# all that is measured of it takes mean, std, size and classes from the checkpoint
+ckpt=$tmp/run/best.safetensors
+run 0 eval "$ckpt" --json; json top1 nll; silent
+run 0 knn "$ckpt" --k 3; run 0 fewshot "$ckpt" --shots 3; run 0 analyze "$ckpt" --only cost,layers
+run 0 probe "$ckpt" --epochs 1 --batch 8; run 0 predict "$ckpt" "$tmp/pics/class-1/0.tif"; says "class-1"
+# a folder with some of the classes has the numbers of the model; one that it does not know is named
+mkdir -p "$tmp/part/val"; cp -r "$tmp/pics/class-2" "$tmp/part/val/"; mkdir "$tmp/part/train"; cp -r "$tmp/pics/class-2" "$tmp/part/train/"
+run 0 eval "$ckpt" --data "folder:path=$tmp/part" --json; some=$out
+run 0 predict "$ckpt" "$tmp"/part/val/class-2/*.tif --json
+[ "$(grep -c '"top":\[{"class":2' "$tmp/out")" = "$(sed -n 's/.*"top1":\([0-9.]*\).*"samples":\([0-9]*\).*/\1 \2/p' <<<"$some" | awk '{ printf "%.0f", $1 * $2 }')" ] || fail "classes by other numbers: $some"
+mv "$tmp/part/train/class-2" "$tmp/part/train/other"; mv "$tmp/part/val/class-2" "$tmp/part/val/other"
+run 1 eval "$ckpt" --data "folder:path=$tmp/part"; complains "does not know the class 'other'"; one_line
+# classes that do not fit are refused where data meet the model
+run 1 train --data "$pics" --model vit_nano:image=24,patch=6,dim=16,depth=1,heads=2,classes=5 --batch 8 --mixup 0.2 --out "$tmp/none"
+complains "the model has 5 classes, the data 3"; one_line; [ ! -e "$tmp/none" ] || fail "a folder of a run that never began"
+
+# a study says before it starts what a later stage would stumble over
+study() { printf '%s\n' "base: {data: \"$pics\"}" "stages:" "  - train: {model: \"vit_nano:image=24,patch=6,dim=16,depth=1,heads=2\", batch: 8, epochs: 1}" "$@" "grid: {norm: [ln, rms]}" "seeds: 1" "out: $tmp/study" >"$tmp/study.yaml"; }
+study "  - analyze: {only: \"cost,layers\"}" "  - eval: {}"
+run 0 study "$tmp/study.yaml" --dry-run; says "2 arms x 1 seeds = 2 runs"
+run 0 study "$tmp/study.yaml"; [ -s "$tmp/study/ln/seed-0/analyze.json" ] || fail "no analysis"
+study "  - analyze: {only: cost}" "  - eval: {data: \"folder:path=$tmp/nosuch\"}"
+run 1 study "$tmp/study.yaml" --dry-run; complains "stage 'eval'"; complains "nosuch"; one_line
+study "  - analyze: {only: coast}"; run 2 study "$tmp/study.yaml" --dry-run; complains "stage 'analyze'"; complains "coast"; one_line
+study "  - eval: {data: \"folder:path=$tmp/part\"}"; run 1 study "$tmp/study.yaml" --dry-run; complains "the model has 3 classes, the data 1"; one_line
+study "  - eval: {split: test}"; run 1 study "$tmp/study.yaml" --dry-run; complains "there is no split test"; one_line
+
+# values that are not finite never look like a result: the tensor is named
+start=$((9 + $(od -An -t u8 -N8 "$ckpt")))
+{ head -c $((start - 1)) "$ckpt"; head -c $(($(stat -c %s "$ckpt") - start + 1)) /dev/zero | tr '\0' '\377'; } >"$tmp/nan.safetensors"
+for command in "eval --json" "knn" "probe --epochs 1 --batch 8" "fewshot --shots 2" "analyze --only layers"; do
+	# shellcheck disable=SC2086 # words on purpose
+	run 3 $command "$tmp/nan.safetensors"; complains "not finite"; complains "tensor '"; one_line
+done
+exit "$failed"
