@@ -50,7 +50,7 @@ static int make_plan(struct nr_text_runner *e, struct shape *s, struct nr_error 
 {
 	const struct nr_weights *w = e->w;
 	if (!(s->net = nr_net_make(w->store))) return out_of_memory(err);
-	if (nr_norms_use(s->net, w->norms, &w->model.of->norms, err)) return err->code;
+	if (nr_norms_use(s->net, w->norms, &w->model.norms, err)) return err->code;
 	s->ids = nr_input(s->net, "ids", NR_I32, NR_SHAPE(s->batch, s->length));
 	s->valid = nr_input(s->net, "valid", NR_I32, NR_SHAPE(s->batch));
 	if (e->segments) s->types = nr_input(s->net, "types", NR_I32, NR_SHAPE(s->batch, s->length));

@@ -81,6 +81,35 @@ static const double *read_numbers(const char *text, int64_t *count, struct nr_ar
 	return v;
 }
 
+/* Three numbers of a list; false: it is none. */
+static bool three(const json_t *list, double *to)
+{
+	for (size_t i = 0; i < 3; i++) {
+		if (!json_is_number(json_array_get(list, i))) return false;
+		to[i] = json_number_value(json_array_get(list, i));
+	}
+	return true;
+}
+
+/* Mean and deviation of the input, as timm's config.json or Hugging Face's preprocessor_config.json beside the file has them. */
+static void read_input(struct nr_weights *w, const char *path)
+{
+	const char *slash = strrchr(path, '/');
+	for (int hf = 0; hf < 2; hf++) {
+		const char *beside = nr_arena_printf(w->arena, "%.*s%sconfig.json", slash ? (int)(slash - path) + 1 : 0, path, hf ? "preprocessor_" : "");
+		json_t *config = beside ? nr_json_load(beside, &(struct nr_error){ 0 }) : NULL;
+		const json_t *from = hf ? config : json_object_get(config, "pretrained_cfg");
+		w->normalize |= three(json_object_get(from, hf ? "image_mean" : "mean"), w->mean) &&
+			three(json_object_get(from, hf ? "image_std" : "std"), w->std);
+		const json_t *share = json_object_get(from, "crop_pct");
+		if (json_is_number(share)) w->view.crop_share = json_number_value(share);
+		json_decref(config);
+	}
+	w->view.normalize = w->normalize && w->std[0] > 0;
+	memcpy(w->view.mean, w->mean, sizeof w->mean);
+	memcpy(w->view.std, w->std, sizeof w->std);
+}
+
 /* What our own files say of themselves. */
 static int read_meta(struct nr_weights *w, const char *path, const char **model, const char **norms, struct nr_error *err)
 {
@@ -110,7 +139,8 @@ static int read_meta(struct nr_weights *w, const char *path, const char **model,
 		const int seen = nr_model_guess(&guess, f, w->arena);
 		if (seen && guess.sure) {
 			*model = guess.model;
-			if (!*norms) *norms = guess.norms;
+			if (!*norms && *guess.norms) *norms = guess.norms;
+			read_input(w, path);
 			nr_st_close(f);
 			return code;
 		}
@@ -135,13 +165,14 @@ static bool store_has_head(const struct nr_store *s)
 static bool has_head(const char *path, const struct nr_model *m, struct nr_arena *arena, unsigned *text_heads, struct nr_error *err)
 {
 	struct nr_st_file *f;
-	bool pixels, found = false;
+	bool found = false;
+	char order;
 	if (nr_st_open(&f, path, err)) return false;
 	if (m->reads == NR_TEXTS) *text_heads = nr_text_heads_in(m, f, arena);
 	for (int i = 0; head_entries[i]; i++) {
 		found |= nr_st_find(f, head_entries[i]) != NULL;
 		for (const struct nr_naming *n = m->namings; n->name; n++) {
-			const char *theirs = nr_naming_text(n, head_entries[i], &pixels, arena);
+			const char *theirs = nr_naming_text(n, head_entries[i], &order, arena);
 			found |= theirs && nr_st_find(f, theirs);
 		}
 	}
@@ -190,7 +221,7 @@ static void record_whole(struct nr_net *n, const struct nr_weights *w, bool head
 static int record_with(struct nr_net *n, const struct nr_weights *w, const char *norms, bool head, unsigned text_heads,
 	struct nr_error *err)
 {
-	if (nr_norms_use(n, norms, &w->model.of->norms, err)) return err->code;
+	if (nr_norms_use(n, norms, &w->model.norms, err)) return err->code;
 	record_whole(n, w, head, text_heads);
 	return nr_norms_done(n, err);
 }
@@ -256,7 +287,8 @@ static int read_all(struct nr_weights *w, const char *path, const struct nr_weig
 	if (!code) code = read_values(w, path, how, err);
 	if (!code) {
 		const struct nr_naming *naming = nr_naming_find(w->model.of, w->naming, NULL);
-		if (!norms && naming && naming->eps > 0)        /* its software's eps, as the file says nothing of norms */
+		if (!norms && naming && naming->norms) w->norms = naming->norms;
+		else if (!norms && naming && naming->eps > 0)   /* its software's eps, as the file says nothing of norms */
 			w->norms = nr_arena_printf(w->arena, "%s:eps=%g", w->model.of->norms.norm, naming->eps);
 	}
 	return code;

@@ -6,7 +6,7 @@
 
 #include "models/block.h"
 #include "models/guess.h"
-#include "models/hf_config.h"
+#include "models/image_config.h"
 #include "models/mae.h"
 #include "models/position.h"
 #include "norma/model.h"
@@ -230,7 +230,8 @@ static bool measure(const struct nr_look *l, struct nr_sighting *s)
 	nr_saw_text(s, "mlp", nr_arena_printf(l->arena, "%.9g", (double)hidden / (double)dim));
 	nr_saw_text(s, "pool", fc || !cls ? "avg" : NULL);
 	nr_saw(s, "fc_norm", fc || cls ? -1 : 0);
-	nr_saw_norms(s, in && out ? "patch=dual" : in ? "patch=pre" : out ? "patch=post" : said.norms);
+	const char *placed = in && out ? "patch=dual" : in ? "patch=pre" : out ? "patch=post" : "";
+	nr_saw_norms(s, nr_arena_printf(l->arena, "%s%s%s", placed, *placed && *said.norms ? " " : "", said.norms));
 	if (said.all) nr_saw_all(s);
 	return true;
 }
@@ -258,35 +259,18 @@ static json_t *hf_config(const struct nr_saved *w)
 		"patch_size", (json_int_t)c->patch, "num_channels", (json_int_t)c->channels, "qkv_bias", (int)c->qkv_bias,
 		"hidden_act", tanh_form ? "gelu_pytorch_tanh" : c->act, "layer_norm_eps", w->eps);
 	if (w->mae) return mae_config(j, w->mae);
-	json_t *name = json_object(), *number = json_object();
-	bool more = w->class_name != NULL;
-	for (int64_t i = 0; i < c->classes; i++) {
-		char key[32], label[64];
-		snprintf(key, sizeof key, "%lld", (long long)i);
-		snprintf(label, sizeof label, "LABEL_%lld", (long long)i);
-		more = more && w->class_name[i];
-		const char *text = more ? w->class_name[i] : label;
-		json_object_set_new(name, key, json_string(text));
-		json_object_set_new(number, text, json_integer(i));
-	}
-	json_object_set_new(j, "id2label", name);
-	json_object_set_new(j, "label2id", number);
+	nr_config_labels(j, w, c->classes);
 	return j;
 }
 
 static json_t *timm_config(const struct nr_saved *w)
 {
 	const struct vit *c = w->model->conf;
-	const double half[3] = { 0.5, 0.5, 0.5 }, *mean = w->mean ? w->mean : half, *std = w->std ? w->std : half;
 	json_t *args = json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:f, s:b, s:b}", "img_size", (json_int_t)c->image,
 		"patch_size", (json_int_t)c->patch, "in_chans", (json_int_t)c->channels, "embed_dim", (json_int_t)c->dim,
 		"depth", (json_int_t)c->depth, "num_heads", (json_int_t)c->heads, "reg_tokens", (json_int_t)c->registers,
 		"mlp_ratio", c->mlp, "qkv_bias", (int)c->qkv_bias, "class_token", (int)c->class_token);
-	json_t *input = json_pack("{s:[I,I,I], s:[f,f,f], s:[f,f,f]}", "input_size", (json_int_t)c->channels, (json_int_t)c->image,
-		(json_int_t)c->image, "mean", mean[0], mean[1], mean[2], "std", std[0], std[1], std[2]);
-	return json_pack("{s:s, s:I, s:I, s:s, s:o, s:o}", "architecture", "vit_base_patch16_224", "num_classes", (json_int_t)c->classes,
-		"num_features", (json_int_t)c->dim, "global_pool", c->pool == POOL_AVG ? "avg" : "token", "model_args", args,
-		"pretrained_cfg", input);
+	return nr_timm_config(w, "vit_base_patch16_224", c->dim, c->pool == POOL_AVG ? "avg" : "token", args);
 }
 
 static json_t *config(const struct nr_saved *w) { return strcmp(w->naming->name, "timm") ? hf_config(w) : timm_config(w); }

@@ -156,7 +156,8 @@ static int lambda(struct nr_net *n, const char *text, struct nr_dtn *k)
 
 static nr_t *matrix(struct nr_net *n, const struct dtn *c, const struct nr_dtn *k)
 {
-	const int init = (c->init == TRUNC ? NR_TRUNC_02 : NR_ZEROS) | NR_NO_DECAY;
+	/* the released code spares vectors only */
+	const int init = (c->init == TRUNC ? NR_TRUNC_02 : NR_ZEROS) | (k->official ? 0 : NR_NO_DECAY);
 	const int64_t N = k->h / k->pool * (k->w / k->pool);
 	const struct fill f = { .w = k->w / k->pool, .official = k->official };
 	struct nr_error err = { 0 };

@@ -245,7 +245,7 @@ static int open_held(struct nr_task_run *r, const struct nr_evaluation *e, struc
 	for (int64_t i = 0; i < s->texts.shapes; i++) {
 		struct shape *p = &s->held[i];
 		if (!(p->net = nr_net_make(r->w->store))) return nr_fail(err, NR_EMEMORY, "cannot evaluate", NULL, "out of memory");
-		if (nr_norms_use(p->net, r->norms, &r->w->model.of->norms, err)) return err->code;
+		if (nr_norms_use(p->net, r->norms, &r->w->model.norms, err)) return err->code;
 		nr_t *loss = record_shape(r, p->net, p, nr_texts_length(&s->texts, i));
 		if (nr_plan_make_beside(&p->plan, p->net, loss, 0, s->held[0].plan, err)) return err->code;
 	}
