@@ -110,7 +110,6 @@ struct bench_load { double busy, own, wall; };
 struct bench_load bench_load_start(void);
 double bench_load_share(const struct bench_load *);
 double bench_median(double *v, int64_t n);      /* sorts v */
-double bench_percentile(const double *sorted, int64_t n, double share);      /* the value that this share does not exceed */
 long bench_peak_rss_mib(void);
 
 /* The most that the machine does on all threads: multiply-adds (two operations each) and bytes read and written by a copy beyond the

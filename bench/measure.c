@@ -65,7 +65,8 @@ double bench_median(double *v, int64_t n)
 	return n % 2 ? v[n / 2] : (v[n / 2 - 1] + v[n / 2]) / 2;
 }
 
-double bench_percentile(const double *sorted, int64_t n, double share)
+/* The value that this share does not exceed. */
+static double percentile(const double *sorted, int64_t n, double share)
 {
 	const int64_t at = (int64_t)ceil(share * (double)n) - 1;
 	return n <= 0 ? 0 : sorted[at < 0 ? 0 : at < n ? at : n - 1];
@@ -116,7 +117,7 @@ static json_t *record(
 	json_object_set_new(r, "samples", json_integer(g->size->batch));
 	json_object_set_new(r, "ms", bench_rounded(s * 1e3));
 	json_object_set_new(r, "ms_best", bench_rounded(t[0] * 1e3));
-	json_object_set_new(r, "ms_p95", bench_rounded(bench_percentile(t, reps, .95) * 1e3));
+	json_object_set_new(r, "ms_p95", bench_rounded(percentile(t, reps, .95) * 1e3));
 	json_object_set_new(r, "reps", json_integer(reps));
 	json_object_set_new(r, "first_s", bench_rounded(first));
 	json_object_set_new(r, "ref_gflops", bench_rounded(ref));

@@ -1,6 +1,7 @@
 /* norma-golden-model-1, family graphormer: inputs as the model reads them; bias, hidden states, logits, gradients and three steps. */
 #include <string.h>
 
+#include "golden/graph_inputs.h"
 #include "golden/model.h"
 #include "models/graphormer.h"
 #include "models/hf_config.h"
@@ -107,6 +108,7 @@ static void compare(struct golden_case *c, struct run *r)
 
 int golden_model_graphormer(struct golden_case *c)
 {
+	golden_check_graph_inputs(c);
 	struct run r = { .simple = !strcmp(golden_config_text(c, "edge_type", NULL, "multi_hop"), "simple") };
 	const struct golden_ints nodes = golden_ints(c, 3, "in.input_nodes");
 	const struct golden_ints edges = r.simple ? golden_ints(c, 4, "in.attn_edge_type") : golden_ints(c, 5, "in.input_edges");

@@ -90,7 +90,7 @@ static int grow(struct nr_net *n, void **list, int32_t count, int32_t *cap)
 	return 0;
 }
 
-nr_t *nr_tensor_make(struct nr_net *n, enum nr_dtype dtype, int nd, const int64_t *d, const struct nr_tokens *tok)
+static nr_t *make_tensor(struct nr_net *n, enum nr_dtype dtype, int nd, const int64_t *d, const struct nr_tokens *tok)
 {
 	if (nd < 0 || nd > NR_MAXD) return nr_net_fail(n, NR_ELIMIT, NULL, "%d dimensions, at most %d", nd, NR_MAXD);
 	if (grow(n, (void **)&n->tensor, n->n_tensor, &n->cap_tensor)) return NULL;
@@ -114,7 +114,7 @@ nr_t *nr_tensor_make(struct nr_net *n, enum nr_dtype dtype, int nd, const int64_
 	return t;
 }
 
-struct nr_node *nr_node_make(struct nr_net *n)
+static struct nr_node *make_node(struct nr_net *n)
 {
 	if (grow(n, (void **)&n->node, n->n_node, &n->cap_node)) return NULL;
 	struct nr_node *k = nr_arena_alloc(n->arena, sizeof *k);
@@ -175,7 +175,7 @@ static const char *scoped(struct nr_net *n, const char *name)
 
 nr_t *nr_input(struct nr_net *n, const char *name, enum nr_dtype dtype, struct nr_shape s)
 {
-	nr_t *t = n->error.code ? NULL : nr_tensor_make(n, dtype, s.nd, s.d, NULL);
+	nr_t *t = n->error.code ? NULL : make_tensor(n, dtype, s.nd, s.d, NULL);
 	if (!t) return NULL;
 	t->name = scoped(n, name);
 	t->flags = NR_INPUT;
@@ -199,7 +199,7 @@ static nr_t *leaf(struct nr_net *n, const char *name, int init, int buffer, int 
 		return nr_net_fail(n, NR_ESHAPE, full, "it is used with two shapes");
 	if (t) return t; /* tied weights: one tensor per name in a net */
 	e = full ? nr_store_need(n->store, full, init, buffer, nd, d, &n->error) : NULL;
-	t = e ? nr_tensor_make(n, NR_REAL, nd, d, NULL) : NULL;
+	t = e ? make_tensor(n, NR_REAL, nd, d, NULL) : NULL;
 	if (!t || need_leaf(n, e->number)) return NULL;
 	n->leaf[e->number] = t;
 	t->name = full;
@@ -252,7 +252,7 @@ nr_t *nr_with_tokens(struct nr_net *n, nr_t *x, struct nr_tokens tok)
 
 nr_t *nr_out(struct nr_node *k, int j, enum nr_dtype dtype, int nd, const int64_t *d, const struct nr_tokens *tok)
 {
-	nr_t *t = nr_tensor_make(k->net, dtype, nd, d, tok);
+	nr_t *t = make_tensor(k->net, dtype, nd, d, tok);
 	if (!t) return NULL;
 	t->src = k;
 	k->out[j] = t;
@@ -289,7 +289,7 @@ nr_t *nr_apply_list(struct nr_net *n, const struct nr_op *op, const void *attr, 
 		x[i] = in[i]->dtype == NR_REAL && (twice || (nr_has_gaps(in[i]) && !nr_op_accepts_gaps(op, i))) ? nr_pack(n, in[i]) : in[i];
 		if (!x[i]) return NULL;
 	}
-	struct nr_node *k = nr_node_make(n);
+	struct nr_node *k = make_node(n);
 	if (!k) return NULL;
 	k->op = op;
 	k->n_in = n_in;

@@ -27,8 +27,6 @@ struct nr_net {
 	struct nr_error error;
 };
 
-nr_t *nr_tensor_make(struct nr_net *, enum nr_dtype, int nd, const int64_t *d, const struct nr_tokens *);
-struct nr_node *nr_node_make(struct nr_net *);
 /* Does this tensor, as recorded, have gaps between samples when it is read? The plan may have closed them: sums whose order must not
  * depend on that go by this. */
 int nr_has_gaps(const nr_t *);

@@ -16,7 +16,7 @@
 enum { MAX_PENDING = 1 << 16 };
 static const double FLUSH_SECONDS = 1, LAST_WAIT = 1;
 
-double nr_recorder_seconds(const struct nr_recorder *r) { return r->before + nr_clock() - r->began; }
+static double seconds_of(const struct nr_recorder *r) { return r->before + nr_clock() - r->began; }
 
 static double wall(void)
 {
@@ -25,7 +25,7 @@ static double wall(void)
 	return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-/* ---- the store -------------------------------------------------------------------------------------------------------- */
+/* ---- the database -------------------------------------------------------------------------------------------------------- */
 
 void nr_recorder_count(struct nr_recorder *r, const struct nr_csv_row *row)
 {
@@ -40,7 +40,7 @@ static int fill(void *arg, const struct nr_csv_row *row, struct nr_error *err)
 	int code = NR_OK;
 	for (int i = 0; i < r->count && !code; i++)
 		if (row->cell[i].given)
-			code = nr_rundb_metric(r->store, r->columns[i], row->step, row->epoch, row->seconds, row->cell[i].value, err);
+			code = nr_rundb_metric(r->db, r->columns[i], row->step, row->epoch, row->seconds, row->cell[i].value, err);
 	return code;
 }
 
@@ -59,26 +59,26 @@ int nr_recorder_attach(struct nr_recorder *r, bool resume, double wait, struct n
 	int64_t kept = 0;
 	r->n_pending = 0;
 	r->flushed = nr_clock();
-	int code = nr_rundb_open(&r->store, r->store_path, wait, true, err);
-	if (!code) code = nr_rundb_begin(r->store, err);
-	if (!code) code = nr_rundb_run(r->store, &r->run, resume ? r->step : -1, &kept, err);
+	int code = nr_rundb_open(&r->db, r->db_path, wait, true, err);
+	if (!code) code = nr_rundb_begin(r->db, err);
+	if (!code) code = nr_rundb_run(r->db, &r->run, resume ? r->step : -1, &kept, err);
 	if (!code && kept != r->values) {       /* it was locked or damaged meanwhile, or is a new one */
-		code = nr_rundb_forget(r->store, err);
+		code = nr_rundb_forget(r->db, err);
 		if (!code) code = fill_from_csv(r, err);
 	}
-	if (!code) code = nr_rundb_state(r->store, r->run.status, 0, r->step, r->before, err);
-	if (!code) code = nr_rundb_commit(r->store, err);
+	if (!code) code = nr_rundb_state(r->db, r->run.status, 0, r->step, r->before, err);
+	if (!code) code = nr_rundb_commit(r->db, err);
 	if (!code) return NR_OK;
-	nr_rundb_close(r->store);
-	r->store = NULL;
+	nr_rundb_close(r->db);
+	r->db = NULL;
 	return code;
 }
 
 int nr_recorder_lose(struct nr_recorder *r, const struct nr_error *why, struct nr_error *err)
 {
 	char text[1024];
-	nr_rundb_close(r->store);
-	r->store = NULL;
+	nr_rundb_close(r->db);
+	r->db = NULL;
 	r->n_pending = 0;
 	if (r->warned) return NR_OK;
 	r->warned = true;
@@ -91,26 +91,26 @@ int nr_recorder_lose(struct nr_recorder *r, const struct nr_error *why, struct n
 
 static int send(struct nr_recorder *r, struct nr_error *err)
 {
-	int code = nr_rundb_begin(r->store, err);
+	int code = nr_rundb_begin(r->db, err);
 	for (int64_t i = 0; i < r->n_pending && !code; i++) {
 		const struct nr_pending *p = &r->pending[i];
-		code = nr_rundb_metric(r->store, r->columns[p->column], p->step, p->epoch, p->seconds, p->value, err);
+		code = nr_rundb_metric(r->db, r->columns[p->column], p->step, p->epoch, p->seconds, p->value, err);
 	}
-	if (!code) code = nr_rundb_state(r->store, "running", 0, r->step, nr_recorder_seconds(r), err);
-	return code ? code : nr_rundb_commit(r->store, err);
+	if (!code) code = nr_rundb_state(r->db, "running", 0, r->step, seconds_of(r), err);
+	return code ? code : nr_rundb_commit(r->db, err);
 }
 
 static int flush(struct nr_recorder *r, struct nr_error *err)
 {
 	struct nr_error why = { 0 };
-	if (!r->store || !r->n_pending) return NR_OK;
+	if (!r->db || !r->n_pending) return NR_OK;
 	if (send(r, &why)) return nr_recorder_lose(r, &why, err);
 	r->n_pending = 0;
 	r->flushed = nr_clock();
 	return NR_OK;
 }
 
-/* Out of memory: the store is given up, the files go on. */
+/* Out of memory: the database is given up, the files go on. */
 static int keep(struct nr_recorder *r, struct nr_pending p, struct nr_error *err)
 {
 	if (r->n_pending == r->room) {
@@ -118,7 +118,7 @@ static int keep(struct nr_recorder *r, struct nr_pending p, struct nr_error *err
 		struct nr_pending *grown = realloc(r->pending, (size_t)room * sizeof *grown);
 		if (!grown) {
 			struct nr_error why = { 0 };
-			nr_fail(&why, NR_EMEMORY, "cannot write the run database", r->store_path, "out of memory");
+			nr_fail(&why, NR_EMEMORY, "cannot write the run database", r->db_path, "out of memory");
 			return nr_recorder_lose(r, &why, err);
 		}
 		r->pending = grown;
@@ -172,12 +172,12 @@ int nr_recorder_metrics(struct nr_recorder *r, int64_t step, double epoch, const
 		if (c < 0) return NR_ENAME;
 		r->cell[c] = (struct nr_cell){ .value = m[i].value, .given = true };
 	}
-	const struct nr_csv_row row = { .step = step, .epoch = epoch, .seconds = nr_recorder_seconds(r), .cell = r->cell };
+	const struct nr_csv_row row = { .step = step, .epoch = epoch, .seconds = seconds_of(r), .cell = r->cell };
 	int code = write_csv(r, &row, err);
 	if (!code) code = write_scalars(r, step, m, count, err);
 	if (code) return code;
 	nr_recorder_count(r, &row);
-	for (int c = 0; c < r->count && r->store && !code; c++)
+	for (int c = 0; c < r->count && r->db && !code; c++)
 		if (r->cell[c].given)
 			code = keep(r, (struct nr_pending){ .column = c, .step = step, .epoch = epoch, .seconds = row.seconds,
 				.value = r->cell[c].value }, err);
@@ -193,7 +193,7 @@ int nr_recorder_event(struct nr_recorder *r, const char *what, int64_t step, jso
 	json_object_set_new(o, "time", json_string(nr_time_text(time(NULL), now, sizeof now)));
 	json_object_set_new(o, "event", nr_record_text(what));
 	json_object_set_new(o, "step", json_integer(step));
-	json_object_set_new(o, "seconds", json_real(round(nr_recorder_seconds(r) * 1e3) / 1e3));
+	json_object_set_new(o, "seconds", json_real(round(seconds_of(r) * 1e3) / 1e3));
 	if (more) json_object_update_missing(o, more);
 	json_decref(more);
 	int code = nr_json_add(&line, o, err);
@@ -215,7 +215,7 @@ int nr_recorder_sync(struct nr_recorder *r, struct nr_error *err)
 void nr_recorder_free(struct nr_recorder *r)
 {
 	if (!r) return;
-	nr_rundb_close(r->store);
+	nr_rundb_close(r->db);
 	nr_runfile_close(&r->csv);
 	nr_runfile_close(&r->tb);
 	nr_runfile_close(&r->events);
@@ -225,19 +225,19 @@ void nr_recorder_free(struct nr_recorder *r)
 
 static int finish_row(struct nr_recorder *r, const char *status, const struct nr_metric *result, int count, struct nr_error *err)
 {
-	int code = nr_rundb_begin(r->store, err);
-	for (int i = 0; i < count && !code; i++) code = nr_rundb_result(r->store, result[i].name, result[i].value, err);
-	if (!code) code = nr_rundb_state(r->store, status, time(NULL), r->step, nr_recorder_seconds(r), err);
-	return code ? code : nr_rundb_commit(r->store, err);
+	int code = nr_rundb_begin(r->db, err);
+	for (int i = 0; i < count && !code; i++) code = nr_rundb_result(r->db, result[i].name, result[i].value, err);
+	if (!code) code = nr_rundb_state(r->db, status, time(NULL), r->step, seconds_of(r), err);
+	return code ? code : nr_rundb_commit(r->db, err);
 }
 
-/* A store that was given up gets a second chance: perhaps it was only locked. */
+/* A database that was given up gets a second chance: perhaps it was only locked. */
 static int finish_store(struct nr_recorder *r, const char *status, const struct nr_metric *result, int count, struct nr_error *err)
 {
 	struct nr_error why = { 0 };
 	int code = flush(r, err);
 	if (code) return code;
-	if (!r->store) code = nr_recorder_attach(r, true, r->wait < LAST_WAIT ? r->wait : LAST_WAIT, &why);
+	if (!r->db) code = nr_recorder_attach(r, true, r->wait < LAST_WAIT ? r->wait : LAST_WAIT, &why);
 	if (!code) code = finish_row(r, status, result, count, &why);
 	return code ? nr_recorder_lose(r, &why, err) : NR_OK;
 }

@@ -9,7 +9,7 @@
  *
  * Every record is one write, so that a reader never sees half a line and a killed process leaves at most one. A resumed run
  * first cuts all of these back to the checkpoint's step, so that no step appears twice. A failed write (full disk) is an error
- * with the file's name; what was written before stays whole. The files are the truth: a store that is locked or damaged is
+ * with the file's name; what was written before stays whole. The files are the truth: a database that is locked or damaged is
  * given up with one "warning" event, is no error, and is filled from metrics.csv when the run is closed or resumed.
  *
  * While a recorder is open it holds a lock on events.jsonl: a second process cannot record into the same run. One thread at a
@@ -27,22 +27,22 @@ struct nr_run_info {
 	const char *command;                /* the exact command line */
 	const char *kind;                   /* "train", "pretrain", "finetune" */
 	const char *config;                 /* YAML text */
-	const char *name;                   /* of the run; NULL: its path below the store's folder, or that of its directory */
+	const char *name;                   /* of the run; NULL: its path below the database's folder, or that of its directory */
 	const json_t *env;                  /* further entries for env.json: data, model, norms, seed; may be NULL */
 	const char *const *columns;         /* names of metrics, in order, after step, epoch and seconds; ends with NULL */
 	const char *forced;                 /* what changed since the last session though bits depend on it; NULL: nothing */
-	double store_wait;                  /* seconds to wait for a locked store; 0: 10 */
+	double db_wait;                     /* seconds to wait for a locked database; 0: 10 */
 };
 struct nr_metric { const char *name; double value; };
 
 struct nr_recorder;
 /* dir is made, with the folders above it. resume: it must hold a run, whose columns are the same; records after `step` are cut
  * off, seconds go on where they ended, and the settings (config.yaml) become those given. Without it a directory that holds
- * records or a checkpoint is an error that names --resume; a run that failed before both is begun anew. store: path of the run
- * store, NULL: runs.db beside dir. Writes the event "start" or "resume". */
-int nr_recorder_open(struct nr_recorder **, const char *dir, const char *store, const struct nr_run_info *, bool resume,
+ * records or a checkpoint is an error that names --resume; a run that failed before both is begun anew. db: path of the run
+ * database, NULL: runs.db beside dir. Writes the event "start" or "resume". */
+int nr_recorder_open(struct nr_recorder **, const char *dir, const char *db, const struct nr_run_info *, bool resume,
 	int64_t step, struct nr_error *);
-/* One line of metrics; names must be columns, steps must not go back. The files have it when the call returns, the store within
+/* One line of metrics; names must be columns, steps must not go back. The files have it when the call returns, the database within
  * a second of further calls. Records of a step must come before its checkpoint: the others are cut off by a resume. */
 int nr_recorder_metrics(struct nr_recorder *, int64_t step, double epoch, const struct nr_metric *, int count, struct nr_error *);
 /* One line of events.jsonl with time, step and seconds added; more (may be NULL) is an object whose reference is taken. */

@@ -16,7 +16,7 @@
 #include "record/recorder_run.h"
 #include "record/tensorboard.h"
 
-static const double STORE_WAIT = 10;
+static const double DB_WAIT = 10;
 
 static int no_memory(const char *dir, struct nr_error *err)
 {
@@ -64,14 +64,14 @@ static char *real_path(struct nr_arena *a, const char *path)
 	return copy;
 }
 
-/* Where the store is, what the run is called there, and by which path: without that of the store, so that a root can move. */
-static int name_run(struct nr_recorder *r, const char *store, const char *name, struct nr_error *err)
+/* Where the database is, what the run is called there, and by which path: without that of the database, so that a root can move. */
+static int name_run(struct nr_recorder *r, const char *db, const char *name, struct nr_error *err)
 {
 	const char *dir = real_path(r->arena, r->dir), *above = dir ? folder_of(r->arena, dir) : NULL;
-	r->store_path = store ? nr_arena_strdup(r->arena, store) : above ? nr_arena_printf(r->arena, "%s/runs.db", above) : NULL;
-	const char *folder = r->store_path ? folder_of(r->arena, r->store_path) : NULL;
+	r->db_path = db ? nr_arena_strdup(r->arena, db) : above ? nr_arena_printf(r->arena, "%s/runs.db", above) : NULL;
+	const char *folder = r->db_path ? folder_of(r->arena, r->db_path) : NULL;
 	if (!dir || !folder) return no_memory(r->dir, err);
-	if (store) nr_folder_make(folder, NULL);        /* if that fails, opening the store says why */
+	if (db) nr_folder_make(folder, NULL);        /* if that fails, opening the database says why */
 	const char *root = real_path(r->arena, folder);
 	if (!root) return no_memory(r->dir, err);
 	const size_t n = strlen(root);
@@ -324,7 +324,7 @@ static int say_hello(struct nr_recorder *r, const struct nr_run_info *info, bool
 	return code;
 }
 
-static int open_all(struct nr_recorder *r, const char *store, const struct nr_run_info *info, bool resume, int64_t step,
+static int open_all(struct nr_recorder *r, const char *db, const struct nr_run_info *info, bool resume, int64_t step,
 	struct nr_error *err)
 {
 	bool damaged = false, changed = false;
@@ -332,7 +332,7 @@ static int open_all(struct nr_recorder *r, const char *store, const struct nr_ru
 	int code = copy_columns(r, info->columns, err);
 	if (!code) code = check_folder(r, resume, err);
 	if (!code) code = open_files(r, resume, step, &damaged, err);
-	if (!code) code = name_run(r, store, info->name, err);
+	if (!code) code = name_run(r, db, info->name, err);
 	if (!code) code = fill_row(r, info, err);
 	if (!code) code = write_env(r, info, resume, err);
 	if (!code) code = write_config(r, r->run.config, &changed, err);
@@ -341,7 +341,7 @@ static int open_all(struct nr_recorder *r, const char *store, const struct nr_ru
 	return code;
 }
 
-int nr_recorder_open(struct nr_recorder **out, const char *dir, const char *store, const struct nr_run_info *info, bool resume,
+int nr_recorder_open(struct nr_recorder **out, const char *dir, const char *db, const struct nr_run_info *info, bool resume,
 	int64_t step, struct nr_error *err)
 {
 	struct nr_arena *arena = nr_arena_make();
@@ -356,11 +356,11 @@ int nr_recorder_open(struct nr_recorder **out, const char *dir, const char *stor
 	r->arena = arena;
 	r->csv.fd = r->events.fd = r->tb.fd = -1;
 	r->began = nr_clock();
-	r->wait = info->store_wait > 0 ? info->store_wait : STORE_WAIT;
+	r->wait = info->db_wait > 0 ? info->db_wait : DB_WAIT;
 	r->dir = nr_arena_strdup(arena, dir);
 	int code = r->dir ? NR_OK : no_memory(dir, err);
 	if (!code && step < 0) code = nr_fail(err, NR_EVALUE, "cannot resume", dir, "there is no step %lld", (long long)step);
-	if (!code) code = open_all(r, store, info, resume, resume ? step : 0, err);
+	if (!code) code = open_all(r, db, info, resume, resume ? step : 0, err);
 	if (code) nr_recorder_free(r);
 	else *out = r;
 	return code;

@@ -71,7 +71,7 @@ static int check(struct nr_rundb *s, int64_t *version, struct nr_error *err)
 	int code = number(s, "PRAGMA user_version", version, err);
 	if (!code) code = number(s, "PRAGMA application_id", &application, err);
 	if (!code) code = number(s, "SELECT count(*) FROM sqlite_master", &objects, err);
-	if (code) return code;  /* the store is closed then, and SQLite's message kept */
+	if (code) return code;  /* the database is closed then, and SQLite's message kept */
 	if (alone) sqlite3_exec(s->db, "COMMIT", NULL, NULL, NULL);
 	if (objects && application != APPLICATION)
 		return nr_fail(err, NR_EFORMAT, "cannot use the run database", s->path,

@@ -5,7 +5,7 @@
  *   runs     id name dir kind status started finished seconds steps seed command config env columns host pid
  *   metrics  run name step epoch seconds value           a value that is not a number is NULL
  *   results  run name value
- * dir is relative to the store's folder if it lies below; times are seconds since 1970; columns is a JSON list of the metrics
+ * dir is relative to the database's folder if it lies below; times are seconds since 1970; columns is a JSON list of the metrics
  * in the order of metrics.csv. PRAGMA user_version is the schema's number. */
 #ifndef NR_RUNDB_H
 #define NR_RUNDB_H
@@ -31,7 +31,7 @@ struct nr_curve { int64_t *step; double *value; int64_t count; };
 int nr_rundb_open(struct nr_rundb **, const char *path, double wait, bool write, struct nr_error *);
 void nr_rundb_close(struct nr_rundb *);           /* drops what was not committed; NULL is fine */
 
-/* Writing: between begin and commit. After an error the store can only be closed. */
+/* Writing: between begin and commit. After an error the database can only be closed. */
 int nr_rundb_begin(struct nr_rundb *, struct nr_error *);
 int nr_rundb_commit(struct nr_rundb *, struct nr_error *);
 /* The run that the calls below write to. keep: the row of this dir goes on, without its results and the metrics after step

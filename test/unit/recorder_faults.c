@@ -117,7 +117,7 @@ static int busy_run(int i)
 	struct nr_recorder *r;
 	struct nr_run_info info = info_of("");
 	char dir[32];
-	info.store_wait = 30;
+	info.db_wait = 30;
 	snprintf(dir, sizeof dir, "study/v%d", i);
 	if (nr_recorder_open(&r, at("%s", dir), at("study.db"), &info, false, 0, &e)) return 1;
 	for (int64_t s = 1; s <= 60; s++)

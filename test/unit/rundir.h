@@ -18,7 +18,7 @@ static char root[64];
 static inline struct nr_run_info info_of(const char *config)
 {
 	return (struct nr_run_info){ .command = "norma train \xFFx", .kind = "train", .config = config, .columns = columns,
-		.store_wait = 0.2 };
+		.db_wait = 0.2 };
 }
 
 /* ---- reading back ------------------------------------------------------------------------------------------------------- */
