@@ -30,7 +30,7 @@ static const struct nr_option options[] = {
 	NR_OPT_INT(struct reformer, vocab, 320, 1, 100000000, "size of the vocabulary"),
 	NR_OPT_INT(struct reformer, dim, 256, 1, 65536, "width of a token"),
 	NR_OPT_INT(struct reformer, depth, 6, 1, 1024, "number of blocks"),
-	NR_OPT_INT(struct reformer, heads, 12, 1, 1024, "attention heads"),
+	NR_OPT_INT(struct reformer, heads, 4, 1, 1024, "attention heads"),
 	NR_OPT_INT(struct reformer, head_dim, 0, 0, 65536, "width of a head; 0: dim / heads"),
 	NR_OPT_INT(struct reformer, hidden, 512, 1, 1000000, "width of the MLP"),
 	NR_OPT_INT(struct reformer, positions, 4096, 1, 10000000, "rows of the position table"),
@@ -158,6 +158,9 @@ static nr_t *attend(struct nr_net *n, const struct nr_inputs *in, nr_t *x, const
 	const int64_t width = c->heads * (c->head_dim ? c->head_dim : c->dim / c->heads);
 	const int local = is_local(c, i);
 	struct nr_lsh_options o = { .heads = c->heads, .layer = i, .masked = 1, .dropout = (float)c->attention_dropout };
+	if (!c->head_dim && c->dim % c->heads)
+		return nr_net_fail(n, NR_ESHAPE, "heads", "%lld channels cannot be divided into %lld heads: set head_dim", (long long)c->dim,
+			(long long)c->heads);
 	if (local < 0) return nr_net_fail(n, NR_EVALUE, "layers", "'%s' has a kind that is neither local nor lsh", c->layers);
 	if (local) {
 		o.chunk = c->local_chunk, o.before = c->local_before, o.after = c->local_after;
