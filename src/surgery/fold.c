@@ -47,7 +47,8 @@ static int affine_of(const struct nr_weights *w, const char *layer, double eps, 
 /* weight and bias of the new store from those of the old one and the norm. */
 static void fold(const struct nr_weights *w, struct nr_store *store, const char *layer, const struct affine *a)
 {
-	const struct nr_entry *from = part(w->store, layer, ".weight"), *to = part(store, layer, ".weight"), *bias = part(store, layer, ".bias");
+	const struct nr_entry *from = part(w->store, layer, ".weight"), *to = part(store, layer, ".weight"), *bias = part(store,
+		layer, ".bias");
 	const struct nr_entry *had = part(w->store, layer, ".bias");
 	const int64_t rows = from->d[0], cols = from->count / rows;
 	const bool before = cols == a->count && had;            /* a head's: it has a bias of its own */
@@ -95,7 +96,8 @@ int nr_fold_norms(struct nr_weights *w, int64_t *folded, struct nr_error *err)
 	const char *text = nr_arena_printf(w->arena, "%s%cfolded=1", old.text, strchr(old.text, ':') ? ',' : ':');
 	if (nr_model_int(&old, "folded") != 0) {
 		nr_fail(err, NR_EUSAGE, "cannot fold the norms of", old.text,
-			nr_model_int(&old, "folded") < 0 ? "its norms depend on the sample, or stand before no layer" : "they are folded already");
+			nr_model_int(&old, "folded") < 0
+				? "its norms depend on the sample, or stand before no layer" : "they are folded already");
 		return err->code;
 	}
 	if (!text) return nr_fail(err, NR_EMEMORY, "cannot fold the norms of", old.text, "out of memory");
