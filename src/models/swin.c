@@ -62,8 +62,9 @@ static const struct nr_preset plans[] = {
 #define BLOCK                                                                                                                   \
 	{ "patch.out.", "patch_embed.norm." }, { "patch.", "patch_embed." }, { "attn.in.", "norm1." }, { "mlp.in.", "norm2." },   \
 	{ "attn.table", "attn.relative_position_bias_table" }, { "stages.#.level.", "norm#." }
-#define TIMM BLOCK, { "merge.in.", "downsample.norm." }, { "merge.", "downsample." }, { "final.", "norm." }, { "head.",
-	"head.fc." }, { "stages.", "layers." }
+#define TIMM                                                                                                                    \
+	BLOCK, { "merge.in.", "downsample.norm." }, { "merge.", "downsample." }, { "final.", "norm." }, { "head.", "head.fc." },  \
+	{ "stages.", "layers." }
 static const struct nr_rename timm[] = { TIMM, { NULL, NULL } };
 static const struct nr_rename timm_dtn[] = {
 	TIMM, { "mean_logit", "mean_norm_weight" }, { "var_logit", "var_norm_weight" }, { "norm1.pos", "~norm1.pos_proj.weight" },
