@@ -68,8 +68,11 @@ static int fill(const struct nr_weights *w, struct nr_store *store, double eps, 
 	*folded = 0;
 	for (int64_t i = 0; i < nr_store_count(store); i++) {
 		const struct nr_entry *e = nr_store_at(store, i), *was = nr_store_find(w->store, e->name);
-		const size_t n = strlen(e->name);
 		if (was) memcpy(nr_value(e), nr_value(was), (size_t)e->count * sizeof(real));
+	}
+	for (int64_t i = 0; i < nr_store_count(store); i++) {
+		const struct nr_entry *e = nr_store_at(store, i);
+		const size_t n = strlen(e->name);
 		if (n < 8 || strcmp(e->name + n - 7, ".weight")) continue;
 		char layer[256];
 		struct affine a;
