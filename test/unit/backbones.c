@@ -1,13 +1,10 @@
-/* src/models/{pvt,pvt_v2,swin,levit,t2t,stages}.c, src/surgery/fold.c: names in and out, what a file looks like, pyramids of odd
- * pictures, plans of presets, folded norms. */
+/* src/models/{pvt,pvt_v2,swin,levit,t2t,stages}.c: names in and out, what a file looks like, pyramids of odd pictures, plans of presets. */
 #include <unistd.h>
 
 #include "base/mem.h"
 #include "models/guess.h"
-#include "norma/infer.h"
 #include "norma/model.h"
 #include "norma/safetensors.h"
-#include "surgery/fold.h"
 #include "unit/rig.h"
 
 #define PVT "pvt:image=32,patch=2,dims=8-12-16,depths=1-2-1,heads=1-2-2,mlp=2,sr=4-2-1,classes=3"
@@ -201,49 +198,6 @@ static void settings_of_stages_that_do_not_fit_are_told(void **state)
 	}
 }
 
-static void logits_of(const struct nr_weights *w, real *out)
-{
-	struct nr_error err = { 0 };
-	struct nr_plan *plan;
-	struct nr_net *n = nr_net_make(w->store);
-	assert_int_equal(nr_norms_use(n, w->norms, &w->model.norms, &err), 0);
-	const struct nr_inputs in = nr_model_inputs(n, &w->model, 2);
-	nr_t *y = nr_model_logits(n, &w->model, &in);
-	assert_int_equal(nr_plan_make(&plan, n, y, 0, &err), 0);
-	real *x = nr_plan_data(plan, in.image);
-	for (int64_t i = 0; i < nr_len(in.image); i++) x[i] = (real)(i * 37 % 101) / 50 - 1;
-	nr_plan_run(plan, &(struct nr_exec){ 0 }, NR_RUN_FORWARD);
-	memcpy(out, nr_plan_data(plan, y), (size_t)nr_len(y) * sizeof(real));
-	nr_plan_free(plan);
-	nr_net_free(n);
-}
-
-static void folded_batch_norms_change_no_output(void **state)
-{
-	static const char *const texts[] = { LEVIT, LEVIT ",distilled=0" };
-	(void)state;
-	for (size_t t = 0; t < 2; t++) {
-		struct built b = build(texts[t], "");
-		struct nr_error err = { 0 };
-		struct nr_weights *w;
-		int64_t folded;
-		real before[6], after[6];
-		fill(b.store);
-		assert_int_equal(nr_model_export(b.store, b.model.of, temp_file(), "norma", NULL, 0, &err), 0);
-		assert_int_equal(nr_weights_open(&w, temp_file(), &(struct nr_weights_how){ .model = texts[t] }, &err), 0);
-		logits_of(w, before);
-		assert_int_equal(nr_fold_norms(w, &folded, &err), 0);
-		assert_int_equal(folded, t ? 21 : 22);
-		logits_of(w, after);
-		const double want[6] = { before[0], before[1], before[2], before[3], before[4], before[5] };
-		close_to(after, want, 6, 1e-5);
-		assert_null(nr_store_find(w->store, "stem.0.norm.weight"));
-		assert_int_equal(nr_fold_norms(w, &folded, &err), NR_EUSAGE);
-		nr_weights_close(w);
-		discard(&b);
-	}
-}
-
 static int clean_up(void **state)
 {
 	(void)state;
@@ -259,7 +213,6 @@ int main(void)
 		cmocka_unit_test(pyramids_take_pictures_of_any_shape),
 		cmocka_unit_test(presets_bring_their_norm_plan_unless_another_is_given),
 		cmocka_unit_test(settings_of_stages_that_do_not_fit_are_told),
-		cmocka_unit_test(folded_batch_norms_change_no_output),
 	};
 	return cmocka_run_group_tests(tests, NULL, clean_up);
 }
