@@ -64,7 +64,7 @@ struct nr_model {
 	size_t conf_size;
 	const struct nr_option *options;
 	const struct nr_preset *presets;
-	const struct nr_preset *plans;      /* norm plans that belong to some of the presets: they hold where the user says nothing else; or NULL */
+	const struct nr_preset *plans;      /* norm plans of some presets: they hold where the user names no norm; or NULL */
 	const struct nr_naming *namings;
 	struct nr_norm_defaults norms;
 	/* Sizes of the inputs are options that every model of a kind has: channels and image; vocab and length; nodes,

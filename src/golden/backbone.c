@@ -135,7 +135,8 @@ static const char *naming_of(struct golden_case *c, const char *const (*known)[2
 /* What the settings say of DTN in the blocks: a rule for each stage that has it. */
 static const char *dtn_rules(struct golden_case *c, int64_t stages)
 {
-	const json_t *norm = json_object_get(c->config, "norm"), *pool = json_object_get(norm, "pool"), *heads = json_object_get(norm, "heads");
+	const json_t *norm = json_object_get(c->config, "norm"), *pool = json_object_get(norm, "pool"),
+		*heads = json_object_get(norm, "heads");
 	const json_t *where = json_object_get(norm, "stages");
 	const char *kind = json_string_value(json_object_get(norm, "kind")), *variant = json_string_value(json_object_get(norm, "variant"));
 	const char *text = "";
@@ -144,8 +145,10 @@ static const char *dtn_rules(struct golden_case *c, int64_t stages)
 		const size_t at = (size_t)i;
 		if (where && at >= json_array_size(where)) break;
 		const long long stage = where ? json_integer_value(json_array_get(where, at)) - 1 : i;
-		text = nr_arena_printf(c->arena, "%s stages[%lld].blocks.*=dtn:variant=%s,eps=%.17g,pool=%lld,heads=%lld", text, stage, variant ? variant : "paper",
-			json_number_value(json_object_get(norm, "eps")), at < json_array_size(pool) ? json_integer_value(json_array_get(pool, at)) : 1,
+		text = nr_arena_printf(c->arena, "%s stages[%lld].blocks.*=dtn:variant=%s,eps=%.17g,pool=%lld,heads=%lld", text,
+			stage, variant ? variant : "paper",
+			json_number_value(json_object_get(norm, "eps")), at < json_array_size(pool)
+				? json_integer_value(json_array_get(pool, at)) : 1,
 			json_integer_value(json_array_get(heads, at)));
 	}
 	return text;
@@ -153,13 +156,16 @@ static const char *dtn_rules(struct golden_case *c, int64_t stages)
 
 int golden_model_swin(struct golden_case *c)
 {
-	static const char *const known[][2] = { { "timm+dtn-official", "timm_dtn" }, { "timm+dtn-paper", "timm" }, { "swin-official", "official" },
+	static const char *const known[][2] = { { "timm+dtn-official", "timm_dtn" }, { "timm+dtn-paper", "timm" },
+		{ "swin-official", "official" },
 		{ NULL, NULL } };
 	struct run r = { .eps = golden_config(c, "ln_eps", "layer_norm_eps", 1e-5), .naming = naming_of(c, known) };
-	r.text = nr_arena_printf(c->arena, "swin:image=%g,patch=%g,channels=%g,classes=%g,dim=%g,depths=%s,heads=%s,windows=%s,mlp=%.17g,qkv_bias=%g,"
+	r.text = nr_arena_printf(c->arena,
+		"swin:image=%g,patch=%g,channels=%g,classes=%g,dim=%g,depths=%s,heads=%s,windows=%s,mlp=%.17g,qkv_bias=%g,"
 		"pad_first=%d,act=%s", golden_config(c, "img_size", "image_size", 224), golden_config(c, "patch_size", NULL, 4),
 		golden_config(c, "in_chans", "num_channels", 3), golden_config(c, "num_classes", "num_labels", 1000),
-		golden_config(c, "embed_dim", NULL, 96), list(c, "depths", NULL, ""), list(c, "num_heads", NULL, ""), list(c, "window_size", NULL, "7"),
+		golden_config(c, "embed_dim", NULL, 96), list(c, "depths", NULL, ""), list(c, "num_heads", NULL, ""), list(c,
+			"window_size", NULL, "7"),
 		golden_config(c, "mlp_ratio", NULL, 4), golden_config(c, "qkv_bias", NULL, 1), !strncmp(r.naming, "huggingface", 11),
 		golden_config_act(c));
 	r.norms = nr_arena_printf(c->arena, "layer%s", dtn_rules(c, (int64_t)json_array_size(json_object_get(c->config, "depths"))));
@@ -174,9 +180,12 @@ int golden_model_pvt(struct golden_case *c)
 	const json_t *patches = json_object_get(c->config, "patch_sizes");
 	struct run r = { .eps = eps, .naming = naming_of(c, known) };
 	const bool same = !strcmp(r.naming, "huggingface");
-	r.text = nr_arena_printf(c->arena, "pvt:image=%g,patch=%g,channels=%g,classes=%g,dims=%s,depths=%s,heads=%s,mlp=%s,sr=%s,qkv_bias=%g,act=%s",
-		golden_config(c, "img", "image_size", 224), patches ? json_number_value(json_array_get(patches, 0)) : golden_config(c, "patch", NULL, 4),
-		golden_config(c, "chans", "num_channels", 3), golden_config(c, "classes", "num_labels", 1000), list(c, "dims", "hidden_sizes", ""),
+	r.text = nr_arena_printf(c->arena,
+		"pvt:image=%g,patch=%g,channels=%g,classes=%g,dims=%s,depths=%s,heads=%s,mlp=%s,sr=%s,qkv_bias=%g,act=%s",
+		golden_config(c, "img", "image_size", 224), patches ? json_number_value(json_array_get(patches,
+			0)) : golden_config(c, "patch", NULL, 4),
+		golden_config(c, "chans", "num_channels", 3), golden_config(c, "classes", "num_labels", 1000), list(c, "dims",
+			"hidden_sizes", ""),
 		list(c, "depths", NULL, ""), list(c, "heads", "num_attention_heads", ""), list(c, "ratios", "mlp_ratios", ""),
 		list(c, "srs", "sequence_reduction_ratios", ""), golden_config(c, "bias", "qkv_bias", 1), golden_config_act(c));
 	r.norms = nr_arena_printf(c->arena, "layer%s patch.out=layer:eps=%.17g attn.reduced=layer:eps=%.17g",
@@ -189,10 +198,12 @@ int golden_model_pvt_v2(struct golden_case *c)
 {
 	const double eps = golden_config(c, "ln_eps", "layer_norm_eps", 1e-6);
 	struct run r = { .eps = eps, .naming = nr_st_metadata(c->file, "naming") };
-	r.text = nr_arena_printf(c->arena, "pvt_v2:image=%g,channels=%g,classes=%g,dims=%s,depths=%s,heads=%s,mlp=%s,sr=%s,linear=%g,qkv_bias=%g,act=%s",
+	r.text = nr_arena_printf(c->arena,
+		"pvt_v2:image=%g,channels=%g,classes=%g,dims=%s,depths=%s,heads=%s,mlp=%s,sr=%s,linear=%g,qkv_bias=%g,act=%s",
 		golden_config(c, "img_size", NULL, 224), golden_config(c, "in_chans", "num_channels", 3),
 		golden_config(c, "num_classes", "num_labels", 1000), list(c, "embed_dims", "hidden_sizes", ""), list(c, "depths", NULL, ""),
-		list(c, "num_heads", "num_attention_heads", ""), list(c, "mlp_ratios", NULL, "8-8-4-4"), list(c, "sr_ratios", NULL, "8-4-2-1"),
+		list(c, "num_heads", "num_attention_heads", ""), list(c, "mlp_ratios", NULL, "8-8-4-4"), list(c, "sr_ratios",
+			NULL, "8-4-2-1"),
 		golden_config(c, "linear", "linear_attention", 0), golden_config(c, "qkv_bias", NULL, 1), golden_config_act(c));
 	const bool same = r.naming && !strcmp(r.naming, "huggingface");
 	r.norms = nr_arena_printf(c->arena, "layer patch.out=layer:eps=%.17g attn.reduced=layer:eps=%.17g",
@@ -203,10 +214,14 @@ int golden_model_pvt_v2(struct golden_case *c)
 int golden_model_levit(struct golden_case *c)
 {
 	struct run r = { .eps = golden_config(c, "bn_eps", NULL, 1e-5), .naming = nr_st_metadata(c->file, "naming") };
-	r.text = nr_arena_printf(c->arena, "levit:image=%g,channels=%g,classes=%g,dims=%s,depths=%s,heads=%s,key=%g,value=%s,mlp=%s,stride=%d,distilled=%g,"
-		"act=%s", golden_config(c, "img_size", NULL, 224), golden_config(c, "in_chans", NULL, 3), golden_config(c, "num_classes", NULL, 1000),
-		list(c, "embed_dim", NULL, ""), list(c, "depth", NULL, ""), list(c, "num_heads", NULL, ""), golden_config(c, "key_dim", NULL, 16),
-		list(c, "attn_ratio", NULL, "2"), list(c, "mlp_ratio", NULL, "2"), strcmp(golden_config_text(c, "stem", "stem_type", "s16"), "s8") ? 16 : 8,
+	r.text = nr_arena_printf(c->arena,
+		"levit:image=%g,channels=%g,classes=%g,dims=%s,depths=%s,heads=%s,key=%g,value=%s,mlp=%s,stride=%d,distilled=%g,"
+		"act=%s", golden_config(c, "img_size", NULL, 224), golden_config(c, "in_chans", NULL, 3), golden_config(c,
+			"num_classes", NULL, 1000),
+		list(c, "embed_dim", NULL, ""), list(c, "depth", NULL, ""), list(c, "num_heads", NULL, ""), golden_config(c,
+			"key_dim", NULL, 16),
+		list(c, "attn_ratio", NULL, "2"), list(c, "mlp_ratio", NULL, "2"), strcmp(golden_config_text(c, "stem",
+			"stem_type", "s16"), "s8") ? 16 : 8,
 		golden_config(c, "distilled", NULL, 0), golden_config_act(c));
 	r.norms = nr_arena_printf(c->arena, "batch:momentum=%.17g", golden_config(c, "bn_momentum", NULL, 0.1));
 	return run(c, &r, "stage");
@@ -216,8 +231,10 @@ int golden_model_t2t(struct golden_case *c)
 {
 	static const char *const known[][2] = { { "t2t-official", "official" }, { NULL, NULL } };
 	struct run r = { .eps = golden_config(c, "ln_eps", NULL, 1e-5), .naming = naming_of(c, known), .norms = "" };
-	r.text = nr_arena_printf(c->arena, "t2t:image=%g,channels=%g,classes=%g,tokens=%s,width=%g,dim=%g,depth=%g,heads=%g,mlp=%.17g,qkv_bias=%g,act=%s",
-		golden_config(c, "img", "img_size", 224), golden_config(c, "chans", NULL, 3), golden_config(c, "classes", "num_classes", 1000),
+	r.text = nr_arena_printf(c->arena,
+		"t2t:image=%g,channels=%g,classes=%g,tokens=%s,width=%g,dim=%g,depth=%g,heads=%g,mlp=%.17g,qkv_bias=%g,act=%s",
+		golden_config(c, "img", "img_size", 224), golden_config(c, "chans", NULL, 3), golden_config(c, "classes",
+			"num_classes", 1000),
 		golden_config_text(c, "kind", NULL, "performer"), golden_config(c, "width", NULL, 64), golden_config(c, "dim", NULL, 384),
 		golden_config(c, "depth", NULL, 14), golden_config(c, "heads", NULL, 6), golden_config(c, "ratio", NULL, 3),
 		golden_config(c, "qkv_bias", NULL, 0), golden_config_act(c));

@@ -96,7 +96,8 @@ static void read_input(struct nr_weights *w, const char *path)
 {
 	const char *slash = strrchr(path, '/');
 	for (int hf = 0; hf < 2; hf++) {
-		const char *beside = nr_arena_printf(w->arena, "%.*s%sconfig.json", slash ? (int)(slash - path) + 1 : 0, path, hf ? "preprocessor_" : "");
+		const char *beside = nr_arena_printf(w->arena, "%.*s%sconfig.json", slash ? (int)(slash - path) + 1 : 0, path, hf
+			? "preprocessor_" : "");
 		json_t *config = beside ? nr_json_load(beside, &(struct nr_error){ 0 }) : NULL;
 		const json_t *from = hf ? config : json_object_get(config, "pretrained_cfg");
 		w->normalize |= three(json_object_get(from, hf ? "image_mean" : "mean"), w->mean) &&

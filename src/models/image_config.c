@@ -45,10 +45,12 @@ json_t *nr_timm_config(const struct nr_saved *w, const char *architecture, int64
 {
 	const double half[3] = { 0.5, 0.5, 0.5 }, *mean = w->mean ? w->mean : half, *std = w->std ? w->std : half;
 	const json_int_t channels = nr_model_int(w->model, "channels"), image = nr_model_int(w->model, "image");
-	json_t *input = json_pack("{s:[I,I,I], s:[f,f,f], s:[f,f,f]}", "input_size", channels, image, image, "mean", mean[0], mean[1], mean[2],
+	json_t *input = json_pack("{s:[I,I,I], s:[f,f,f], s:[f,f,f]}", "input_size", channels, image, image, "mean", mean[0],
+		mean[1], mean[2],
 		"std", std[0], std[1], std[2]);
 	return json_pack("{s:s, s:I, s:I, s:s, s:o, s:o}", "architecture", architecture, "num_classes",
-		(json_int_t)nr_model_int(w->model, "classes"), "num_features", (json_int_t)features, "global_pool", pool, "model_args", args,
+		(json_int_t)nr_model_int(w->model, "classes"), "num_features", (json_int_t)features, "global_pool", pool,
+			"model_args", args,
 		"pretrained_cfg", input);
 }
 

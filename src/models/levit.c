@@ -42,7 +42,8 @@ static const struct nr_option options[] = {
 #define L128S "dims=128-256-384,depths=2-3-4,heads=4-6-8,key=16"
 static const struct nr_preset presets[] = {
 	{ "levit_128s", L128S }, { "levit_128", "dims=128-256-384,depths=4-4-4,heads=4-8-12,key=16" },
-	{ "levit_192", "dims=192-288-384,depths=4-4-4,heads=3-5-6,key=32" }, { "levit_256", "dims=256-384-512,depths=4-4-4,heads=4-6-8,key=32" },
+	{ "levit_192", "dims=192-288-384,depths=4-4-4,heads=3-5-6,key=32" }, { "levit_256",
+	"dims=256-384-512,depths=4-4-4,heads=4-6-8,key=32" },
 	{ "levit_384", "dims=384-512-768,depths=4-4-4,heads=6-9-12,key=32" },
 	{ "levit_384_s8", "dims=384-512-768,depths=4-4-4,heads=6-9-12,key=32,stride=8,act=silu" },
 	{ "levit_512", "dims=512-768-1024,depths=4-4-4,heads=8-12-16,key=64,act=silu" },
@@ -55,7 +56,8 @@ static const struct nr_preset presets[] = {
 /* No placement is published, and public LeViT has batch norm where DTN's text says layer norm. Chosen: layer norm everywhere, and DTN
  * at the outputs of the branches of the first two stages, where the tokens' widths are those of the stream. */
 static const struct nr_preset plans[] = {
-	{ "dtn/levit-128s", "layer stages[0].blocks[0:].attn.proj.norm=dtn:heads=4,pool=2 stages[0].blocks[0:].mlp.fc2.norm=dtn:heads=4,pool=2 "
+	{ "dtn/levit-128s",
+	"layer stages[0].blocks[0:].attn.proj.norm=dtn:heads=4,pool=2 stages[0].blocks[0:].mlp.fc2.norm=dtn:heads=4,pool=2 "
 		"stages[1].blocks[0:].attn.proj.norm=dtn:heads=8 stages[1].blocks[0:].mlp.fc2.norm=dtn:heads=8" },
 	{ NULL, NULL },
 };
@@ -64,8 +66,10 @@ static const struct nr_rename timm[] = {
 	{ "stem.#.norm.", "stem.conv#+.bn." }, { "stem.#.", "stem.conv#+.linear." },
 	{ "shrink.attn.", "downsample.attn_downsample." }, { "shrink.", "downsample." }, { "attn.in.", "norm1." }, { "mlp.in.", "norm2." },
 	{ "qkv.norm.", "qkv.bn." }, { "qkv.weight", "qkv.linear.weight" }, { "kv.norm.", "kv.bn." }, { "kv.weight", "kv.linear.weight" },
-	{ "q.norm.", "q.ln.bn." }, { "q.weight", "q.ln.linear.weight" }, { "proj.norm.", "proj.ln.bn." }, { "proj.weight", "proj.ln.linear.weight" },
-	{ "fc1.norm.", "ln1.bn." }, { "fc1.weight", "ln1.linear.weight" }, { "fc2.norm.", "ln2.bn." }, { "fc2.weight", "ln2.linear.weight" },
+	{ "q.norm.", "q.ln.bn." }, { "q.weight", "q.ln.linear.weight" }, { "proj.norm.", "proj.ln.bn." }, { "proj.weight",
+	"proj.ln.linear.weight" },
+	{ "fc1.norm.", "ln1.bn." }, { "fc1.weight", "ln1.linear.weight" }, { "fc2.norm.", "ln2.bn." }, { "fc2.weight",
+	"ln2.linear.weight" },
 	{ "biases", "attention_biases" }, { "head.weight", "head.linear.weight" }, { "head.bias", "head.linear.bias" },
 	{ "head_dist.weight", "head_dist.linear.weight" }, { "head_dist.bias", "head_dist.linear.bias" }, { "head.norm.", "head.bn." },
 	{ "head_dist.norm.", "head_dist.bn." }, { NULL, NULL },
@@ -77,12 +81,14 @@ static const struct nr_naming namings[] = {
 
 /* ---- the model ------------------------------------------------------------------------------------------------------ */
 
-struct stages { int64_t count; double dim[NR_MAXLEVELS], depth[NR_MAXLEVELS], heads[NR_MAXLEVELS], value[NR_MAXLEVELS], mlp[NR_MAXLEVELS]; };
+struct stages { int64_t count; double dim[NR_MAXLEVELS], depth[NR_MAXLEVELS], heads[NR_MAXLEVELS], value[NR_MAXLEVELS],
+	mlp[NR_MAXLEVELS]; };
 
 static bool read_stages(struct nr_net *n, const struct levit *c, struct stages *s)
 {
 	return nr_stages_read(n, (const struct nr_stage_list[]){ { "dims", c->dims, s->dim }, { "depths", c->depths, s->depth },
-		{ "heads", c->heads, s->heads }, { "value", c->value, s->value }, { "mlp", c->mlp, s->mlp }, { NULL, NULL, NULL } }, &s->count);
+		{ "heads", c->heads, s->heads }, { "value", c->value, s->value }, { "mlp", c->mlp, s->mlp }, { NULL, NULL,
+		NULL } }, &s->count);
 }
 
 static nr_t *norm_of(struct nr_net *n, const struct levit *c, const char *layer, nr_t *x)
@@ -125,7 +131,8 @@ static nr_t *attention(struct nr_net *n, nr_t *x, const struct levit *c, const s
 {
 	const int64_t heads = (int64_t)s->heads[i], value = (int64_t)(s->value[i] * (double)c->key);
 	nr_t *qkv = layer(n, c, "attn.qkv", x, heads * (2 * c->key + value));
-	x = nr_attention_with(n, qkv, (struct nr_attention_options){ .heads = heads, .value = value, .per_head = 1, .bias = bias(n, heads, side(c, i), 1) });
+	x = nr_attention_with(n, qkv, (struct nr_attention_options){ .heads = heads, .value = value, .per_head = 1,
+		.bias = bias(n, heads, side(c, i), 1) });
 	x = layer(n, c, "attn.proj", nr_activate(n, c->act, nr_norm(n, "attn.inner", x)), (int64_t)s->dim[i]);
 	return begins_at_zero(n, "attn.proj", x);
 }
@@ -144,7 +151,8 @@ static nr_t *shrink(struct nr_net *n, nr_t *x, const struct levit *c, const stru
 	nr_push(n, "shrink");
 	nr_t *kv = layer(n, c, "attn.kv", x, heads * (c->key + value));
 	nr_t *q = layer(n, c, "attn.q", nr_unfold_windows(n, nr_as_grid(n, x), 1, 2, 0, NR_PATCH_ROW_COL_CHANNEL), heads * c->key);
-	x = nr_kv_attention(n, q, kv, (struct nr_attention_options){ .heads = heads, .per_head = 1, .bias = bias(n, heads, side(c, i - 1), 2) });
+	x = nr_kv_attention(n, q, kv, (struct nr_attention_options){ .heads = heads, .per_head = 1, .bias = bias(n, heads, side(c,
+		i - 1), 2) });
 	x = layer(n, c, "attn.proj", nr_activate(n, c->act, x), dim);
 	x = nr_residual(n, "mlp", x, mlp(n, x, c, dim, 2), c->drop_path);
 	return nr_pop(n, x);
@@ -235,7 +243,7 @@ static bool measure(const struct nr_look *l, struct nr_sighting *s)
 	const struct nr_st_tensor *kv = find(l, 1, "shrink.attn.kv.weight"), *stem = nr_look_find(l, "stem.0.weight");
 	const struct nr_st_tensor *table = find(l, 0, "blocks.0.attn.biases"), *wide = find(l, 1, "shrink.attn.biases");
 	if (!kv || !stem || stem->nd != 4 || !table || table->nd != 2 || !wide || wide->shape[0] < 1) return false;
-	const int64_t key = kv->shape[0] / wide->shape[0] / 5, convs = nr_look_depth_at(l, "stem", "weight");      /* values are 4 times as wide */
+	const int64_t key = kv->shape[0] / wide->shape[0] / 5, convs = nr_look_depth_at(l, "stem", "weight");      /* values: 4 keys */
 	int64_t count = 0, grid = 1;
 	for (; count < NR_MAXLEVELS; count++) {
 		const struct nr_st_tensor *qkv = find(l, count, "blocks.0.attn.qkv.weight"), *b = find(l, count, "blocks.0.attn.biases");
@@ -284,7 +292,8 @@ static const struct nr_model_file file = {
 const struct nr_model nr_model_levit = {
 	.name = "levit", .title = "LeViT", .cite = "arXiv:2104.01136", .conf_size = sizeof(struct levit), .options = options,
 	.presets = presets, .plans = plans, .namings = namings,
-	.norms = { .norm = "batch", .placement = "none", .sites = "0.norm 1.norm 2.norm 3.norm 4.norm 5.norm attn.qkv.norm attn.q.norm attn.kv.norm "
+	.norms = { .norm = "batch", .placement = "none",
+		.sites = "0.norm 1.norm 2.norm 3.norm 4.norm 5.norm attn.qkv.norm attn.q.norm attn.kv.norm "
 		"attn.proj.norm mlp.fc1.norm mlp.fc2.norm head.norm head_dist.norm", .eps = 1e-5 },
 	.embed = embed, .encode = encode, .levels = levels, .pool = pool, .head = head, .file = &file,
 };

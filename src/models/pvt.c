@@ -56,8 +56,9 @@ static const struct nr_preset plans[] = {
 };
 
 #define OFFICIAL                                                                                                                \
-	{ "stages.#.patch.out.", "patch_embed#+.norm." }, { "stages.#.patch.", "patch_embed#+." }, { "stages.#.pos_embed", "pos_embed#+" }, \
-	{ "stages.#.cls_token", "cls_token" }, { "stages.#.blocks.", "block#+." }, { "attn.in.", "norm1." }, { "mlp.in.", "norm2." }, { "attn.reduced.", "attn.norm." }, \
+	{ "stages.#.patch.out.", "patch_embed#+.norm." }, { "stages.#.patch.", "patch_embed#+." },                              \
+	{ "stages.#.pos_embed", "pos_embed#+" }, { "stages.#.cls_token", "cls_token" }, { "stages.#.blocks.", "block#+." },     \
+	{ "attn.in.", "norm1." }, { "mlp.in.", "norm2." }, { "attn.reduced.", "attn.norm." },                                   \
 	{ "final.", "norm." }
 static const struct nr_rename official[] = { OFFICIAL, { NULL, NULL } };
 /* The code released with DTN. */
@@ -84,7 +85,8 @@ static const struct nr_naming namings[] = {
 
 /* ---- the model ------------------------------------------------------------------------------------------------------ */
 
-struct stages { int64_t count, all; double dim[NR_MAXLEVELS], depth[NR_MAXLEVELS], heads[NR_MAXLEVELS], mlp[NR_MAXLEVELS], sr[NR_MAXLEVELS]; };
+struct stages { int64_t count, all; double dim[NR_MAXLEVELS], depth[NR_MAXLEVELS], heads[NR_MAXLEVELS], mlp[NR_MAXLEVELS],
+	sr[NR_MAXLEVELS]; };
 
 static bool read_stages(struct nr_net *n, const struct pvt *c, struct stages *s)
 {
@@ -142,7 +144,8 @@ static nr_t *stage(struct nr_net *n, nr_t *x, const struct pvt *c, const struct 
 	int64_t before = 0;
 	for (int64_t k = 0; k < i; k++) before += (int64_t)s->depth[k];
 	nr_push_nth(n, "stages", i, s->count);
-	if (class_token && s->sr[i] > 1) return nr_pop(n, nr_net_fail(n, NR_EVALUE, "sr", "the last stage has a class token, which cannot be reduced: 1"));
+	if (class_token && s->sr[i] > 1) return nr_pop(n, nr_net_fail(n, NR_EVALUE, "sr",
+		"the last stage has a class token, which cannot be reduced: 1"));
 	if (class_token) x = add_class(n, x, c, s);
 	for (int64_t j = 0; j < depth; j++) {
 		const double drop = nr_drop_path_at(c->drop_path, before + j, s->all);
@@ -229,7 +232,8 @@ static json_t *config(const struct nr_saved *w)
 	const int64_t count = nr_stages_count(c->dims);
 	json_t *j = json_pack("{s:[s], s:s, s:b, s:s, s:f}", "architectures", "PvtForImageClassification", "model_type", "pvt",
 		"qkv_bias", (int)c->qkv_bias, "hidden_act", nr_hf_image_act(c->act), "layer_norm_eps", w->eps);
-	nr_config_lists(j, (const char *[]){ "hidden_sizes", c->dims, "depths", c->depths, "num_attention_heads", c->heads, "mlp_ratios", c->mlp,
+	nr_config_lists(j, (const char *[]){ "hidden_sizes", c->dims, "depths", c->depths, "num_attention_heads", c->heads,
+		"mlp_ratios", c->mlp,
 		"sequence_reduction_ratios", c->sr, NULL });
 	json_t *size = json_array(), *stride = json_array();
 	for (int64_t i = 0; i < count; i++) {
@@ -243,7 +247,8 @@ static json_t *config(const struct nr_saved *w)
 }
 
 static const struct nr_model_file file = {
-	.signs = signs, .measure = measure, .config = config, .doubt = "the number of heads is unknown: those of the published models are assumed",
+	.signs = signs, .measure = measure, .config = config,
+		.doubt = "the number of heads is unknown: those of the published models are assumed",
 };
 
 const struct nr_model nr_model_pvt = {

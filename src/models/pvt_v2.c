@@ -63,7 +63,8 @@ static const struct nr_rename official[] = {
 	{ "mlp.dwconv.", "mlp.dwconv.dwconv." }, { NULL, NULL },
 };
 static const struct nr_rename hf[] = {
-	{ "stages.", "pvt_v2.encoder.layers." }, { "patch.out.", "patch_embedding.layer_norm." }, { "patch.proj.", "patch_embedding.proj." },
+	{ "stages.", "pvt_v2.encoder.layers." }, { "patch.out.", "patch_embedding.layer_norm." }, { "patch.proj.",
+	"patch_embedding.proj." },
 	{ "attn.in.", "layer_norm_1." }, { "mlp.in.", "layer_norm_2." }, { "attn.q.", "attention.query." },
 	{ "attn.kv.", "attention.key. attention.value." }, { "attn.reduced.", "attention.layer_norm." },
 	{ "attn.sr.", "attention.spatial_reduction." }, { "attn.proj.", "attention.proj." }, { "mlp.fc1.", "mlp.dense1." },
@@ -98,7 +99,8 @@ static nr_t *reduced(struct nr_net *n, nr_t *x, int64_t sr, bool linear)
 {
 	if (!x || (sr == 1 && !linear)) return x;
 	nr_t *g = nr_as_grid(n, x);
-	g = linear ? nr_conv(n, "attn.sr", nr_pool_to(n, g, 7, 7), nr_cols(x), 1, 1, 0, 1, 1) : nr_conv(n, "attn.sr", g, nr_cols(x), sr, sr, 0, 1, 1);
+	g = linear ? nr_conv(n, "attn.sr", nr_pool_to(n, g, 7, 7), nr_cols(x), 1, 1, 0, 1, 1) : nr_conv(n, "attn.sr", g,
+		nr_cols(x), sr, sr, 0, 1, 1);
 	g = nr_norm(n, "attn.reduced", nr_as_tokens(n, g));
 	return linear ? nr_activate(n, "gelu", g) : g;
 }
@@ -213,20 +215,25 @@ static json_t *config(const struct nr_saved *w)
 {
 	const struct pvt_v2 *c = w->model->conf;
 	if (strcmp(w->naming->name, "huggingface")) {
-		json_t *args = json_pack("{s:b, s:b, s:I}", "linear", (int)c->linear, "qkv_bias", (int)c->qkv_bias, "in_chans", (json_int_t)c->channels);
-		nr_config_lists(args, (const char *[]){ "embed_dims", c->dims, "depths", c->depths, "num_heads", c->heads, "mlp_ratios", c->mlp,
+		json_t *args = json_pack("{s:b, s:b, s:I}", "linear", (int)c->linear, "qkv_bias", (int)c->qkv_bias, "in_chans",
+			(json_int_t)c->channels);
+		nr_config_lists(args, (const char *[]){ "embed_dims", c->dims, "depths", c->depths, "num_heads", c->heads,
+			"mlp_ratios", c->mlp,
 			"sr_ratios", c->sr, NULL });
 		return nr_timm_config(w, "pvt_v2_b2", nr_stages_last(c->dims), "avg", args);
 	}
 	json_t *j = json_pack("{s:[s], s:s, s:b, s:b, s:s, s:f}", "architectures", "PvtV2ForImageClassification", "model_type", "pvt_v2",
-		"linear_attention", (int)c->linear, "qkv_bias", (int)c->qkv_bias, "hidden_act", nr_hf_image_act(c->act), "layer_norm_eps", w->eps);
-	nr_config_lists(j, (const char *[]){ "hidden_sizes", c->dims, "depths", c->depths, "num_attention_heads", c->heads, "mlp_ratios", c->mlp,
+		"linear_attention", (int)c->linear, "qkv_bias", (int)c->qkv_bias, "hidden_act", nr_hf_image_act(c->act),
+			"layer_norm_eps", w->eps);
+	nr_config_lists(j, (const char *[]){ "hidden_sizes", c->dims, "depths", c->depths, "num_attention_heads", c->heads,
+		"mlp_ratios", c->mlp,
 		"sr_ratios", c->sr, NULL });
 	return nr_config_labels(j, w, c->classes);
 }
 
 static const struct nr_model_file file = {
-	.signs = signs, .measure = measure, .config = config, .doubt = "the number of heads is unknown: those of the published models are assumed",
+	.signs = signs, .measure = measure, .config = config,
+		.doubt = "the number of heads is unknown: those of the published models are assumed",
 };
 
 const struct nr_model nr_model_pvt_v2 = {

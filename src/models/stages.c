@@ -28,7 +28,8 @@ bool nr_stages_read(struct nr_net *n, const struct nr_stage_list *l, int64_t *co
 	for (; l->option; l++) {
 		const int64_t got = read_list(l->text, l->to);
 		if (!got) {
-			nr_net_fail(n, NR_EVALUE, l->text, "%s is a positive number for each stage, at most %d, as in 64-128-320-512", l->option,
+			nr_net_fail(n, NR_EVALUE, l->text,
+				"%s is a positive number for each stage, at most %d, as in 64-128-320-512", l->option,
 				NR_MAXLEVELS);
 			return false;
 		}

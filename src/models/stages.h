@@ -14,7 +14,7 @@ bool nr_stages_read(struct nr_net *, const struct nr_stage_list *, int64_t *coun
 int64_t nr_stages_count(const char *text);
 int64_t nr_stages_last(const char *text);                      /* the number of the last stage; 0: it is no such text */
 const char *nr_stages_text(const double *, int64_t count, struct nr_arena *);
-/* In a file: widths, depths, ratios of MLPs and reductions of the stages, by patch.proj, mlp.fc1 and attn.sr; how many. -1: it has none such. */
+/* In a file: widths, depths, ratios of MLPs and reductions of the stages, by patch.proj, mlp.fc1 and attn.sr; how many. -1: none. */
 int64_t nr_look_stages(const struct nr_look *, double *dim, double *depth, double *mlp, double *sr);
 
 /* Tokens (B,T,C) without special ones as a grid (B,h,w,C), and back. */

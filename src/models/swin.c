@@ -62,7 +62,9 @@ static const struct nr_preset plans[] = {
 #define BLOCK                                                                                                                   \
 	{ "patch.out.", "patch_embed.norm." }, { "patch.", "patch_embed." }, { "attn.in.", "norm1." }, { "mlp.in.", "norm2." },   \
 	{ "attn.table", "attn.relative_position_bias_table" }, { "stages.#.level.", "norm#." }
-#define TIMM BLOCK, { "merge.in.", "downsample.norm." }, { "merge.", "downsample." }, { "final.", "norm." }, { "head.", "head.fc." }, { "stages.", "layers." }
+#define TIMM                                                                                                                    \
+	BLOCK, { "merge.in.", "downsample.norm." }, { "merge.", "downsample." }, { "final.", "norm." }, { "head.", "head.fc." },  \
+	{ "stages.", "layers." }
 static const struct nr_rename timm[] = { TIMM, { NULL, NULL } };
 static const struct nr_rename timm_dtn[] = {
 	TIMM, { "mean_logit", "mean_norm_weight" }, { "var_logit", "var_norm_weight" }, { "norm1.pos", "~norm1.pos_proj.weight" },
@@ -70,7 +72,8 @@ static const struct nr_rename timm_dtn[] = {
 };
 /* Merging at the end of a stage, and a plain head. */
 static const struct nr_rename official[] = {
-	BLOCK, { "stages.#.merge.in.", "layers.#-.downsample.norm." }, { "stages.#.merge.", "layers.#-.downsample." }, { "final.", "norm." },
+	BLOCK, { "stages.#.merge.in.", "layers.#-.downsample.norm." }, { "stages.#.merge.", "layers.#-.downsample." }, { "final.",
+		"norm." },
 	{ "stages.", "layers." }, { NULL, NULL },
 };
 #define HF_AROUND                                                                                                               \
@@ -102,7 +105,8 @@ struct stages { int64_t count, all; double depth[NR_MAXLEVELS], heads[NR_MAXLEVE
 
 static bool read_stages(struct nr_net *n, const struct swin *c, struct stages *s)
 {
-	const bool ok = nr_stages_read(n, (const struct nr_stage_list[]){ { "depths", c->depths, s->depth }, { "heads", c->heads, s->heads },
+	const bool ok = nr_stages_read(n, (const struct nr_stage_list[]){ { "depths", c->depths, s->depth }, { "heads", c->heads,
+		s->heads },
 		{ "windows", c->windows, s->window }, { NULL, NULL, NULL } }, &s->count);
 	s->all = 0;
 	for (int64_t i = 0; i < s->count; i++) s->all += (int64_t)s->depth[i];
@@ -252,16 +256,20 @@ static json_t *config(const struct nr_saved *w)
 	const struct swin *c = w->model->conf;
 	const int64_t last = c->dim << (nr_stages_count(c->depths) - 1);
 	if (strncmp(w->naming->name, "huggingface", 11)) {
-		json_t *args = json_pack("{s:I, s:I, s:I, s:I, s:f, s:b}", "img_size", (json_int_t)c->image, "patch_size", (json_int_t)c->patch,
-			"in_chans", (json_int_t)c->channels, "embed_dim", (json_int_t)c->dim, "mlp_ratio", c->mlp, "qkv_bias", (int)c->qkv_bias);
+		json_t *args = json_pack("{s:I, s:I, s:I, s:I, s:f, s:b}", "img_size", (json_int_t)c->image, "patch_size",
+			(json_int_t)c->patch,
+			"in_chans", (json_int_t)c->channels, "embed_dim", (json_int_t)c->dim, "mlp_ratio", c->mlp, "qkv_bias",
+				(int)c->qkv_bias);
 		nr_config_lists(args, (const char *[]){ "depths", c->depths, "num_heads", c->heads, NULL });
 		if (nr_stages_count(c->windows) > 1) nr_config_lists(args, (const char *[]){ "window_size", c->windows, NULL });
 		else json_object_set_new(args, "window_size", json_integer(nr_stages_last(c->windows)));
 		return nr_timm_config(w, "swin_tiny_patch4_window7_224", last, "avg", args);
 	}
-	json_t *j = json_pack("{s:[s], s:s, s:I, s:I, s:I, s:I, s:f, s:b, s:s, s:f}", "architectures", "SwinForImageClassification", "model_type",
+	json_t *j = json_pack("{s:[s], s:s, s:I, s:I, s:I, s:I, s:f, s:b, s:s, s:f}", "architectures",
+		"SwinForImageClassification", "model_type",
 		"swin", "patch_size", (json_int_t)c->patch, "embed_dim", (json_int_t)c->dim, "hidden_size", (json_int_t)last, "window_size",
-		(json_int_t)nr_stages_last(c->windows), "mlp_ratio", c->mlp, "qkv_bias", (int)c->qkv_bias, "hidden_act", nr_hf_image_act(c->act),
+		(json_int_t)nr_stages_last(c->windows), "mlp_ratio", c->mlp, "qkv_bias", (int)c->qkv_bias, "hidden_act",
+			nr_hf_image_act(c->act),
 		"layer_norm_eps", w->eps);
 	nr_config_lists(j, (const char *[]){ "depths", c->depths, "num_heads", c->heads, NULL });
 	return nr_config_labels(j, w, c->classes);

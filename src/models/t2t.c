@@ -60,7 +60,8 @@ static const struct nr_preset presets[] = {
 static const struct nr_preset plans[] = { { "dtn/t2t-t-14", "layer blocks[0:12].*=dtn" }, { NULL, NULL } };
 
 static const struct nr_rename official[] = {
-	{ "attn.in.", "norm1." }, { "mlp.in.", "norm2." }, { "tokens.#.", "tokens_to_token.attention#+." }, { "project.", "tokens_to_token.project." },
+	{ "attn.in.", "norm1." }, { "mlp.in.", "norm2." }, { "tokens.#.", "tokens_to_token.attention#+." }, { "project.",
+	"tokens_to_token.project." },
 	{ "final.", "norm." }, { NULL, NULL },
 };
 static const struct nr_naming namings[] = { { .name = "official", .rules = official }, { .name = NULL } };
@@ -164,8 +165,10 @@ static nr_t *encode(struct nr_net *n, const struct nr_inputs *in, nr_t *x, const
 	nr_t *cls = nr_param(n, "cls_token", NR_TRUNC_02 | NR_NO_DECAY, NR_SHAPE(1, 1, c->dim));
 	x = nr_prepend(n, nr_add(n, cls, nr_span(n, position_table(n, c), 0, 1)), x);
 	for (int64_t i = 0; i < c->depth; i++) {
-		const struct nr_block b = { .heads = c->heads, .hidden = nr_mlp_width(c->mlp, c->dim), .act = c->act, .no_qkv_bias = !c->qkv_bias,
-			.dropout = c->dropout, .attention_dropout = c->attention_dropout, .drop_path = nr_drop_path_at(c->drop_path, i, c->depth) };
+		const struct nr_block b = { .heads = c->heads, .hidden = nr_mlp_width(c->mlp, c->dim), .act = c->act,
+			.no_qkv_bias = !c->qkv_bias,
+			.dropout = c->dropout, .attention_dropout = c->attention_dropout,
+				.drop_path = nr_drop_path_at(c->drop_path, i, c->depth) };
 		nr_push_nth(n, "blocks", i, c->depth);
 		x = nr_hidden(n, nr_pop(n, nr_block(n, x, &b)), "block%lld", (long long)i);
 	}

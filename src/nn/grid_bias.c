@@ -29,7 +29,8 @@ static int shape(struct nr_node *k)
 	char s[64];
 	if (nr_expect(k, g->kh > 0 && g->kw > 0 && g->stride > 0, "no grid of %lld x %lld", (long long)g->kh, (long long)g->kw) ||
 	    nr_expect(k, t->nd == 2 && t->d[g->with_signs ? 0 : 1] == entries(g),
-		"the table %s has no %lld offsets of a grid of %lld x %lld", nr_shape_text(t, s, sizeof s), (long long)entries(g), (long long)g->kh, (long long)g->kw))
+		"the table %s has no %lld offsets of a grid of %lld x %lld", nr_shape_text(t, s, sizeof s), (long long)entries(g),
+			(long long)g->kh, (long long)g->kw))
 		return NR_ESHAPE;
 	nr_out(k, 0, NR_REAL, 3, (int64_t[]){ heads(k), side(g->kh, g->stride) * side(g->kw, g->stride), g->kh * g->kw }, NULL);
 	return 0;

@@ -1,13 +1,10 @@
-/* src/models/{pvt,pvt_v2,swin,levit,t2t,stages}.c, src/surgery/fold.c: names in and out, what a file looks like, pyramids of odd pictures, plans of
- * presets, folded norms. */
+/* src/models/{pvt,pvt_v2,swin,levit,t2t,stages}.c: names in and out, what a file looks like, pyramids of odd pictures, plans of presets. */
 #include <unistd.h>
 
 #include "base/mem.h"
 #include "models/guess.h"
-#include "norma/infer.h"
 #include "norma/model.h"
 #include "norma/safetensors.h"
-#include "surgery/fold.h"
 #include "unit/rig.h"
 
 #define PVT "pvt:image=32,patch=2,dims=8-12-16,depths=1-2-1,heads=1-2-2,mlp=2,sr=4-2-1,classes=3"
@@ -23,7 +20,8 @@ static struct built build(const char *text, const char *norms)
 	struct built b = { .arena = nr_arena_make() };
 	struct nr_error err = { 0 };
 	char line[1200];
-	if (nr_model_parse(&b.model, text, b.arena, &err) || nr_store_make(&b.store, 1, &err)) fail_msg("%s", nr_error_text(&err, line, sizeof line));
+	if (nr_model_parse(&b.model, text, b.arena, &err) || nr_store_make(&b.store, 1, &err)) fail_msg("%s", nr_error_text(&err,
+		line, sizeof line));
 	struct nr_net *n = nr_net_make(b.store);
 	assert_int_equal(nr_norms_use(n, norms, &b.model.norms, &err), 0);
 	const struct nr_inputs in = nr_model_inputs(n, &b.model, 1);
@@ -54,13 +52,15 @@ static void fill(struct nr_store *s)
 	int64_t v = 0;
 	for (int64_t i = 0; i < nr_store_count(s); i++) {
 		const struct nr_entry *e = nr_store_at(s, i);
-		for (int64_t k = 0; k < e->count; k++) nr_value(e)[k] = strstr(e->name, "running_var") ? (real)(1 + v++ % 7) : ((real)(v++ % 1009) / 509 - 1) / 4;
+		for (int64_t k = 0; k < e->count; k++) nr_value(e)[k] = strstr(e->name, "running_var")
+			? (real)(1 + v++ % 7) : ((real)(v++ % 1009) / 509 - 1) / 4;
 	}
 }
 
 static void every_naming_gives_back_the_same_bits_and_is_recognised(void **state)
 {
-	static const char *const texts[] = { PVT, PVT_V2, PVT_V2 ",linear=1", SWIN, LEVIT, LEVIT ",distilled=0", T2T, T2T ",tokens=transformer" };
+	static const char *const texts[] = { PVT, PVT_V2, PVT_V2 ",linear=1", SWIN, LEVIT, LEVIT ",distilled=0", T2T,
+		T2T ",tokens=transformer" };
 	(void)state;
 	char line[1200];
 	for (size_t t = 0; t < sizeof texts / sizeof *texts; t++) {
@@ -71,7 +71,8 @@ static void every_naming_gives_back_the_same_bits_and_is_recognised(void **state
 			struct nr_import how = { .naming = n->name };
 			assert_int_equal(nr_model_export(a.store, a.model.of, temp_file(), n->name, NULL, 0, &err), 0);
 			struct built b = build(texts[t], "");
-			if (nr_model_import(b.store, b.model.of, temp_file(), &how, &err)) fail_msg("%s: %s", n->name, nr_error_text(&err, line, sizeof line));
+			if (nr_model_import(b.store, b.model.of, temp_file(), &how, &err)) fail_msg("%s: %s", n->name,
+				nr_error_text(&err, line, sizeof line));
 			for (int64_t i = 0; i < nr_store_count(a.store); i++) {
 				const struct nr_entry *e = nr_store_at(a.store, i), *f = nr_store_find(b.store, e->name);
 				assert_memory_equal(nr_value(e), nr_value(f), (size_t)e->count * sizeof(real));
@@ -83,13 +84,16 @@ static void every_naming_gives_back_the_same_bits_and_is_recognised(void **state
 			struct nr_model_spec seen;
 			assert_int_equal(nr_model_parse(&seen, g.model, b.arena, &err), 0);
 			assert_string_equal(seen.of->name, a.model.of->name);
-			static const char *const keys[] = { "dims", "depths", "mlp", "sr", "linear", "windows", "key", "classes", "channels", "patch", "width",
+			static const char *const keys[] = { "dims", "depths", "mlp", "sr", "linear", "windows", "key", "classes",
+				"channels", "patch", "width",
 				"tokens", "distilled", "dim", "depth" };
 			for (size_t k = 0; k < sizeof keys / sizeof *keys; k++) {
 				const struct nr_option *o = nr_option_find(a.model.of->options, keys[k]);
 				char want[64], got[64];
-				if (!o || (!strcmp(keys[k], "sr") && strstr(texts[t], "linear")) || (!strcmp(keys[k], "mlp") && strstr(texts[t], "mlp=2,"))) continue;
-				assert_string_equal(nr_option_text(o, seen.conf, got, sizeof got), nr_option_text(o, a.model.conf, want, sizeof want));
+				if (!o || (!strcmp(keys[k], "sr") && strstr(texts[t], "linear")) || (!strcmp(keys[k], "mlp") &&
+					strstr(texts[t], "mlp=2,"))) continue;
+				assert_string_equal(nr_option_text(o, seen.conf, got, sizeof got), nr_option_text(o, a.model.conf,
+					want, sizeof want));
 			}
 			nr_st_close(f);
 			discard(&b);
@@ -173,7 +177,8 @@ static void presets_bring_their_norm_plan_unless_another_is_given(void **state)
 static void settings_of_stages_that_do_not_fit_are_told(void **state)
 {
 	static const struct { const char *text, *says; } cases[] = {
-		{ "swin:depths=2-x", "depths is a positive number for each stage" }, { "swin:depths=2-2,heads=1-2-3", "heads has 3 numbers for 2 stages" },
+		{ "swin:depths=2-x", "depths is a positive number for each stage" }, { "swin:depths=2-2,heads=1-2-3",
+		"heads has 3 numbers for 2 stages" },
 		{ "pvt:sr=8-4-2-2", "cannot be reduced" }, { "levit:stride=12", "power of 2" },
 	};
 	(void)state;
@@ -193,49 +198,6 @@ static void settings_of_stages_that_do_not_fit_are_told(void **state)
 	}
 }
 
-static void logits_of(const struct nr_weights *w, real *out)
-{
-	struct nr_error err = { 0 };
-	struct nr_plan *plan;
-	struct nr_net *n = nr_net_make(w->store);
-	assert_int_equal(nr_norms_use(n, w->norms, &w->model.norms, &err), 0);
-	const struct nr_inputs in = nr_model_inputs(n, &w->model, 2);
-	nr_t *y = nr_model_logits(n, &w->model, &in);
-	assert_int_equal(nr_plan_make(&plan, n, y, 0, &err), 0);
-	real *x = nr_plan_data(plan, in.image);
-	for (int64_t i = 0; i < nr_len(in.image); i++) x[i] = (real)(i * 37 % 101) / 50 - 1;
-	nr_plan_run(plan, &(struct nr_exec){ 0 }, NR_RUN_FORWARD);
-	memcpy(out, nr_plan_data(plan, y), (size_t)nr_len(y) * sizeof(real));
-	nr_plan_free(plan);
-	nr_net_free(n);
-}
-
-static void folded_batch_norms_change_no_output(void **state)
-{
-	static const char *const texts[] = { LEVIT, LEVIT ",distilled=0" };
-	(void)state;
-	for (size_t t = 0; t < 2; t++) {
-		struct built b = build(texts[t], "");
-		struct nr_error err = { 0 };
-		struct nr_weights *w;
-		int64_t folded;
-		real before[6], after[6];
-		fill(b.store);
-		assert_int_equal(nr_model_export(b.store, b.model.of, temp_file(), "norma", NULL, 0, &err), 0);
-		assert_int_equal(nr_weights_open(&w, temp_file(), &(struct nr_weights_how){ .model = texts[t] }, &err), 0);
-		logits_of(w, before);
-		assert_int_equal(nr_fold_norms(w, &folded, &err), 0);
-		assert_int_equal(folded, t ? 21 : 22);
-		logits_of(w, after);
-		const double want[6] = { before[0], before[1], before[2], before[3], before[4], before[5] };
-		close_to(after, want, 6, 1e-5);
-		assert_null(nr_store_find(w->store, "stem.0.norm.weight"));
-		assert_int_equal(nr_fold_norms(w, &folded, &err), NR_EUSAGE);
-		nr_weights_close(w);
-		discard(&b);
-	}
-}
-
 static int clean_up(void **state)
 {
 	(void)state;
@@ -251,7 +213,6 @@ int main(void)
 		cmocka_unit_test(pyramids_take_pictures_of_any_shape),
 		cmocka_unit_test(presets_bring_their_norm_plan_unless_another_is_given),
 		cmocka_unit_test(settings_of_stages_that_do_not_fit_are_told),
-		cmocka_unit_test(folded_batch_norms_change_no_output),
 	};
 	return cmocka_run_group_tests(tests, NULL, clean_up);
 }
