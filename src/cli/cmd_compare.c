@@ -168,7 +168,8 @@ static int read_recipe(struct cli *c, struct nr_study *s, const struct settings 
 		for (int64_t k = 0; k < one.count; k++) value[k] = (list ? item->item[k] : item)->text;
 		one.value = value;
 		if (!strcmp(key->text, "task") && take_task(c, path, value[0], task, c->err)) return c->err->code;
-		if (!strcmp(key->text, "task") || !strcmp(key->text, "plugins") || nr_study_reserved(key->text) || is_given(v, key->text)) continue;
+		const bool ours = !strcmp(key->text, "task") || !strcmp(key->text, "plugins") || nr_study_reserved(key->text);
+		if (ours || is_given(v, key->text)) continue;
 		if (nr_settings_add(&s->base, &one, c->arena)) return nr_fail(c->err, NR_EMEMORY, "cannot read", path, "out of memory");
 	}
 	return NR_OK;

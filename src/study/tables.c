@@ -18,10 +18,10 @@
 
 enum { FURTHER = 20, TEXT = NR_CELL_TEXT };        /* metrics beside the main one */
 
-const char *nr_cell_at(const struct nr_cells *c, int64_t row, int64_t column) { return c->text[row * c->columns + column]; }
+const char *nr_cell_at(const struct nr_study_cells *c, int64_t row, int64_t column) { return c->text[row * c->columns + column]; }
 
 __attribute__((format(printf, 4, 5)))
-static void put(const struct nr_cells *c, int64_t row, int64_t *column, const char *fmt, ...)
+static void put(const struct nr_study_cells *c, int64_t row, int64_t *column, const char *fmt, ...)
 {
 	va_list ap;
 	va_start(ap, fmt);
@@ -33,7 +33,7 @@ double nr_metric_scale(const char *metric) { return nr_metric_is_share(metric) ?
 
 static int digits_of(const char *metric) { return nr_metric_scale(metric) > 1 ? 2 : 4; }
 
-static void put_mean(const struct nr_cells *c, int64_t row, int64_t *column, const struct nr_sample *s, const char *metric, bool sign)
+static void put_mean(const struct nr_study_cells *c, int64_t row, int64_t *column, const struct nr_sample *s, const char *metric, bool sign)
 {
 	const double k = nr_metric_scale(metric);
 	const int d = digits_of(metric);
@@ -42,7 +42,7 @@ static void put_mean(const struct nr_cells *c, int64_t row, int64_t *column, con
 	else put(c, row, column, sign ? "%+.*f ± %.*f" : "%.*f ± %.*f", d, k * s->mean, d, k * s->half);
 }
 
-static void put_p(const struct nr_cells *c, int64_t row, int64_t *column, double p)
+static void put_p(const struct nr_study_cells *c, int64_t row, int64_t *column, double p)
 {
 	if (isnan(p)) put(c, row, column, "-");
 	else if (p < 0.0001) put(c, row, column, "< 0.0001");
@@ -70,7 +70,7 @@ static bool published(const struct nr_summary *m, int64_t metric)
 
 static int64_t further(const struct nr_summary *m) { return m->metrics - 1 < FURTHER ? m->metrics - 1 : FURTHER; }
 
-static void put_published(const struct nr_summary *m, const struct nr_cells *c, int64_t row, int64_t *column, int64_t metric, int64_t arm)
+static void put_published(const struct nr_summary *m, const struct nr_study_cells *c, int64_t row, int64_t *column, int64_t metric, int64_t arm)
 {
 	const struct nr_published_cell *cell = nr_published_cell(m->study, metric, arm);
 	char text[TEXT] = "-";
@@ -81,7 +81,7 @@ static void put_published(const struct nr_summary *m, const struct nr_cells *c, 
 
 /* A column's key, for those who choose, and its title. */
 __attribute__((format(printf, 4, 5)))
-static void title(const struct nr_cells *c, int64_t *column, const char *key, const char *fmt, ...)
+static void title(const struct nr_study_cells *c, int64_t *column, const char *key, const char *fmt, ...)
 {
 	va_list ap;
 	c->key[*column] = key;
@@ -90,7 +90,7 @@ static void title(const struct nr_cells *c, int64_t *column, const char *key, co
 	va_end(ap);
 }
 
-static void put_titles(const struct nr_summary *m, const struct nr_cells *c)
+static void put_titles(const struct nr_summary *m, const struct nr_study_cells *c)
 {
 	int64_t k = 0;
 	double unit;
@@ -111,7 +111,7 @@ static void put_titles(const struct nr_summary *m, const struct nr_cells *c)
 	title(c, &k, "flops", "%s", flop_unit(m, &unit));
 }
 
-static void put_decision(const struct nr_summary *m, const struct nr_cells *c, int64_t row, int64_t *column, int64_t arm)
+static void put_decision(const struct nr_summary *m, const struct nr_study_cells *c, int64_t row, int64_t *column, int64_t arm)
 {
 	const struct nr_decision *d = &m->decision[arm];
 	if (m->study->arm[arm].against == arm) put(c, row, column, "%s", "");
@@ -119,7 +119,7 @@ static void put_decision(const struct nr_summary *m, const struct nr_cells *c, i
 	else put(c, row, column, d->looked == m->looks.count ? "not shown" : "open");
 }
 
-static void put_arm(const struct nr_summary *m, const struct nr_cells *c, int64_t a)
+static void put_arm(const struct nr_summary *m, const struct nr_study_cells *c, int64_t a)
 {
 	const struct nr_arm_metric *main = &m->cell[a];
 	const struct nr_comparison *v = &main->against;
@@ -153,16 +153,16 @@ static void put_arm(const struct nr_summary *m, const struct nr_cells *c, int64_
 	else put(c, row, &k, "%.3g", m->cost[a].flops / unit);
 }
 
-void nr_cells_release(struct nr_cells *c)
+void nr_cells_release(struct nr_study_cells *c)
 {
 	free(c->text);
 	free(c->key);
-	*c = (struct nr_cells){ 0 };
+	*c = (struct nr_study_cells){ 0 };
 }
 
-bool nr_cells_make(struct nr_cells *c, const struct nr_summary *m)
+bool nr_cells_make(struct nr_study_cells *c, const struct nr_summary *m)
 {
-	*c = (struct nr_cells){ .rows = m->study->arms + 1, .columns = 9 + (m->looks.count > 0) };
+	*c = (struct nr_study_cells){ .rows = m->study->arms + 1, .columns = 9 + (m->looks.count > 0) };
 	for (int64_t i = 0; i <= further(m); i++) c->columns += (i > 0) + published(m, i);
 	c->text = calloc((size_t)(c->rows * c->columns), sizeof *c->text);
 	c->key = calloc((size_t)c->columns, sizeof *c->key);
@@ -207,7 +207,7 @@ void nr_summary_legend(const struct nr_summary *m, struct nr_str *s, const char 
 }
 
 /* The arms, and the columns from `from` on, before `to`. */
-static struct nr_table *table_of(const struct nr_cells *c, int64_t from, int64_t to)
+static struct nr_table *table_of(const struct nr_study_cells *c, int64_t from, int64_t to)
 {
 	struct nr_table *t = nr_table_make();
 	for (int64_t row = 0; row < c->rows; row++)
@@ -218,7 +218,7 @@ static struct nr_table *table_of(const struct nr_cells *c, int64_t from, int64_t
 	return t;
 }
 
-static size_t width_of(const struct nr_cells *c, int64_t column)
+static size_t width_of(const struct nr_study_cells *c, int64_t column)
 {
 	size_t most = 0;
 	for (int64_t row = 0; row < c->rows; row++) {
@@ -229,7 +229,7 @@ static size_t width_of(const struct nr_cells *c, int64_t column)
 }
 
 /* As many columns as there is room for, then the arms again with those that are left. */
-static void add_text(struct nr_str *s, const struct nr_cells *c)
+static void add_text(struct nr_str *s, const struct nr_study_cells *c)
 {
 	enum { WIDE = 80, GAP = 2 };
 	for (int64_t from = 1, to; from < c->columns; from = to) {
@@ -253,7 +253,7 @@ static void heading(const struct nr_summary *m, struct nr_str *s, const char *be
 
 void nr_summary_text(const struct nr_summary *m, struct nr_str *s)
 {
-	struct nr_cells c;
+	struct nr_study_cells c;
 	if (!nr_cells_make(&c, m)) return;
 	heading(m, s, "", "");
 	add_text(s, &c);
@@ -276,7 +276,7 @@ void nr_summary_text(const struct nr_summary *m, struct nr_str *s)
 
 void nr_summary_markdown(const struct nr_summary *m, struct nr_str *s)
 {
-	struct nr_cells c;
+	struct nr_study_cells c;
 	if (!nr_cells_make(&c, m)) return;
 	struct nr_table *t = table_of(&c, 1, c.columns);
 	heading(m, s, "# ", "\n");
@@ -289,7 +289,7 @@ void nr_summary_markdown(const struct nr_summary *m, struct nr_str *s)
 
 static void summary_csv(const struct nr_summary *m, struct nr_str *s)
 {
-	struct nr_cells c;
+	struct nr_study_cells c;
 	if (!nr_cells_make(&c, m)) return;
 	struct nr_table *t = table_of(&c, 1, c.columns);
 	nr_table_csv(t, s);

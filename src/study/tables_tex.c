@@ -80,7 +80,7 @@ static void add_metric_header(struct nr_str *s, const char *metric)
 	if (nr_metric_scale(metric) > 1) nr_str_add(s, " (\\%)");
 }
 
-static void add_header(struct nr_str *s, const struct nr_summary *m, const struct nr_cells *c, int64_t column)
+static void add_header(struct nr_str *s, const struct nr_summary *m, const struct nr_study_cells *c, int64_t column)
 {
 	const char *key = c->key[column];
 	for (size_t i = 0; i < sizeof headers / sizeof *headers; i++) {
@@ -131,7 +131,7 @@ int nr_tex_columns_check(const struct nr_study *s, const char *columns, struct n
 void nr_summary_latex(const struct nr_summary *m, struct nr_str *s)
 {
 	const char *asked = m->study->columns && *m->study->columns ? m->study->columns : few;
-	struct nr_cells c;
+	struct nr_study_cells c;
 	if (!nr_cells_make(&c, m)) return;
 	int64_t taken = 0, *column = calloc((size_t)c.columns, sizeof *column);
 	const char *of = m->metric[0];
