@@ -23,6 +23,7 @@ struct bench_size {
 	int64_t decoder_dim, decoder_depth, decoder_heads;      /* MAE */
 	double keep;                            /* MAE: share of patches that the encoder sees */
 	int64_t length, vocab;                  /* text: tokens of a sentence */
+	const char *sparse;                     /* text: options of the model lra; NULL: full attention */
 	int64_t nodes, hops;                    /* graphs */
 };
 
@@ -54,7 +55,7 @@ struct bench_case {
 };
 extern const struct bench_case bench_cases[];    /* ends with a NULL name */
 bool bench_is_latency(const struct bench_case *);        /* one sample: the time of a forward pass is what counts */
-extern const struct bench_model bench_vit, bench_mae, bench_simcse, bench_graphormer;
+extern const struct bench_model bench_vit, bench_mae, bench_simcse, bench_graphormer, bench_longtext;
 
 struct bench_target {
 	const struct bench_case *of;

@@ -8,6 +8,7 @@
 # set: the emulated preset builds (target `tests-sets`) and runs them alone.
 #   scripts/check-*     lint.*         label `lint`; the sanitizer presets leave them out
 #   test/peers/NAME.c   peer-NAME      what the peers' Python scripts ask; run by scripts/test-all
+#   test/crash/         crash          the crash laboratory; built by the target `crash`, run by scripts/test-all
 #   test/fuzz/NAME.c    fuzz-NAME      only with NORMA_FUZZ; run by scripts/test-all
 find_library(CMOCKA_LIBRARY cmocka)
 find_path(CMOCKA_INCLUDE_DIR cmocka.h)
@@ -122,12 +123,23 @@ foreach(check layers bans tags format)
 	set_tests_properties(lint.${check} PROPERTIES LABELS lint)
 endforeach()
 
+# The crash laboratory (test/crash/crash.sh): a download without a data set, and the library that makes calls fail.
+add_executable(crash-get EXCLUDE_FROM_ALL test/crash/get.c)
+target_link_libraries(crash-get PRIVATE norma_static norma_internal)
+add_library(fault SHARED EXCLUDE_FROM_ALL test/crash/fault.c)
+target_compile_definitions(fault PRIVATE _GNU_SOURCE)
+set_target_properties(fault PROPERTIES C_VISIBILITY_PRESET default LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/test)
+set_target_properties(crash-get PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/test)
+add_custom_target(crash DEPENDS norma crash-get fault)
+
 if(NORMA_FUZZ)
 	file(GLOB fuzz_sources CONFIGURE_DEPENDS test/fuzz/*.c)
+	add_custom_target(fuzzers)
 	foreach(source IN LISTS fuzz_sources)
 		get_filename_component(name ${source} NAME_WE)
 		add_executable(fuzz-${name} ${source})
 		target_link_libraries(fuzz-${name} PRIVATE norma_static norma_internal)
 		target_link_options(fuzz-${name} PRIVATE -fsanitize=fuzzer)
+		add_dependencies(fuzzers fuzz-${name})
 	endforeach()
 endif()

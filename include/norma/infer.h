@@ -27,6 +27,8 @@ struct nr_weights {                         /* a model with its values: from one
 	const char *data;                   /* what it was trained on; NULL: not known */
 	const char *pooler;                 /* of sentences, for texts: "avg", "cls+layer" (SimCSE's after it); NULL: not known */
 	const char *objective;              /* of graphs: "mae", "mse" or "bce"; of texts: "classes" or "value"; NULL: not known */
+	int64_t targets;                    /* how many of the next two */
+	const double *target_mean, *target_std;     /* (targets) of graphs: output * std + mean is in the targets' units; NULL: it is already */
 	const char *naming;                 /* of the file */
 	char **class_name;                  /* names of the outputs, then NULL; NULL: not known */
 	double mean[3], std[3];             /* of its input; std 0: not known */
@@ -124,6 +126,7 @@ struct nr_text_runner;
 struct nr_text_runner_how {
 	enum nr_text_pooling pooling;
 	bool layer;                         /* SimCSE's tanh layer after it */
+	bool normalize;                     /* to length 1, as the module Normalize of sentence-transformers does */
 	bool logits;                        /* instead of an embedding what the classification head says; a tab in a text parts a pair */
 	int64_t max_length;                 /* with special tokens; 0: as many as the model has positions */
 	int64_t tokens;                     /* of a batch, about; 0: 1024, whose activations stay in the cache */

@@ -30,15 +30,17 @@
 
 struct nr_preset { const char *name, *text; };               /* "s/16", "patch=16,dim=384,heads=6"; lists end with a NULL name */
 /* Ours to theirs: rules are applied in order, each to the first place where its left side stands at the beginning of a
- * part of the name. A right side of several words names tensors whose rows follow each other in ours (query key value);
- * '@' before it: vectors over the pixels of a patch, whose order is (row, column, channel) there. */
+ * part of the name. `#` on the left is a number, which `#` on the right repeats; `#+` and `#-` are one more and one less. A right side of
+ * several words names tensors whose rows follow each other in ours (query key value). '@' before it: vectors over the pixels of a
+ * patch, whose order is (row, column, channel) there; '~': the first of the columns is the last there. */
 struct nr_rename { const char *ours, *theirs; };
 struct nr_naming {                          /* "timm", ...; lists end with a NULL name */
 	const char *name;
 	const struct nr_rename *rules;
 	double eps;                         /* of the norms in that software, where it is not the model's own; 0: it is */
+	const char *norms;                  /* the norm plan of models of that software, where eps is not all that differs; or NULL */
 	const char *const *ignored;         /* names of tensors that are no weights (a table of positions 0, 1, ...) or copies of others; */
-					    /* ends with NULL, or NULL */
+					    /* ends with NULL, or NULL; `*` at the beginning stands for anything */
 };
 
 /* What a model is given: pictures, texts as numbers of their tokens, or molecules as graphs. What it does not read stays NULL. */
@@ -54,6 +56,7 @@ struct nr_inputs {
 	nr_t *noise;                        /* (B,N,C), added to the embedded nodes (FLAG); NULL: none */
 };
 
+enum { NR_MAXLEVELS = 8 };                  /* stages of a hierarchical model */
 struct nr_model_file;
 struct nr_model {
 	const char *name, *title, *cite;
@@ -61,6 +64,7 @@ struct nr_model {
 	size_t conf_size;
 	const struct nr_option *options;
 	const struct nr_preset *presets;
+	const struct nr_preset *plans;      /* norm plans that belong to some of the presets: they hold where the user says nothing else; or NULL */
 	const struct nr_naming *namings;
 	struct nr_norm_defaults norms;
 	/* Sizes of the inputs are options that every model of a kind has: channels and image; vocab and length; nodes,
@@ -69,12 +73,19 @@ struct nr_model {
 	nr_t *(*encode)(struct nr_net *, const struct nr_inputs *, nr_t *tokens, const void *conf);   /* all blocks; special tokens first */
 	/* The same, with the output of each of the `depth` blocks in layer; NULL: the model does not show them. */
 	nr_t *(*encode_layers)(struct nr_net *, const struct nr_inputs *, nr_t *tokens, const void *conf, nr_t **layer);
+	/* Feature maps (B,T,C), tokens with their grid, from the finest on, of pictures of any size; how many. NULL: it has no pyramid. */
+	int (*levels)(struct nr_net *, const struct nr_inputs *, const void *conf, nr_t *level[NR_MAXLEVELS]);
 	nr_t *(*pool)(struct nr_net *, nr_t *tokens, const void *conf);          /* (B,C): what a head reads */
 	nr_t *(*head)(struct nr_net *, nr_t *pooled, const void *conf);          /* NULL: a linear layer "head" of `classes` outputs */
 	const struct nr_model_file *file;   /* what it looks like in a file (src/models/guess.h); NULL: it is not recognised */
 };
 
-struct nr_model_spec { const struct nr_model *of; void *conf; const char *text; };
+struct nr_model_spec {
+	const struct nr_model *of;
+	void *conf;
+	const char *text;
+	struct nr_norm_defaults norms;      /* the model's, with the plan of its preset */
+};
 NR_API const struct nr_model *const *nr_models(void);         /* ends with NULL */
 /* Reads a model's text; unknown names come with the nearest. conf lives in the arena. */
 NR_API int nr_model_parse(struct nr_model_spec *, const char *text, struct nr_arena *, struct nr_error *);

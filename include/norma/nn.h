@@ -40,10 +40,24 @@ struct nr_attention_options {
 	float dropout;
 	nr_t *bias;                         /* (H,Tq,Tk), (n,H,Tq,Tk) with sample b using b % n; or NULL */
 	nr_t *valid;                        /* (B) int32 key lengths, or NULL */
+	int64_t value;                      /* packed: width of a head of the values, where it is another; 0: it is not */
+	int per_head;                       /* packed: channels are ordered by head, then q k v (LeViT) */
 };
 NR_API nr_t *nr_attention_with(struct nr_net *, nr_t *qkv, struct nr_attention_options);
 /* Queries (B,Tq,H*d), keys (B,Tk,H*d), values (B,Tk,H*dv) -> (B,Tq,H*dv). */
 NR_API nr_t *nr_cross_attention(struct nr_net *, nr_t *q, nr_t *k, nr_t *v, struct nr_attention_options);
+/* The same with keys and values packed: (B,Tk,2C). */
+NR_API nr_t *nr_kv_attention(struct nr_net *, nr_t *q, nr_t *kv, struct nr_attention_options);
+/* Swin: attention inside windows of a grid of tokens, read and written where they lie. See nn/window_attention.c. */
+struct nr_window_attention {
+	int64_t heads;
+	int64_t h, w;                       /* the grid, multiples of the window; the first roll_h x roll_w of it are shifted cyclically, */
+	int64_t roll_h, roll_w;             /* the rest is padding behind them; 0: all */
+	int64_t window_h, window_w, shift_h, shift_w;
+	float dropout;
+	nr_t *bias;                         /* (H,n,n) for the n tokens of a window, or NULL */
+};
+NR_API nr_t *nr_window_attention(struct nr_net *, nr_t *qkv, struct nr_window_attention);
 /* The probabilities (B,H,T,T), for analysis only: T x T is stored. No gradient. */
 NR_API nr_t *nr_attention_map(struct nr_net *, nr_t *qkv, struct nr_attention_options);
 
@@ -80,6 +94,15 @@ NR_API nr_t *nr_local_attention(struct nr_net *, nr_t *qkv, struct nr_lsh_option
 /* a (H,3) -> (H,T,T), T = special + h w: a_h . (d^2, dx, dy) between tokens of the grid, a bias for attention. */
 NR_API nr_t *nr_position_bias(struct nr_net *, nr_t *a, int64_t h, int64_t w, int64_t special);
 
+/* A bias of attention (H,qh qw,kh kw) from a table of offsets between two places of a grid: |dy| kw + |dx| of a table (H,kh kw) as in
+ * LeViT or, with signs, (dy + kh - 1) (2 kw - 1) + dx + kw - 1 of a table ((2 kh - 1) (2 kw - 1),H) as in Swin. Queries stand on every
+ * stride-th row and column of the keys' grid, d is from key to query. */
+struct nr_grid_bias { int64_t kh, kw, stride; int with_signs; };
+NR_API nr_t *nr_grid_bias(struct nr_net *, nr_t *table, struct nr_grid_bias);
+
+/* Performer's attention of one head from packed k q v (B,T,3C), with positive random features of w (m,C): (B,T,C). See nn/performer.c. */
+NR_API nr_t *nr_performer(struct nr_net *, nr_t *kqv, nr_t *w, double eps);
+
 /* Graphormer's bias of attention between N nodes and the virtual node before them: (B,H,N+1,N+1). See nn/path_bias.c. */
 struct nr_path_bias {
 	nr_t *distance_table, *distance;    /* (count,H); (B,N,N) int32: edges on the shortest path + 1, 0: padding */
@@ -108,6 +131,13 @@ NR_API nr_t *nr_mean_all_tokens(struct nr_net *, nr_t *x, nr_t *valid);         
 /* (B,H,W,C), weight name.weight (out,in/groups,k,k) as in checkpoints; groups is 1 or C (depthwise). */
 NR_API nr_t *nr_conv(struct nr_net *, const char *name, nr_t *x, int64_t out, int64_t k, int64_t stride, int64_t pad,
 	int64_t groups, int bias);
+/* The windows of a convolution as rows, (B,H,W,C) -> (B,T,k*k*C): T2T's soft split, Swin's merging, with k = 1 a subset. */
+NR_API nr_t *nr_unfold_windows(struct nr_net *, nr_t *x, int64_t k, int64_t stride, int64_t pad, enum nr_patch_order);
+/* (B,H,W,C) -> (B,h,w,C): zeros at the right and bottom, or less of it. */
+NR_API nr_t *nr_fit_grid(struct nr_net *, nr_t *x, int64_t h, int64_t w);
+NR_API nr_t *nr_pool_to(struct nr_net *, nr_t *x, int64_t h, int64_t w);                   /* adaptive mean, (B,H,W,C) -> (B,h,w,C) */
+NR_API nr_t *nr_resample(struct nr_net *, nr_t *x, int64_t h, int64_t w);                  /* bilinear, half-pixel centres; likewise */
+NR_API nr_t *nr_channels(struct nr_net *, nr_t *x, int64_t from, int64_t to);              /* channels from .. to-1 */
 NR_API nr_t *nr_pool(struct nr_net *, const char *kind, nr_t *x, int64_t k, int64_t stride, int64_t pad);   /* "mean" "max" */
 /* ids (B,T) int32 -> rows of name.weight (count,C); pad_id < 0: none, else its row gets no gradient. */
 NR_API nr_t *nr_embedding(struct nr_net *, const char *name, nr_t *ids, int64_t count, int64_t dim, int32_t pad_id);

@@ -5,6 +5,7 @@
 enum nr_patch_order {
 	NR_PATCH_ROW_COL_CHANNEL,  /* MAE's targets; Dual PatchNorm */
 	NR_PATCH_CHANNEL_ROW_COL,  /* a flattened convolution weight (D,C,kh,kw); torch's unfold */
+	NR_PATCH_COL_ROW_CHANNEL,  /* Swin's merging */
 };
 
 #endif

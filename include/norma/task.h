@@ -13,7 +13,7 @@ struct nr_task_metric {                     /* lists end with a NULL name */
 	bool lower;                         /* the lower one is the better */
 	bool wide;                          /* its curve may span powers of ten */
 };
-enum { NR_TASK_METRICS = 8 };               /* at most, of a step and of an evaluation */
+enum { NR_TASK_METRICS = 12 };              /* at most, of a step and of an evaluation */
 enum { NR_TASK_SETTINGS = 512 };            /* bytes that a task's settings may have */
 enum { NR_TASK_SHAPES = 16, NR_TASK_META = 8 };
 
@@ -90,6 +90,7 @@ struct nr_task {
 	int (*draw)(struct nr_task_run *, const char *path, struct nr_error *);
 	const char *picture;
 	int (*predictions)(struct nr_task_run *, struct nr_str *csv, struct nr_error *);
+	const char *predicted;              /* its file; NULL: predictions.csv */
 
 	/* describe: lines of the run's header; or NULL. meta: what its checkpoints say beside what all do, at most NR_TASK_META texts
 	 * in the arena; returns how many. Or NULL. close: also after a failure; or NULL */

@@ -134,7 +134,10 @@ static int open_graphs(struct nr_analysis *a, struct nr_error *err)
 	if (!m->tasks || (nr_mol_yes_or_no(m, &known) && known)) return NR_OK;
 	if (!(a->target = nr_arena_alloc(a->arena, (size_t)a->count * sizeof *a->target)))
 		return nr_fail(err, NR_EMEMORY, "cannot analyse", a->w->model.text, "out of memory");
-	for (int64_t i = 0; i < a->count; i++) a->target[i] = (double)m->target[a->list.graph[i] * m->tasks];
+	for (int64_t i = 0; i < a->count; i++) {                /* in the units of the output */
+		a->target[i] = (double)m->target[a->list.graph[i] * m->tasks];
+		if (a->w->targets) a->target[i] = (a->target[i] - a->w->target_mean[0]) / a->w->target_std[0];
+	}
 	return NR_OK;
 }
 

@@ -19,7 +19,7 @@ static int make(struct nr_weights *w, const struct nr_flow_config *c, const char
 	struct nr_net *n = nr_net_make(w->store);
 	if (!n) return nr_fail(err, NR_EMEMORY, "cannot record the model", c->model, "out of memory");
 	int code = nr_model_expect(m, NR_PICTURES, err);
-	if (!code) code = nr_norms_use(n, plan, &m->of->norms, err);
+	if (!code) code = nr_norms_use(n, plan, &m->norms, err);
 	if (!code) {
 		const struct nr_inputs in = nr_model_inputs(n, m, c->batch);
 		nr_model_logits(n, m, &in);

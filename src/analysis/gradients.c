@@ -68,7 +68,7 @@ static nr_t *record(struct nr_gradients *g, struct nr_error *err)
 	const struct nr_model_spec *m = &g->w->model;
 	struct nr_net *n = g->net;
 	const char *norms = g->kind == NR_GRAD_MAE ? g->w->whole_norms : g->w->norms;
-	if (nr_norms_use(n, norms, &m->of->norms, err)) return NULL;
+	if (nr_norms_use(n, norms, &m->norms, err)) return NULL;
 	nr_norms_watch(n, (struct nr_norm_watch){ at_site, g });
 	if (g->kind == NR_GRAD_MAE) {
 		nr_t *loss = nr_mae_record(n, m, g->w->mae, g->batch, &g->mae);

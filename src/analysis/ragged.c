@@ -20,7 +20,7 @@ static int open_norm(struct one *o, const struct nr_weights *w, const char *site
 	const int64_t d[3], struct nr_error *err)
 {
 	if (!(o->net = nr_net_make(w->store))) return nr_fail(err, NR_EMEMORY, "cannot try the norm", site, "out of memory");
-	if (nr_norms_use(o->net, w->norms, &w->model.of->norms, err)) return err->code;
+	if (nr_norms_use(o->net, w->norms, &w->model.norms, err)) return err->code;
 	o->x = nr_input(o->net, "x", NR_REAL, NR_SHAPE(d[0], d[1], d[2]));
 	o->valid = nr_input(o->net, "valid", NR_I32, NR_SHAPE(d[0]));
 	tok.valid = o->valid;

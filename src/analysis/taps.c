@@ -108,7 +108,7 @@ static int record(struct recording *r, int64_t batch, struct nr_error *err)
 	const struct nr_model_spec *m = &r->w->model;
 	const int64_t depth = nr_model_int(m, "depth");
 	struct nr_net *n = t->net;
-	if (nr_norms_use(n, r->w->norms, &m->of->norms, err)) return err->code;
+	if (nr_norms_use(n, r->w->norms, &m->norms, err)) return err->code;
 	nr_norms_watch(n, (struct nr_norm_watch){ at_site, r });
 	nr_net_keep_hidden(n, 1);
 	struct nr_inputs in;

@@ -2,6 +2,7 @@
 #include "base/mem.h"
 
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -38,13 +39,19 @@ void nr_arena_free(struct nr_arena *a)
 	free(a);
 }
 
+static atomic_bool memory_failed;
+bool nr_memory_failed(void) { return memory_failed; }
+void nr_memory_note_failure(void) { memory_failed = true; }
+
 static struct block *push_block(struct nr_arena *a, size_t need)
 {
 	size_t size = need > a->next ? need : a->next;
 	size = (size + LINE - 1) / LINE * LINE;
 	struct block *b = aligned_alloc(LINE, sizeof *b + size);
-	if (!b)
+	if (!b) {
+		nr_memory_note_failure();
 		return NULL;
+	}
 	*b = (struct block){ .prev = a->top, .size = size };
 	a->top = b;
 	if (a->next < LAST_BLOCK)

@@ -2,6 +2,7 @@
 #ifndef NR_MEM_H
 #define NR_MEM_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -11,6 +12,11 @@
 struct nr_mark { void *block; size_t used; };
 struct nr_mark nr_arena_mark(const struct nr_arena *);
 void nr_arena_reset(struct nr_arena *, struct nr_mark);  /* gives back everything allocated since the mark */
+
+/* Whether an arena or a text (base/str.h) ever got no memory in this process: what was made from it then may be incomplete, even where
+ * nobody noticed. The command asks before it ends with success. */
+bool nr_memory_failed(void);
+void nr_memory_note_failure(void);
 
 /* Large slabs (parameters, activations): page aligned, zeroed on first touch, huge pages asked for. */
 void *nr_slab_make(size_t bytes);                        /* NULL when the system refuses */

@@ -239,6 +239,11 @@ static int read_header(struct nr_st_file *f, struct nr_error *err)
 		return BAD(f, err, "%zu bytes are too few for a safetensors file", f->size);
 	uint64_t n;
 	memcpy(&n, f->bytes, 8);
+	if (!memcmp(f->bytes, "PK\3\4", 4) || (((const uint8_t *)f->bytes)[0] == 0x80 && ((const uint8_t *)f->bytes)[1] <= 5)) {
+		BAD(f, err, "it is a PyTorch pickle, which can run any program when it is read");
+		nr_hint(err, "save its weights in Python: safetensors.torch.save_file(state_dict, 'model.safetensors')");
+		return NR_EFORMAT;
+	}
 	if (n > HEADER_CAP) {
 		BAD(f, err, "header says %llu bytes, at most %d are accepted", (unsigned long long)n,
 		    HEADER_CAP);

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/mem.h"
 #include "norma/option.h"
 
 enum { LONGEST = 128 };
@@ -242,6 +243,7 @@ static bool grow(struct nr_str *s, size_t more)
 	char *text = cap - s->len > more ? realloc(s->text, cap) : NULL;
 	if (!text) {
 		s->failed = true;
+		nr_memory_note_failure();
 		return false;
 	}
 	s->text = text;

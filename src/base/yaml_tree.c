@@ -12,7 +12,31 @@ static int64_t length(const yaml_node_t *n)
 	return n->type == YAML_MAPPING_NODE ? n->data.mapping.pairs.top - n->data.mapping.pairs.start : 0;
 }
 
-static bool good_key(struct nr_yaml_document *d, const yaml_node_t *map, int64_t i)
+/* Where keys were met: places of pairs + 1, found by hash; a power of two of slots, at most half of them full. */
+struct keys { int64_t *slot; size_t mask; };
+
+static bool keys_make(struct keys *k, int64_t count, struct nr_arena *arena)
+{
+	size_t slots = 16;
+	while (slots < 2 * (size_t)count) slots *= 2;
+	*k = (struct keys){ nr_arena_alloc(arena, slots * sizeof *k->slot), slots - 1 };
+	return k->slot;
+}
+
+/* The place + 1 of the same key before, or 0 and it is remembered. */
+static int64_t keys_meet(struct keys *k, struct nr_yaml_document *d, const yaml_node_pair_t *pair, int64_t i)
+{
+	const char *text = nr_yaml_scalar(nr_yaml_at(d, pair[i].key));
+	uint64_t hash = 0xcbf29ce484222325u;
+	for (const char *c = text; *c; c++) hash = (hash ^ (unsigned char)*c) * 0x100000001b3u;
+	size_t at = (size_t)(hash ^ hash >> 32) & k->mask;
+	for (; k->slot[at]; at = (at + 1) & k->mask)
+		if (!strcmp(nr_yaml_scalar(nr_yaml_at(d, pair[k->slot[at] - 1].key)), text)) return k->slot[at];
+	k->slot[at] = i + 1;
+	return 0;
+}
+
+static bool good_key(struct nr_yaml_document *d, struct keys *keys, const yaml_node_t *map, int64_t i)
 {
 	const yaml_node_pair_t *pair = map->data.mapping.pairs.start;
 	const yaml_node_t *key = nr_yaml_at(d, pair[i].key);
@@ -20,14 +44,10 @@ static bool good_key(struct nr_yaml_document *d, const yaml_node_t *map, int64_t
 		nr_yaml_complain(d, key->start_mark, "a key should be text, not %s", nr_yaml_kind_text(key));
 		return false;
 	}
-	for (int64_t k = 0; k < i; k++) {
-		const yaml_node_t *before = nr_yaml_at(d, pair[k].key);
-		if (!nr_yaml_is_text(before) || strcmp(nr_yaml_scalar(before), nr_yaml_scalar(key))) continue;
-		nr_yaml_complain(d, key->start_mark, "key '%.100s' is given twice, first in line %zu", nr_yaml_scalar(key),
-			before->start_mark.line + 1);
-		return false;
-	}
-	return true;
+	const int64_t before = keys_meet(keys, d, pair, i);
+	if (before) nr_yaml_complain(d, key->start_mark, "key '%.100s' is given twice, first in line %zu", nr_yaml_scalar(key),
+		nr_yaml_at(d, pair[before - 1].key)->start_mark.line + 1);
+	return !before;
 }
 
 /* The node's place in `all` is its number in the document, so that aliases share it and loops end. */
@@ -43,11 +63,12 @@ static bool fill(struct nr_yaml_document *d, struct nr_yaml_node *all, struct nr
 		return to->text;
 	}
 	const struct nr_yaml_node **item = nr_arena_alloc(d->arena, (size_t)(2 * n + 1) * sizeof *item), **key = item + n;
-	if (!item) return false;
+	struct keys keys = { 0 };
+	if (!item || (from->type == YAML_MAPPING_NODE && !keys_make(&keys, n, d->arena))) return false;
 	to->kind = from->type == YAML_MAPPING_NODE ? NR_YAML_MAP : NR_YAML_LIST;
 	for (int64_t i = 0; i < n && !d->errors->more; i++) {
 		const bool map = to->kind == NR_YAML_MAP;
-		if (map && !good_key(d, from, i)) continue;
+		if (map && !good_key(d, &keys, from, i)) continue;
 		if (map) key[to->count] = &all[from->data.mapping.pairs.start[i].key];
 		item[to->count++] = &all[map ? from->data.mapping.pairs.start[i].value : from->data.sequence.items.start[i]];
 	}

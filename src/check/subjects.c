@@ -62,7 +62,7 @@ static nr_t *build_model(const struct nr_subject *s, struct nr_net *n, nr_t **x,
 	struct nr_error err = { 0 };
 	if (m->of->reads == NR_PICTURES) in.image = x[0];
 	else in.ids = x[0], in.valid = x[1];
-	if (nr_norms_use(n, options, &m->of->norms, &err)) return nr_net_fail(n, err.code, m->text, "%s", err.detail);
+	if (nr_norms_use(n, options, &m->norms, &err)) return nr_net_fail(n, err.code, m->text, "%s", err.detail);
 	return nr_model_logits(n, m, &in);
 }
 

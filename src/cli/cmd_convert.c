@@ -12,6 +12,7 @@
 #include "infer/weights.h"
 #include "models/guess.h"
 #include "norma/tokenizer.h"
+#include "surgery/fold.h"
 #include "surgery.h"
 #include "weights_meta.h"
 
@@ -19,7 +20,7 @@ struct convert {
 	struct cli_surgery new;
 	char *to, *model, *file_norm, *from, *resample;
 	int64_t image, classes;
-	bool decoder, partial, force, json;
+	bool decoder, partial, fold, force, json;
 };
 
 static const struct nr_option options[] = {
@@ -43,6 +44,7 @@ static const struct nr_option options[] = {
 	CLI_TEXT(struct convert, resample, "", "KIND", "how positions are resized: timm (default with --image), mae, dino, bigvision"),
 	NR_OPT_INT(struct convert, classes, 0, 0, 1000000, "new head with N classes; 0: keep the old one"),
 	NR_OPT_BOOL(struct convert, decoder, "1", "keep the decoder of a masked autoencoder"),
+	NR_OPT_BOOL(struct convert, fold, "0", "fold batch norms into the layers beside them, for deployment (LeViT)"),
 	NR_OPT_BOOL(struct convert, partial, "0", "allow unused tensors in the file and missing ones"),
 	NR_OPT_BOOL(struct convert, force, "0", "overwrite existing files"),
 	NR_OPT_BOOL(struct convert, json, "0", "print one line of JSON"),
@@ -116,7 +118,8 @@ static int write_config(struct cli *c, const struct convert *o, const struct nr_
 	if (!file || !file->config) return NR_OK;
 	json_t *j = file->config(&(struct nr_saved){ .model = &w->model, .store = w->store, .naming = to, .eps = eps_of(w), .mae = w->mae,
 		.class_name = w->class_name, .mean = w->normalize ? w->mean : NULL, .std = w->normalize ? w->std : NULL });
-	char *text = j ? json_dumps(j, JSON_INDENT(2) | JSON_REAL_PRECISION(9)) : NULL;
+	if (!j) return NR_OK;
+	char *text = json_dumps(j, JSON_INDENT(2) | JSON_REAL_PRECISION(9));
 	const int code = text ? nr_save_file(path, text, strlen(text), c->err)
 			      : nr_fail(c->err, NR_EMEMORY, "cannot write", path, "out of memory");
 	free(text);
@@ -238,10 +241,13 @@ static int run(struct cli *c, const void *conf, const struct nr_list *args)
 	if (!code && !nr_naming_find(w->model.of, o->to, c->err)) code = c->err->code;  /* before anything is written */
 	if (!code && o->classes) w->class_name = NULL;
 	if (!code && *o->new.norm) code = cli_surgery_run(c, &o->new, w, args->item[0], &cut);
+	int64_t folded = 0;
+	if (!code && o->fold) code = nr_fold_norms(w, &folded, c->err);
 	if (!code) code = write_out(c, o, w, kept, weights, config);
 	if (!code && config && w->model.of->reads == NR_TEXTS)
 		code = nr_tokenizer_copy(*o->new.tokenizer ? o->new.tokenizer : args->item[0], args->item[1], c->err);
 	if (!code) code = print_report(c, o, w, &report, &cut, weights);
+	if (!code && folded && !o->json) printf("folded   %lld norms into the layers beside them\n", (long long)folded);
 	if (code && made) rmdir(args->item[1]);                 /* unless something lies in it */
 	nr_str_release(&report.kept);
 	nr_str_release(&report.ignored);

@@ -4,10 +4,14 @@
 #include <string.h>
 
 #include "base/json.h"
+#include "base/log.h"
 #include "base/table.h"
+#include "infer/metrics.h"
 #include "model_flags.h"
+#include "predict_texts.h"
 
 enum { RUNNING, BATCH, RECOMPUTE };
+enum { MOST_COUNTED = 4096 };                   /* classes whose confusion is counted unasked: 128 MiB */
 struct eval { struct cli_model m; int32_t stats; int64_t stats_batches; bool confusion; };
 
 static const char *const kinds[] = { "running", "batch", "recompute", NULL };
@@ -40,6 +44,52 @@ static void print_confusion(const struct cli_opened *o, int64_t K, const int64_t
 	cli_print_table(t);
 }
 
+static void print_classes(const struct cli_opened *o, int64_t K, const int64_t *m)
+{
+	static const char *const columns[] = { "class", "samples", "accuracy", "precision", "F1" };
+	struct nr_table *t = nr_table_make();
+	char buf[32];
+	for (int i = 0; i < 5; i++) nr_table_column(t, columns[i], i ? NR_RIGHT : NR_LEFT);
+	for (int64_t k = 0; k < K; k++) {
+		const struct nr_class_score c = nr_metric_class(K, m, k);
+		nr_table_cell(t, "%s", class_name(o, k, buf, sizeof buf));
+		nr_table_cell(t, "%lld", (long long)c.samples);
+		nr_table_cell(t, "%.2f %%", 100 * c.recall);
+		nr_table_cell(t, "%.2f %%", 100 * c.precision);
+		nr_table_cell(t, "%.2f %%", 100 * c.f1);
+	}
+	cli_print_table(t);
+}
+
+static json_t *classes_json(const struct cli_opened *o, int64_t K, const int64_t *m)
+{
+	json_t *list = json_array();
+	char buf[32];
+	for (int64_t k = 0; k < K; k++) {
+		const struct nr_class_score c = nr_metric_class(K, m, k);
+		json_array_append_new(list, json_pack("{s:s, s:I, s:f, s:f, s:f}", "name", class_name(o, k, buf, sizeof buf), "samples",
+			(json_int_t)c.samples, "accuracy", c.recall, "precision", c.precision, "f1", c.f1));
+	}
+	return list;
+}
+
+/* Norms that were put in place of others have statistics of nothing. */
+static void hint_statistics(const struct nr_store *s)
+{
+	int64_t all = 0, first = 0;
+	for (int64_t i = 0; i < nr_store_count(s); i++) {
+		const struct nr_entry *e = nr_store_at(s, i);
+		const char *dot = strrchr(e->name, '.');
+		if (!e->buffer || !dot || strcmp(dot + 1, "running_mean") != 0) continue;
+		int64_t k = 0;
+		while (k < e->count && nr_value(e)[k] == 0) k++;
+		all++;
+		first += k == e->count;
+	}
+	if (first) nr_log_line(NR_LOG_WARNING, "the running statistics of %lld of %lld norms were never measured: --stats recompute does so",
+		(long long)first, (long long)all);
+}
+
 static int print_score(const struct eval *v, const struct cli_opened *o, const char *path,
 	const struct nr_score *s, const int64_t *confusion, struct nr_error *err)
 {
@@ -50,14 +100,21 @@ static int print_score(const struct eval *v, const struct cli_opened *o, const c
 			"top1", s->top1, "top5", s->top5, "nll", s->loss, "ece", s->ece, "samples",
 			(json_int_t)s->samples);
 		json_t *rows = v->confusion ? json_array() : NULL;
+		if (j && confusion) {
+			json_object_set_new(j, "macro_f1", json_real(nr_metric_macro_f1(K, confusion)));
+			json_object_set_new(j, "classes", classes_json(o, K, confusion));
+		}
 		for (int64_t i = 0; rows && i < K * K; i++) json_array_append_new(rows, json_integer(confusion[i]));
 		if (rows) json_object_set_new(j, "confusion", rows);
 		return cli_print_json(j, err);
 	}
 	printf("%s on %s/%s, %lld samples, %s statistics\n", path, o->source->of->name, nr_split_name(o->e.split), (long long)s->samples,
 		kinds[v->stats]);
-	printf("top-1 %s%.2f %%%s   top-5 %.2f %%   NLL %.4f   calibration error %.2f %%\n", cli_bold(),
+	printf("top-1 %s%.2f %%%s   top-5 %.2f %%   NLL %.4f   calibration error %.2f %%", cli_bold(),
 		100 * s->top1, cli_plain(), 100 * s->top5, s->loss, 100 * s->ece);
+	if (confusion) printf("   macro-F1 %.2f %%", 100 * nr_metric_macro_f1(K, confusion));
+	putchar('\n');
+	if (confusion && K <= 30) print_classes(o, K, confusion);
 	if (v->confusion && K <= 30) print_confusion(o, K, confusion);
 	else if (v->confusion) puts("(the confusion matrix of more than 30 classes is in --json)");
 	return NR_OK;
@@ -66,12 +123,20 @@ static int print_score(const struct eval *v, const struct cli_opened *o, const c
 static int measure(struct cli *c, const struct cli_model *m, struct cli_opened *o, const char *path)
 {
 	const struct eval *v = (const struct eval *)(const void *)m;
+	if (o->w->model.of->reads == NR_TEXTS) {
+		nr_progress_release(&o->bar);
+		if (v->stats != RUNNING || v->confusion)
+			return cli_usage(c, "--stats and --confusion do not apply to a model that reads texts");
+		return cli_eval_texts(c, o->w, path, o->source, o->e.split, o->e.count, v->m.json);
+	}
 	const int64_t K = nr_model_int(&o->w->model, "classes");
-	int64_t *confusion = v->confusion ? calloc((size_t)(K * K), sizeof *confusion) : NULL;
-	if (v->confusion && !confusion) return nr_fail(c->err, NR_EMEMORY, "cannot evaluate", path, "out of memory");
+	const bool counts = v->confusion || K <= MOST_COUNTED;
+	int64_t *confusion = counts ? calloc((size_t)(K * K), sizeof *confusion) : NULL;
+	if (counts && !confusion) return nr_fail(c->err, NR_EMEMORY, "cannot evaluate", path, "out of memory");
 	struct nr_runner r = { 0 };
 	struct nr_score s;
 	int code = NR_OK;
+	if (v->stats == RUNNING) hint_statistics(o->w->store);
 	if (v->stats == RECOMPUTE) code = cli_model_recompute(c, o, v->m.batch, v->stats_batches);
 	o->e.stats = v->stats == BATCH ? NR_STATS_BATCH : NR_STATS_RUNNING;
 	o->e.confusion = confusion;
@@ -92,7 +157,12 @@ const struct cli_command cli_eval = {
 	.usage = "CHECKPOINT",
 	.about = "Scores a checkpoint on a split. --stats shows the effect of batch statistics: `running` uses the statistics kept\n"
 		 "in training, `batch` those of each evaluation batch, `recompute` first measures them again on training data.\n"
-		 "The difference is what batchwise norms lose between training and use.",
+		 "The difference is what batchwise norms lose between training and use.\n"
+		 "\n"
+		 "It prints accuracy, precision and F1 of each class and their mean (macro-F1), which does not favour frequent\n"
+		 "classes; --confusion prints who is taken for whom, --json has all of it.\n"
+		 "\n"
+		 "A model of `norma text` is scored by accuracy, F1 and Matthews' correlation, or by Spearman's and Pearson's.",
 	.conf_size = sizeof(struct eval),
 	.options = options,
 	.run = run,

@@ -2,6 +2,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "infer/weights.h"
+#include "models/guess.h"
 #include "models/names.h"
 #include "norma/safetensors.h"
 #include "training.h"
@@ -16,30 +18,39 @@ static const struct nr_option own[] = {
 
 static const struct nr_option *table(void) { return nr_train_options("classify"); }
 
+/* What a file without our words looks like; NULL and an error: not sure enough. */
+static const char *guess_model(struct cli *c, const struct nr_st_file *f, const char **norms)
+{
+	struct nr_guess guess = { 0 };
+	const int seen = nr_model_guess(&guess, f, c->arena);
+	if (seen && guess.sure) {
+		*norms = guess.norms;
+		return guess.model;
+	}
+	cli_usage(c, "the checkpoint does not say which model it is");
+	if (seen) nr_hint(c->err, "it looks like --model %s%s%s", guess.model, *guess.norms ? " --norm " : "", guess.norms);
+	else nr_hint(c->err, "name it: --model vit_tiny_patch16_224");
+	return NULL;
+}
+
 /* Model and norms of the checkpoint, unless flags name others. */
 static int take_over(struct cli *c, struct settings *s, const char *path)
 {
 	struct nr_st_file *f;
-	if (nr_st_open(&f, path, c->err)) return c->err->code;
-	const char *model = nr_st_metadata(f, "norma.model"), *norms = nr_st_metadata(f, "norma.norms");
-	static const char unnamed[] = "vit_micro";
-	int code = NR_OK;
-	s->train.init = nr_arena_strdup(c->arena, path);
-	if (!strcmp(s->train.model, unnamed) && model) {        /* classes and channels follow the new data */
-		const char *text = nr_model_text_without(model, "classes", c->arena);
+	if (!(s->train.init = nr_weights_path(path, c->arena))) return nr_fail(c->err, NR_EMEMORY, "cannot open", path, "out of memory");
+	if (nr_st_open(&f, s->train.init, c->err)) return c->err->code;
+	const char *model = nr_st_metadata(f, "norma.model"), *norms = nr_st_metadata(f, "norma.norms"), *text = s->train.model;
+	if (!strcmp(text, "vit_micro")) {               /* not named: classes and channels follow the new data */
+		text = model ? model : guess_model(c, f, &norms);
+		if (text) text = nr_model_text_without(text, "classes", c->arena);
 		if (text) text = nr_model_text_without(text, "channels", c->arena);
 		if (text && s->image) text = nr_model_text_without(text, "image", c->arena);
-		s->train.model = text ? nr_arena_printf(c->arena, s->image ? "%s,image=%lld" : "%s", text, (long long)s->image) : NULL;
-	} else if (s->image) {
-		s->train.model = nr_arena_printf(c->arena, strchr(s->train.model, ':') ? "%s,image=%lld" : "%s:image=%lld", s->train.model,
-			(long long)s->image);
-	} else if (!model && !strcmp(s->train.model, unnamed)) {
-		cli_usage(c, "the checkpoint does not say which model it is");
-		code = nr_hint(c->err, "name it: --model vit_tiny_patch16_224");
 	}
+	if (text && s->image) text = nr_arena_printf(c->arena, "%s%cimage=%lld", text, strchr(text, ':') ? ',' : ':', (long long)s->image);
+	s->train.model = text ? nr_arena_strdup(c->arena, text) : NULL;
 	if (!*s->train.norms.norm && norms) s->train.norms.norm = nr_arena_strdup(c->arena, norms);
 	nr_st_close(f);
-	return code;
+	return s->train.model ? NR_OK : nr_fail(c->err, NR_EMEMORY, "cannot open", path, "out of memory");
 }
 
 static int run(struct cli *c, const void *conf, const struct nr_list *args)

@@ -43,14 +43,14 @@ struct recorded {
 /* Multiply-adds of products alone, as papers and torch's counters have them. */
 static double macs_of(const struct nr_net *n)
 {
-	static const char *const products[] = { "linear", "linear_act", "attention", "cross_attention", "matmul", "conv", "depthwise",
-		NULL };
+	static const char *const products[] = { "linear", "linear_act", "attention", "cross_attention", "kv_attention", "window_attention",
+		"performer", "block_attention", "lsh_attention", "local_attention", "matmul", "conv", "depthwise", NULL };
 	double all = 0;
 	for (int32_t i = 0; i < n->n_node; i++) {
 		const struct nr_op *op = n->node[i]->op;
 		double forward = 0, backward = 0;
 		for (int k = 0; products[k]; k++)
-			if (!strcmp(op->name, products[k])) op->cost(n->node[i], &forward, &backward);
+			if (!strcmp(op->name, products[k]) && op->cost) op->cost(n->node[i], &forward, &backward);
 		all += forward / 2;
 	}
 	return all;
@@ -69,7 +69,7 @@ static int record(struct cli *c, struct recorded *r, const char *name, const str
 	if (nr_model_parse(&r->model, name, c->arena, c->err) || nr_store_make(&r->store, (uint64_t)o->seed, c->err)) return c->err->code;
 	r->net = nr_net_make(r->store);
 	if (!r->net || !r->norms) return nr_fail(c->err, NR_EMEMORY, "cannot record the model", name, "out of memory");
-	if (nr_norms_use(r->net, r->norms, &r->model.of->norms, c->err)) return c->err->code;
+	if (nr_norms_use(r->net, r->norms, &r->model.norms, c->err)) return c->err->code;
 	const struct nr_inputs in = nr_model_inputs(r->net, &r->model, 1);
 	nr_model_logits(r->net, &r->model, &in);
 	if (r->net->error.code) return (int)(*c->err = r->net->error).code;

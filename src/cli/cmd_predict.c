@@ -10,6 +10,7 @@
 #include "cli.h"
 #include "norma/safetensors.h"
 #include "predict_graphs.h"
+#include "predict_texts.h"
 
 enum pixels { AUTO, IMAGENET, HALF };
 struct predict { char *model, *norm, *names; int64_t top; int32_t pixels; double crop_share; int32_t outputs; bool json; };
@@ -17,7 +18,7 @@ struct predict { char *model, *norm, *names; int64_t top; int32_t pixels; double
 static const char *const pixel_names[] = { "auto", "imagenet", "half", NULL };
 static const char *const output_names[] = { "auto", "value", "probability", NULL };
 static const struct nr_option options[] = {
-	NR_OPT_INT(struct predict, top, 5, 1, 1000000, "classes to print per picture"),
+	NR_OPT_INT(struct predict, top, 5, 1, 1000000, "classes to print per picture or text"),
 	CLI_TEXT(struct predict, model, "", "MODEL", "model, if the file does not name it"),
 	CLI_TEXT(struct predict, norm, "", "PLAN", "norm plan, if the file does not name it"),
 	CLI_TEXT(struct predict, names, "", "FILE",
@@ -28,7 +29,7 @@ static const struct nr_option options[] = {
 		"share of the picture that the centre crop keeps; 0: as in training"),
 	NR_OPT_ENUM(struct predict, outputs, "auto", output_names,
 		"outputs of a graph model: values, or probabilities of yes; auto: as it was trained"),
-	NR_OPT_BOOL(struct predict, json, "0", "print one line of JSON per picture or molecule"),
+	NR_OPT_BOOL(struct predict, json, "0", "print one line of JSON per picture, molecule or text"),
 	NR_OPT_END
 };
 
@@ -175,8 +176,14 @@ static int refuse(struct cli *c, const struct predict *o, const char *const *nam
 static int predict(struct cli *c, const struct predict *o, struct nr_weights *w, const struct nr_list *args)
 {
 	static const char *const of_pictures[] = { "top", "pixels", "crop_share", NULL }, *const of_graphs[] = { "outputs", NULL };
+	static const char *const not_of_texts[] = { "pixels", "crop_share", "outputs", NULL };
 	const bool graphs = w->model.of->reads == NR_MOLECULES;
 	struct names n = { 0 };
+	if (w->model.of->reads == NR_TEXTS) {
+		if (refuse(c, o, not_of_texts, "texts") || read_names(c, o->names, w, &n)) return c->err->code;
+		const struct predict_texts how = { NULL, n.name, n.count, o->top, o->json };
+		return cli_predict_texts(c, &how, w, args->item[0], args->item + 1, args->count - 1);
+	}
 	if (refuse(c, o, graphs ? of_pictures : of_graphs, graphs ? "graphs" : "pictures") || read_names(c, o->names, w, &n))
 		return c->err->code;
 	if (graphs) {
@@ -206,8 +213,8 @@ static int run(struct cli *c, const void *conf, const struct nr_list *args)
 
 const struct cli_command cli_predict = {
 	.name = "predict",
-	.title = "predict classes of pictures or properties of molecules",
-	.usage = "WEIGHTS PICTURE... | WEIGHTS [SMILES...]",
+	.title = "predict classes of pictures or texts, properties of molecules",
+	.usage = "WEIGHTS PICTURE... | WEIGHTS [SMILES...] | WEIGHTS [TEXT...]",
 	.about = "Decodes each picture (JPEG, PNG, WebP or TIFF), resizes and crops it as in the evaluation during training, and prints\n"
 		 "the most probable classes. Names, mean and standard deviation come from the checkpoint; public checkpoints have none\n"
 		 "and need the flags --model, --names and, if trained that way, --pixels imagenet.\n"
@@ -216,6 +223,9 @@ const struct cli_command cli_predict = {
 		 "after a space is a name. It prints a value for each task in the units of its targets, or the probability of yes,\n"
 		 "as `norma graph` writes them to predictions.csv. Molecules that cannot be read are reported with their line; the\n"
 		 "others are still predicted, and the exit code is 1.\n"
+		 "\n"
+		 "A model of `norma text` reads texts: arguments or, if there are none, one per line of standard input; a tab parts a\n"
+		 "pair. It prints the most probable classes, or the value.\n"
 		 "\n"
 		 "A run's folder stands for its model.safetensors; best.safetensors has the weights behind predictions.csv.",
 	.conf_size = sizeof(struct predict),

@@ -82,7 +82,7 @@ const struct cli_command cli_study = {
 		 "`knn.k` goes to the stage named. After a kill or an interruption the same command resumes at the first unfinished\n"
 		 "stage; finished stages are kept. A run that fails does not stop the others.\n"
 		 "\n"
-		 "A study that came with norma goes by its name, such as sepnorm/table4 or dpn/placements (share/norma/recipes).",
+		 "A study that came with norma goes by its name, such as sepnorm/table4 or dpn/table1 (share/norma/recipes).",
 	.conf_size = sizeof(struct settings),
 	.options = options,
 	.run = run,

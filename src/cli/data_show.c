@@ -6,6 +6,7 @@
 #include "base/json.h"
 #include "base/rng.h"
 #include "data.h"
+#include "data/dataset.h"
 #include "data/measure.h"
 
 enum { GAP = 2, SHEET_STREAM = 0x53484554 };    /* "SHET": which pictures */
@@ -157,8 +158,7 @@ static json_t *record(const struct nr_source *s, const struct data *o, const str
 int data_show(struct cli *c, const struct data *o, const char *name)
 {
 	struct nr_source *s;
-	const char *word = nr_arena_printf(c->arena, "%.*s", (int)strcspn(name, ":"), name);
-	const struct nr_dataset *of = word ? nr_dataset_find(word, NULL) : NULL;
+	const struct nr_dataset *of = nr_dataset_of(name, NULL);
 	const bool texts = of && of->kind == NR_TEXTS, graphs = of && of->kind == NR_MOLECULES;
 	if (!*o->output && !texts) {
 		cli_usage(c, "data show needs --output FILE.%s", graphs ? "svg" : "png");

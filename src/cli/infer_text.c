@@ -29,7 +29,7 @@ static int record(struct recorded *r, const struct infer_text *o, const struct n
 {
 	*r = (struct recorded){ .net = nr_net_make(w->store) };
 	if (!r->net) return nr_fail(err, NR_EMEMORY, "cannot record the model", w->model.text, "out of memory");
-	if (nr_norms_use(r->net, w->norms, &w->model.of->norms, err)) return err->code;
+	if (nr_norms_use(r->net, w->norms, &w->model.norms, err)) return err->code;
 	r->in = nr_model_inputs(r->net, &w->model, batch);
 	r->out = nr_model_tokens(r->net, &w->model, &r->in);
 	if (o->what != INFER_TOKENS) r->out = w->model.of->pool(r->net, r->out, w->model.conf);

@@ -9,6 +9,7 @@
 
 #include "base/args.h"
 #include "base/log.h"
+#include "base/mem.h"
 #include "cli.h"
 #include "math/isa.h"
 #include "norma/norma.h"
@@ -152,6 +153,7 @@ int main(int argc, char **argv)
 	if (!code) code = start(argc - 1, argv + 1, arena, &err);
 	if (!code && (fflush(stdout) || ferror(stdout)))
 		code = nr_fail(&err, NR_EIO, "cannot write the output", NULL, "the disk may be full");
+	if (!code && nr_memory_failed()) code = nr_fail(&err, NR_EMEMORY, "the output may be incomplete", NULL, "out of memory");
 	if (err.code) complain(&err);
 	nr_arena_free(arena);
 	return exit_code(code);

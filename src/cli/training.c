@@ -84,27 +84,38 @@ static int read_recipe(struct cli *c, const struct cli_command *command, const c
 	return NR_OK;
 }
 
-/* A run that goes on keeps its settings: flags that say otherwise are told. */
-static void warn_of_unused(struct cli *c, const struct cli_command *command, const struct nr_train *given)
+/* Flags that change no number. */
+static bool is_idle(const char *name)
+{
+	static const char *const idle[] = { "workers", "log_every", "checkpoint_steps", "checkpoint_minutes", "store", "data_root", NULL };
+	for (int i = 0; idle[i]; i++)
+		if (!strcmp(name, idle[i])) return true;
+	return false;
+}
+
+/* A run that goes on keeps its settings: flags that say otherwise are an error if they would change its numbers. */
+static int refuse_others(struct cli *c, const struct cli_command *command, const struct nr_train *given)
 {
 	struct nr_train first, own;
 	struct nr_error ignored = { 0 };
 	const char *path = nr_arena_printf(c->arena, "%s/config.yaml", given->out);
-	if (!path || nr_train_read(&own, path, c->arena, &ignored)) return;     /* the trainer says what is wrong */
+	if (!path || nr_train_read(&own, path, c->arena, &ignored)) return NR_OK;       /* the trainer says what is wrong */
 	nr_option_defaults(cli_table(command), &first);
-	struct nr_str names = { 0 };
-	for (const struct nr_option *o = cli_table(command); o->name; o++) {
+	struct nr_str unused = { 0 };
+	for (const struct nr_option *o = cli_table(command); o->name && !c->err->code; o++) {
 		char said[512], unsaid[512], kept[512] = "";
 		const struct nr_option *of_run = nr_option_find(nr_train_options(own.task), o->name);
 		nr_option_text(o, given, said, sizeof said);
 		if (!strcmp(o->name, "out") || !strcmp(said, nr_option_text(o, &first, unsaid, sizeof unsaid))) continue;
-		if (!of_run || strcmp(said, nr_option_text(of_run, &own, kept, sizeof kept)) != 0)
-			nr_str_printf(&names, "%s%s", names.len ? ", " : "", o->name);
+		if (of_run && !strcmp(said, nr_option_text(of_run, &own, kept, sizeof kept))) continue;
+		if (is_idle(o->name)) nr_str_printf(&unused, "%s%s", unused.len ? ", " : "", o->name);
+		else nr_fail(c->err, NR_EUSAGE, "cannot resume with other settings", given->out, "its %s is '%s', not '%s'", o->name, kept, said);
 	}
-	if (names.len)
-		nr_log_line(NR_LOG_WARNING, "the run in '%s' resumes with its own settings; not used: %s",
-			given->out, nr_str_text(&names));
-	nr_str_release(&names);
+	if (c->err->code) nr_hint(c->err, "leave the flag out, or begin a new run with these weights: --init %s/last.safetensors", given->out);
+	else if (unused.len)
+		nr_log_line(NR_LOG_WARNING, "the run in '%s' resumes with its own settings; not used: %s", given->out, nr_str_text(&unused));
+	nr_str_release(&unused);
+	return c->err->code;
 }
 
 static int run(struct cli *c, const void *conf, const struct nr_list *args)
@@ -119,7 +130,7 @@ static int run(struct cli *c, const void *conf, const struct nr_list *args)
 	s.train.resume = s.resume;
 	s.train.force = s.force;
 	cli_bound_spin(c);                              /* it may begin anew: told once */
-	if (s.resume) warn_of_unused(c, command, &s.train);
+	if (s.resume && refuse_others(c, command, &s.train)) return c->err->code;
 	return cli_train_with(c, command, &s.train, s.json);
 }
 

@@ -5,6 +5,7 @@
 
 #include "base/json.h"
 #include "base/mem.h"
+#include "infer/weights.h"
 
 static const char *classes_text(const struct nr_weights *w, struct nr_arena *arena)
 {
@@ -31,6 +32,10 @@ int64_t cli_weights_meta(const struct nr_weights *w, struct nr_st_meta *meta, st
 	if (w->data) meta[n++] = (struct nr_st_meta){ "norma.data", w->data };
 	if (w->pooler) meta[n++] = (struct nr_st_meta){ "norma.pooler", w->pooler };
 	if (w->objective) meta[n++] = (struct nr_st_meta){ "norma.objective", w->objective };
+	if (w->targets) {
+		meta[n++] = (struct nr_st_meta){ "norma.target_mean", nr_numbers_text(w->target_mean, w->targets, arena) };
+		meta[n++] = (struct nr_st_meta){ "norma.target_std", nr_numbers_text(w->target_std, w->targets, arena) };
+	}
 	if (w->class_name) meta[n++] = (struct nr_st_meta){ "norma.classes", classes_text(w, arena) };
 	if (w->std[0] > 0) {
 		meta[n++] = (struct nr_st_meta){ "norma.mean", three(w->mean, arena) };

@@ -13,6 +13,7 @@
 #include "base/mem.h"
 #include "base/registry.h"
 #include "base/str.h"
+#include "data/plain_path.h"
 #include "fetch/checksum.h"
 
 #define DATASET(id) &nr_dataset_##id,
@@ -211,21 +212,56 @@ static int not_there(const struct nr_dataset *d, const char *root, struct nr_err
 	return nr_hint(err, "give its folder as --root, or set NORMA_DATA");
 }
 
+/* NAME:key=value, or a path: the set, the value of its option path (NULL: it is among the options), and the options. */
+static const struct nr_dataset *understand(const char *text, const char **path, const char **options, struct nr_arena *arena,
+	struct nr_error *err)
+{
+	const char *colon = strchr(text, ':');
+	char *name = nr_arena_strdup(arena, text);
+	struct nr_error unknown = { 0 };
+	if (!name) {
+		nr_fail(err, NR_EMEMORY, "cannot open", text, "out of memory");
+		return NULL;
+	}
+	if (colon) name[colon - text] = 0;
+	*path = NULL;
+	*options = colon ? colon + 1 : "";
+	const struct nr_dataset *d = nr_dataset_find(name, &unknown);
+	if (d) return d;
+	d = nr_plain_path(text, path, options, arena, err);
+	if (d || err->code) return d;
+	*err = unknown;
+	if (strpbrk(text, "/.")) {                      /* meant as a path, it seems */
+		*err = (struct nr_error){ 0 };
+		nr_fail(err, NR_ENAME, "no data set", text, "there is no such data set, file or folder");
+		nr_hint(err, "your own: folder:path=DIR, text:path=FILE, molecules:path=FILE.csv; `norma data list` shows the others");
+	}
+	return NULL;
+}
+
+const struct nr_dataset *nr_dataset_of(const char *text, struct nr_error *err)
+{
+	const char *path, *options;
+	struct nr_error own = { 0 };
+	struct nr_arena *arena = nr_arena_make();
+	const struct nr_dataset *d = arena ? understand(text, &path, &options, arena, err ? err : &own) : NULL;
+	nr_arena_free(arena);
+	return d;
+}
+
 static int fill(struct nr_source *s, const char *text, const char *root, struct nr_error *err)
 {
 	static const struct nr_option none[] = { NR_OPT_END };
-	const char *colon = strchr(text, ':');
-	char *name = nr_arena_strdup(s->arena, text);
-	if (!name) return nr_fail(err, NR_EMEMORY, "cannot open", text, "out of memory");
-	if (colon) name[colon - text] = 0;
-	if (!(s->of = nr_dataset_find(name, err))) return err->code;
+	const char *path, *options;
+	if (!(s->of = understand(text, &path, &options, s->arena, err))) return err->code;
 	const struct nr_dataset *d = s->of;
 	void *conf = nr_arena_alloc(s->arena, d->conf_size ? d->conf_size : 1);
 	if (!conf || !(root = nr_data_root(root, s->arena, err)))
 		return nr_fail(err, NR_EMEMORY, "cannot open", text, "out of memory");
 	const struct nr_option *table = d->options ? d->options : none;
 	nr_option_defaults(table, conf);
-	if (nr_option_parse(table, conf, colon ? colon + 1 : "", s->arena, err)) return err->code;
+	if (nr_option_parse(table, conf, options, s->arena, err)) return err->code;
+	if (path && nr_option_set(table, conf, "path", path, s->arena, err)) return err->code;
 	for (const struct nr_option *o = table; o->name; o++) {
 		const char *const *given = (const void *)((const char *)conf + o->offset);
 		if (!o->text && o->type == NR_TSTRING && (!*given || !**given)) {
@@ -266,10 +302,10 @@ void nr_source_close(struct nr_source *s)
 
 int nr_source_expect(const struct nr_source *s, enum nr_kind kind, struct nr_error *err)
 {
-	static const char *const names[] = { "pictures", "texts", "graphs" };
+	static const char *const names[] = { "pictures", "texts", "graphs" }, *const commands[] = { "train", "simcse", "graph" };
 	if (s->of->kind == kind) return NR_OK;
-	return nr_fail(err, NR_EVALUE, "cannot use", s->of->name, "its samples are %s, but %s are needed",
-		names[s->of->kind], names[kind]);
+	nr_fail(err, NR_EVALUE, "cannot use", s->of->name, "its samples are %s, but %s are needed", names[s->of->kind], names[kind]);
+	return nr_hint(err, "`norma %s` takes them", commands[s->of->kind]);
 }
 
 const char *nr_source_text(const struct nr_source *s, enum nr_split split, int64_t i, int32_t column)

@@ -17,6 +17,9 @@ const char *nr_data_root(const char *root, struct nr_arena *, struct nr_error *)
  * Sets without a folder of their own are at the root. */
 const char *nr_dataset_dir(const struct nr_dataset *, const char *root, struct nr_arena *);
 
+/* The set that a text means: NAME, NAME:key=value, or a path to one's own data. */
+const struct nr_dataset *nr_dataset_of(const char *text, struct nr_error *);
+
 /* What is wrong with a file, as far as asked. */
 enum nr_file_state { NR_FILE_RIGHT, NR_FILE_MISSING, NR_FILE_SIZE, NR_FILE_SUM };
 struct nr_file_report {

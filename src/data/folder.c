@@ -104,11 +104,33 @@ static double hash(const char *name)
 	return (double)(h >> 32) * 0x1p-32;
 }
 
-struct walk { struct nr_source *s; enum nr_split split; double val; int32_t class; struct others *others; struct nr_error *err; };
+struct walk {
+	struct nr_source *s;
+	enum nr_split split;
+	double val;
+	int32_t class;
+	struct others *others;
+	struct nr_error *err;
+	struct { dev_t dev; ino_t ino; } above[MAX_DEPTH + 2];     /* the data set's folder, then those down to where the walk is */
+};
+
+/* Goes into a folder: false if a link led to where the walk came from, whose pictures would count again. */
+static bool enter(struct walk *w, const char *path, int depth)
+{
+	struct stat st;
+	const char *full = nr_arena_printf(w->s->arena, "%s/%s", w->s->dir, path);
+	if (!full || stat(full, &st)) return true;              /* reading it says what is wrong */
+	for (int i = 0; i < depth; i++)
+		if (w->above[i].dev == st.st_dev && w->above[i].ino == st.st_ino) return false;
+	w->above[depth].dev = st.st_dev;
+	w->above[depth].ino = st.st_ino;
+	return true;
+}
 
 static int add_pictures(struct walk *w, const char *path, const char *inner, int depth)
 {
 	struct names n;
+	if (!enter(w, path, depth + 1)) return NR_OK;
 	if (list(w->s, path, &n, w->err)) return w->err->code;
 	int e = NR_OK;
 	for (size_t i = 0; i < n.count && !e; i++) {
@@ -150,7 +172,8 @@ static int read_split(struct nr_source *s, const char *path, enum nr_split split
 		else if (kept) memcpy(s->class_name, n.item, kept * sizeof *n.item);
 	}
 	for (size_t i = 0; i < kept && !e; i++) {
-		struct walk w = { s, split, val, find_class(s, n.item[i]), others, err };
+		struct walk w = { s, split, val, find_class(s, n.item[i]), others, err, { { 0 } } };
+		enter(&w, path, 0);
 		const char *inner = nr_arena_printf(s->arena, "%s/%s", path, n.item[i]);
 		if (w.class < 0) e = nr_fail(err, NR_EFORMAT, "cannot use", inner,
 			"class '%s' is not in train", n.item[i]);

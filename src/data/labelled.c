@@ -1,6 +1,6 @@
 /* labelled: rows of one's own with a label, and one or two texts: FILE.csv and FILE.tsv with a header line, FILE.jsonl with an object per
- * line; also packed (.gz). Columns go by name: those that GLUE and most others use are found, or text=, pair= and label= name them. A label is
- * a class; where all are numbers, they may be learned as values too (nr_source_value). */
+ * line; also packed (.gz). Columns go by name: those that GLUE and most others use are found, or text=, pair= and label= name them.
+ * A label is a class; where all are numbers, they may be learned as values too (nr_source_value). */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -198,7 +198,7 @@ static int read_objects(struct reader *r, char *text)
 	return NR_OK;
 }
 
-/* ---- files -------------------------------------------------------------------------------------------------------------------------- */
+/* ---- files ------------------------------------------------------------------------------------------------- */
 
 static bool ends_with(const char *path, const char *end)
 {
@@ -206,7 +206,8 @@ static bool ends_with(const char *path, const char *end)
 	return n - gz > e && !strncasecmp(path + n - gz - e, end, e);
 }
 
-static int read_file(struct nr_source *s, const struct labelled_conf *c, const char *path, struct rows *to, bool *pairs, struct nr_error *err)
+static int read_file(struct nr_source *s, const struct labelled_conf *c, const char *path, struct rows *to, bool *pairs,
+	struct nr_error *err)
 {
 	struct reader r = { .s = s, .c = c, .to = to, .path = path, .err = err };
 	struct nr_bytes b;
@@ -220,14 +221,15 @@ static int read_file(struct nr_source *s, const struct labelled_conf *c, const c
 	if (zero) return nr_fail(err, NR_EFORMAT, "cannot read", path, "it has a zero byte: this is not text");
 	if (!strncmp(text, "\xEF\xBB\xBF", 3)) text += 3;
 	enum form form = (enum form)c->form;
-	if (form == BY_NAME) form = ends_with(path, ".jsonl") || ends_with(path, ".json") ? JSON_LINES : ends_with(path, ".tsv") ? TSV : CSV;
+	const bool objects = ends_with(path, ".jsonl") || ends_with(path, ".json");
+	if (form == BY_NAME) form = objects ? JSON_LINES : ends_with(path, ".tsv") ? TSV : CSV;
 	const int code = form == JSON_LINES ? read_objects(&r, text) : read_columns(&r, text, form == CSV ? ',' : '\t');
 	if (!code && !to->count) return nr_fail(err, NR_EFORMAT, "cannot open", path, "it has no rows");
 	*pairs = r.name[1] != NULL;
 	return code;
 }
 
-/* ---- classes ------------------------------------------------------------------------------------------------------------------------- */
+/* ---- classes ----------------------------------------------------------------------------------------------- */
 
 static int compare(const void *a, const void *b)
 {
@@ -263,7 +265,7 @@ static int find_classes(struct nr_source *s, struct labelled *t, struct nr_error
 	return NR_OK;
 }
 
-/* ---- the source ------------------------------------------------------------------------------------------------------------------------ */
+/* ---- the source -------------------------------------------------------------------------------------------- */
 
 static int share_out(struct nr_source *s, struct labelled *t, const struct labelled_conf *c, struct nr_error *err)
 {
@@ -297,7 +299,8 @@ static int open(struct nr_source *s, const char *dir, const void *conf, struct n
 		if (*path[k] && read_file(s, c, path[k], &t->split[k], &pairs[k], err)) return err->code;
 	for (int k = 1; k < 3; k++)
 		if (*path[k] && pairs[k] != pairs[0])
-			return nr_fail(err, NR_EFORMAT, "cannot open", path[k], "'%s' has %s texts per row", c->path, pairs[0] ? "two" : "one");
+			return nr_fail(err, NR_EFORMAT, "cannot open", path[k], "'%s' has %s texts per row", c->path,
+				pairs[0] ? "two" : "one");
 	s->columns = pairs[0] ? 2 : 1;
 	return find_classes(s, t, err) || share_out(s, t, c, err) ? (int)err->code : NR_OK;
 }
@@ -312,7 +315,10 @@ static const struct row *row_of(const struct nr_source *s, enum nr_split split, 
 	return &t->split[0].row[t->order[i]];
 }
 
-static const char *text(const struct nr_source *s, enum nr_split split, int64_t i, int32_t column) { return row_of(s, split, i)->text[column]; }
+static const char *text(const struct nr_source *s, enum nr_split split, int64_t i, int32_t column)
+{
+	return row_of(s, split, i)->text[column];
+}
 static int32_t label(const struct nr_source *s, enum nr_split split, int64_t i) { return s->classes ? row_of(s, split, i)->class : -1; }
 static double value(const struct nr_source *s, enum nr_split split, int64_t i) { return row_of(s, split, i)->value; }
 

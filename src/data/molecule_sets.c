@@ -3,6 +3,7 @@
  * written. */
 #include "data/molecule_sets.h"
 
+#include <stdio.h>
 #include <string.h>
 #include <strings.h>
 #include <sys/stat.h>
@@ -12,11 +13,15 @@
 #include "base/log.h"
 #include "base/save.h"
 #include "data/dataset.h"
+#include "data/molecules_split.h"
 
 static const char *const feature_names[] = { "ogb", "zinc", NULL };
 static const char *const bad_names[] = { "count", "skip", "fatal", NULL };
 
-struct conf { char *cache; int32_t bad; char *path; int32_t features; };
+enum { AUTO, FILE_S, RANDOM, SCAFFOLD };
+static const char *const split_names[] = { "auto", "file", "random", "scaffold", NULL };
+
+struct conf { char *cache; int32_t bad; char *path; int32_t features, split; char *smiles, *targets; double val, test; };
 #define CACHE_ROW \
 	NR_OPT_STRING(struct conf, cache, "auto", "file for prepared graphs; auto: in the data's folder if that is writable; none")
 #define BAD_ROW \
@@ -24,6 +29,13 @@ struct conf { char *cache; int32_t bad; char *path; int32_t features; };
 static const struct nr_option named_options[] = { CACHE_ROW, BAD_ROW, NR_OPT_END };
 static const struct nr_option own_options[] = {
 	NR_OPT_STRING(struct conf, path, NULL, "file with the columns smiles and targets (.csv, .csv.gz), or a raw folder of OGB"),
+	NR_OPT_STRING(struct conf, smiles, "smiles", "column of the SMILES; capitals do not matter"),
+	NR_OPT_STRING(struct conf, targets, "",
+		"columns to predict, as A+B; default: those whose names begin with target, otherwise all but id, name and the like"),
+	NR_OPT_ENUM(struct conf, split, "auto", split_names,
+		"by the file's column, at random, or by scaffold; auto: the file's if it has one, otherwise random"),
+	NR_OPT_FLOAT(struct conf, val, 0.1, 0, 0.9, "random, scaffold: share of the molecules for validation"),
+	NR_OPT_FLOAT(struct conf, test, 0, 0, 0.9, "random, scaffold: share for a test"),
 	NR_OPT_ENUM(struct conf, features, "ogb", feature_names, "features of atoms and bonds: OGB's or ZINC's"),
 	BAD_ROW, CACHE_ROW, NR_OPT_END
 };
@@ -84,6 +96,23 @@ static int sort_by_split(struct nr_source *s, struct graphs *g, struct nr_error 
 	return NR_OK;
 }
 
+/* Sets of one's own that are not divided, or are to be divided anew. */
+static int divide(struct nr_source *s, struct graphs *g, const struct conf *conf, struct nr_error *err)
+{
+	struct nr_molecules *m = g->set;
+	const int64_t held = m->count[NR_MOL_VALID] + m->count[NR_MOL_TEST];
+	if (s->of->folder || conf->split == FILE_S || (conf->split == AUTO && (held || m->graphs < 2)) || conf->val + conf->test <= 0) return NR_OK;
+	if (conf->val + conf->test > 0.9)
+		return nr_fail(err, NR_EVALUE, "cannot divide", conf->path, "val and test are more than 0.9 together");
+	if (conf->split == SCAFFOLD ? nr_molecules_split_scaffold(m, conf->val, conf->test, err) : nr_molecules_split_random(m, conf->val,
+		conf->test, err)) return err->code;
+	char test[40] = "";
+	if (conf->test > 0) snprintf(test, sizeof test, ", test %.3g %%", 100 * conf->test);
+	s->said = nr_arena_printf(s->arena, "val is %.3g %% of the molecules%s, %s", 100 * conf->val, test,
+		conf->split == SCAFFOLD ? "by scaffold: none is in two splits" : "chosen by their SMILES");
+	return NR_OK;
+}
+
 static int open_path(struct nr_source *s, const char *dir, const char *path, enum nr_features features, const struct conf *conf,
 	struct nr_error *err)
 {
@@ -91,12 +120,13 @@ static int open_path(struct nr_source *s, const char *dir, const char *path, enu
 	if (!g || !path) return nr_fail(err, NR_EMEMORY, "cannot open", s->of->name, "out of memory");
 	const bool usual = !strcmp(conf->cache, "auto"), none = !*conf->cache || !strcmp(conf->cache, "none");
 	struct nr_molecules_config c = { .path = path, .features = features, .bad = (enum nr_bad_rows)conf->bad, .told = tell, .context = g,
+		.smiles = conf->smiles, .targets = conf->targets,
 		.cache = usual ? usual_cache(s, dir, path, features) : none ? NULL : conf->cache };
 	if (open_set(g, &c, usual, err)) return err->code;
 	if (c.bad == NR_BAD_COUNT && g->set->bad && (g->told > MOST_TOLD || !g->told))
 		nr_log_line(NR_LOG_WARNING, "'%s': %lld of %lld rows are not molecules", path, (long long)g->set->bad,
 			(long long)g->set->rows);
-	return sort_by_split(s, g, err);
+	return divide(s, g, conf, err) ? (int)err->code : sort_by_split(s, g, err);
 }
 
 /* The set's first official file in dir, packed or not. */
@@ -161,5 +191,5 @@ const struct nr_dataset nr_dataset_molhiv = {
 };
 const struct nr_dataset nr_dataset_molecules = {
 	.name = "molecules", .title = "your own molecules: SMILES and targets", .cite = "", .licence = "your own", .kind = NR_MOLECULES,
-	.facts = "molecules:path=FILE.csv", .conf_size = sizeof(struct conf), .options = own_options, .open = open_own, .close = close_set,
+	.facts = "a CSV: a column `smiles`, the others are targets", .conf_size = sizeof(struct conf), .options = own_options, .open = open_own, .close = close_set,
 };

@@ -333,7 +333,7 @@ int nr_molecules_open(struct nr_molecules **m, const struct nr_molecules_config 
 	if (!err) err = &own;
 	int e = open_source(&s, m, c, err);
 	const bool folder = !stat(c->path, &st) && S_ISDIR(st.st_mode);
-	if (!e) e = folder ? nr_molecules_read_raw(&s, c->path, err) : nr_molecules_read_csv(&s, c->path, err);
+	if (!e) e = folder ? nr_molecules_read_raw(&s, c->path, err) : nr_molecules_read_csv(&s, c, err);
 	if (!e) e = build(*m, &s, c, err);
 	if (!e) e = name_tasks(*m, &s, err);
 	return close_source(&s, m, e);

@@ -1,8 +1,8 @@
 /* Sets of molecules as graphs with targets: ZINC, MolHIV, a CSV of the user's own, or a raw folder of the Open Graph Benchmark.
  *
- * CSV: a header; the column `smiles`; `split` (train, val or valid, test; absent: all train); targets are the columns whose names begin
- * with "target", or, if there is none, all others but id, name, file and row. An empty cell is a missing label (NaN). `.gz` is read
- * as it is. Shortest paths are computed once and kept compactly, in memory and in the cache file. */
+ * CSV: a header, in which capitals do not matter; the column `smiles`; `split` (train, val or valid, test; absent: all train); targets are
+ * the columns whose names begin with "target", or, if there is none, all others but id, name, file and row; a column of words is an error.
+ * An empty cell, NA or nan is a missing label (NaN). `.gz` is read as it is. Shortest paths are computed once and kept compactly, in memory and in the cache file. */
 #ifndef NR_MOLECULES_H
 #define NR_MOLECULES_H
 
@@ -14,6 +14,7 @@ enum { NR_MOL_TRAIN, NR_MOL_VALID, NR_MOL_TEST, NR_MOL_SPLITS };
 
 struct nr_molecules_config {
 	const char *path;               /* .csv, .csv.gz, or a folder with raw/edge.csv.gz */
+	const char *smiles, *targets;   /* columns of a CSV: "SMILES", "logP+logS"; NULL: by the rules above */
 	enum nr_features features;      /* of SMILES; raw folders bring their own */
 	enum nr_bad_rows bad;
 	const char *cache;              /* file to keep the prepared set in; NULL: none. Made anew if the source has changed */
@@ -71,7 +72,7 @@ struct nr_molecules_source {
 	uint32_t sum;                   /* CRC-32C of all that was read */
 };
 
-int nr_molecules_read_csv(struct nr_molecules_source *, const char *path, struct nr_error *);
+int nr_molecules_read_csv(struct nr_molecules_source *, const struct nr_molecules_config *, struct nr_error *);
 int nr_molecules_read_raw(struct nr_molecules_source *, const char *folder, struct nr_error *);
 /* Marks the row bad; the first reason stays. */
 int nr_molecules_blame(struct nr_molecules_row *, const struct nr_error *why);

@@ -1,7 +1,9 @@
 /* Molecules from CSV: SMILES, splits and targets by the names in the header. */
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "base/bytes.h"
 #include "base/crc32c.h"
@@ -18,6 +20,7 @@ struct csv {
 	struct cell *cell;              /* (MOST_COLUMNS) of the line read last */
 	int32_t cells;
 	int32_t smiles, split, *target, targets;        /* columns */
+	int64_t *words;                 /* (targets): cells that are no numbers */
 };
 
 /* A quoted cell may hold commas and "" for a quote, but no end of line. */
@@ -64,7 +67,7 @@ static bool next_line(struct csv *c)
 	return good;
 }
 
-static bool is(const struct cell *c, const char *word) { return strlen(word) == c->size && !memcmp(c->text, word, c->size); }
+static bool is(const struct cell *c, const char *word) { return strlen(word) == c->size && !strncasecmp(c->text, word, c->size); }
 
 static int32_t column(const struct csv *c, const char *name)
 {
@@ -81,22 +84,49 @@ static bool beside(const struct cell *c)
 	return false;
 }
 
-static int header(struct csv *c, struct nr_error *err)
+static int no_column(const struct csv *c, const char *name, struct nr_error *err)
 {
-	if (!next_line(c)) return nr_fail(err, NR_EFORMAT, "cannot read", c->path, "line 1 is not valid CSV");
-	c->smiles = column(c, "smiles");
-	if (c->smiles < 0) {
-		nr_fail(err, NR_EFORMAT, "cannot read", c->path, "line 1 has no column 'smiles'");
-		return nr_hint(err, "the first line names the columns: smiles,target or smiles,task1,task2,split");
+	struct nr_str names = { 0 };
+	for (int32_t i = 0; i < c->cells && names.len < 150; i++)
+		nr_str_printf(&names, "%s%.*s", i ? ", " : "", (int)(c->cell[i].size < 40 ? c->cell[i].size : 40), c->cell[i].text);
+	nr_fail(err, NR_EFORMAT, "cannot read", c->path, "line 1 has no column '%s'", name);
+	nr_hint(err, "it has %s; name others by smiles= and targets=A+B", nr_str_text(&names));
+	nr_str_release(&names);
+	return err->code;
+}
+
+/* The columns that were named: "A+B". */
+static int find_targets(struct csv *c, const char *names, struct nr_error *err)
+{
+	char name[256];
+	while (*names) {
+		const size_t n = strcspn(names, "+");
+		snprintf(name, sizeof name, "%.*s", (int)(n < sizeof name ? n : sizeof name - 1), names);
+		const int32_t found = column(c, name);
+		if (found < 0) return no_column(c, name, err);
+		if (c->targets == c->cells) return nr_fail(err, NR_EVALUE, "cannot read", c->path, "column '%s' is named twice", name);
+		c->target[c->targets++] = found;
+		names += n + (names[n] == '+');
 	}
+	return NR_OK;
+}
+
+static int header(struct csv *c, const struct nr_molecules_config *how, struct nr_error *err)
+{
+	const char *smiles = how->smiles && *how->smiles ? how->smiles : "smiles";
+	if (!next_line(c)) return nr_fail(err, NR_EFORMAT, "cannot read", c->path, "line 1 is not valid CSV");
+	if (c->cells && c->cell[0].size >= 3 && !memcmp(c->cell[0].text, "\xef\xbb\xbf", 3)) c->cell[0].text += 3, c->cell[0].size -= 3;
+	c->smiles = column(c, smiles);
+	if (c->smiles < 0) return no_column(c, smiles, err);
 	c->split = column(c, "split");
 	if (c->split < 0) c->split = column(c, "file");
 	c->target = nr_arena_alloc(c->arena, (size_t)c->cells * sizeof *c->target);
 	if (!c->target) return nr_fail(err, NR_EMEMORY, "cannot read", c->path, "out of memory");
+	if (how->targets && *how->targets) return find_targets(c, how->targets, err);
 	for (int32_t i = 0; i < c->cells; i++)
-		if (c->cell[i].size >= 6 && !memcmp(c->cell[i].text, "target", 6)) c->target[c->targets++] = i;
+		if (c->cell[i].size >= 6 && !strncasecmp(c->cell[i].text, "target", 6)) c->target[c->targets++] = i;
 	for (int32_t i = 0, named = c->targets; i < c->cells && !named; i++)
-		if (!beside(&c->cell[i])) c->target[c->targets++] = i;
+		if (i != c->smiles && i != c->split && !beside(&c->cell[i])) c->target[c->targets++] = i;
 	return NR_OK;
 }
 
@@ -113,12 +143,15 @@ static bool number(const struct cell *c, float *value)
 {
 	char text[64];
 	double v;
+	static const char *const missing[] = { "na", "n/a", "nan", "null", "none", "-" };
 	*value = NAN;
 	if (!c->size) return true;
+	for (size_t i = 0; i < sizeof missing / sizeof *missing; i++)
+		if (is(c, missing[i])) return true;
 	if (c->size >= sizeof text) return false;
 	memcpy(text, c->text, c->size);
 	text[c->size] = 0;
-	if (!nr_parse_double(text, &v)) return false;
+	if (!nr_parse_double(text, &v) || !isfinite(v)) return false;
 	*value = (float)v;
 	return true;
 }
@@ -139,11 +172,25 @@ static void fill(struct csv *c, struct nr_molecules_row *row, int32_t columns, b
 			(int)(c->cell[c->split].size < 40 ? c->cell[c->split].size : 40), c->cell[c->split].text);
 	for (int32_t t = 0; t < c->targets; t++) {
 		const struct cell *cell = &c->cell[c->target[t]];
-		if (!number(cell, &row->target[t]))
+		if (number(cell, &row->target[t])) continue;
+		c->words[t]++;
+		if (!why->code)
 			nr_fail(why, NR_EFORMAT, "cannot read row", NULL,
 				"column %d: '%.*s' is not a number", c->target[t] + 1,
 				(int)(cell->size < 40 ? cell->size : 40), cell->text);
 	}
+}
+
+/* A column of words is no target: better to say so than to lose its rows. */
+static int check_words(const struct csv *c, const struct nr_molecules_source *s, struct nr_error *err)
+{
+	for (int32_t t = 0; t < c->targets; t++) {
+		if (4 * c->words[t] <= s->rows) continue;
+		nr_fail(err, NR_EFORMAT, "cannot read", c->path, "column '%.*s' has %lld cells that are not numbers", (int)s->task_name[t].size,
+			s->task_name[t].text, (long long)c->words[t]);
+		return nr_hint(err, "name the columns to predict: molecules:path=%s,targets=A+B", c->path);
+	}
+	return NR_OK;
 }
 
 static int rows(struct csv *c, struct nr_molecules_source *s, struct nr_error *err)
@@ -152,7 +199,8 @@ static int rows(struct csv *c, struct nr_molecules_source *s, struct nr_error *e
 	int64_t most = 1;
 	for (const char *p = c->p; p < c->end && (p = memchr(p, '\n', (size_t)(c->end - p))); p++) most++;
 	s->row = nr_arena_alloc(s->arena, (size_t)most * sizeof *s->row);
-	if (!s->row) return nr_fail(err, NR_EMEMORY, "cannot read", c->path, "out of memory");
+	c->words = nr_arena_alloc(s->arena, (size_t)c->targets * sizeof *c->words + 1);
+	if (!s->row || !c->words) return nr_fail(err, NR_EMEMORY, "cannot read", c->path, "out of memory");
 	while (c->p < c->end) {
 		struct nr_error why = { 0 };
 		struct nr_molecules_row *row = &s->row[s->rows++];
@@ -161,11 +209,12 @@ static int rows(struct csv *c, struct nr_molecules_source *s, struct nr_error *e
 		fill(c, row, columns, next_line(c), &why);
 		if (why.code && nr_molecules_blame(row, &why)) return nr_fail(err, NR_EMEMORY, "cannot read", c->path, "out of memory");
 	}
-	return NR_OK;
+	return check_words(c, s, err);
 }
 
-int nr_molecules_read_csv(struct nr_molecules_source *s, const char *path, struct nr_error *err)
+int nr_molecules_read_csv(struct nr_molecules_source *s, const struct nr_molecules_config *how, struct nr_error *err)
 {
+	const char *path = how->path;
 	struct nr_bytes b = { 0 };
 	const size_t n = strlen(path);
 	const bool packed = n > 3 && !strcmp(path + n - 3, ".gz");
@@ -180,8 +229,10 @@ int nr_molecules_read_csv(struct nr_molecules_source *s, const char *path, struc
 	memcpy(text, b.data, b.size);
 	c.end = text + b.size;
 	s->sum = nr_crc32c(0, b.data, b.size);
+	if (how->smiles) s->sum = nr_crc32c(s->sum, how->smiles, strlen(how->smiles));          /* other columns are another set */
+	if (how->targets) s->sum = nr_crc32c(s->sum, how->targets, strlen(how->targets));
 	nr_bytes_release(&b);
-	if (header(&c, err)) return err->code;
+	if (header(&c, how, err)) return err->code;
 	s->tasks = c.targets;
 	s->task_name = nr_arena_alloc(s->arena, (size_t)c.targets * sizeof *s->task_name + 1);
 	if (!s->task_name) return nr_fail(err, NR_EMEMORY, "cannot read", path, "out of memory");

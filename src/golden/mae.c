@@ -86,8 +86,8 @@ static void check_positions(struct golden_case *c, const struct golden_model *m)
 	static const char *const names[] = { "pos_embed", "decoder.pos_embed" };
 	for (size_t i = 0; i < 2 && !strncmp(text, "sincos2d", 8); i++) {
 		const struct nr_entry *e = nr_store_find(m->store, names[i]);
-		bool pixels;
-		golden_check(c, "out", nr_value(e), e->count, "param.%s", nr_naming_text(m->naming, e->name, &pixels, c->arena));
+		char order;
+		golden_check(c, "out", nr_value(e), e->count, "param.%s", nr_naming_text(m->naming, e->name, &order, c->arena));
 	}
 }
 

@@ -80,7 +80,7 @@ static void embed(struct golden_case *c, const struct nr_weights *w, const struc
 	const int64_t T = l->longest, C = nr_model_int(&w->model, "dim");
 	struct nr_text t = { 0 };
 	if (!n) golden_stop(c, NULL, "out of memory");
-	int code = nr_norms_use(n, w->norms, &w->model.of->norms, &err);
+	int code = nr_norms_use(n, w->norms, &w->model.norms, &err);
 	const struct nr_inputs in = { .ids = nr_input(n, "ids", NR_I32, NR_SHAPE(BATCH, T)),
 		.valid = nr_input(n, "valid", NR_I32, NR_SHAPE(BATCH)) };
 	if (!code) nr_text_encode(n, &w->model, &in, &t);

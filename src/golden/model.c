@@ -58,8 +58,8 @@ void golden_model_open(struct golden_case *c, struct golden_model *m, const char
 	struct nr_error err = { 0 };
 	if (!m->prefix) m->prefix = "param";
 	demand(c, nr_model_parse(&m->model, text, c->arena, &err), &err);
-	const struct nr_norm_defaults d = { .norm = m->model.of->norms.norm, .placement = m->model.of->norms.placement,
-		.rules = m->model.of->norms.rules, .eps = eps };
+	struct nr_norm_defaults d = m->model.norms;
+	d.eps = eps;
 	m->naming = nr_naming_find(m->model.of, naming, &err);
 	demand(c, m->naming ? NR_OK : (int)err.code, &err);
 	demand(c, nr_store_make(&m->store, 0, &err), &err);
@@ -77,8 +77,8 @@ enum way { READ, COMPARE };
 static bool theirs(struct golden_case *c, const struct golden_model *m, const struct nr_entry *e, const char *prefix, enum way way,
 	real *values, const char *kind)
 {
-	bool pixels;
-	const char *text = nr_naming_text(m->naming, e->name, &pixels, c->arena);
+	char order;
+	const char *text = nr_naming_text(m->naming, e->name, &order, c->arena);
 	int64_t parts = 1;
 	for (const char *s = text; *s; s++) parts += *s == ' ';
 	const int64_t n = e->count / parts, p = nr_model_int(&m->model, "patch"), channels = nr_model_int(&m->model, "channels");
@@ -88,14 +88,14 @@ static bool theirs(struct golden_case *c, const struct golden_model *m, const st
 		real *mine = values + i * n, *moved = golden_reals(c, n);
 		if (way == READ && !golden_has(c, name)) return false;
 		if (way == COMPARE) {
-			for (int64_t k = 0; k < n; k++) moved[pixels ? k % (p * p) * channels + k / (p * p) : k] = mine[k];
+			for (int64_t k = 0; k < n; k++) moved[nr_naming_place(order, k, p, channels)] = mine[k];
 			golden_check(c, kind, moved, n, "%s", name);
 			continue;
 		}
 		struct golden_tensor t = golden_tensor(c, -1, "%s", name);
 		if (golden_has(c, resampled)) t = golden_tensor(c, -1, "%s", resampled);
 		golden_expect(c, t.n == n, name);
-		for (int64_t k = 0; k < n; k++) mine[k] = t.x[pixels ? k % (p * p) * channels + k / (p * p) : k];
+		for (int64_t k = 0; k < n; k++) mine[k] = t.x[nr_naming_place(order, k, p, channels)];
 	}
 	return true;
 }
@@ -206,8 +206,8 @@ static int64_t segments(struct golden_case *c, struct golden_model *m, const jso
 	int64_t count = 0;
 	for (int64_t i = 0; i < nr_store_count(m->store); i++) {
 		const struct nr_entry *e = nr_store_at(m->store, i);
-		bool pixels;
-		const char *text = nr_naming_text(m->naming, e->name, &pixels, c->arena);
+		char order;
+		const char *text = nr_naming_text(m->naming, e->name, &order, c->arena);
 		int64_t parts = 1;
 		for (const char *t = text; *t; t++) parts += *t == ' ';
 		golden_expect(c, parts <= MOST_NAMES, text);

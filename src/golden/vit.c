@@ -72,8 +72,8 @@ static double square(const struct golden_model *r, const char *name, struct gold
 	double sum = 0;
 	for (int64_t i = 0; i < nr_store_count(r->store); i++) {
 		const struct nr_entry *e = nr_store_at(r->store, i);
-		bool pixels;
-		if (strcmp(nr_naming_text(r->naming, e->name, &pixels, c->arena), name)) continue;
+		char order;
+		if (strcmp(nr_naming_text(r->naming, e->name, &order, c->arena), name)) continue;
 		for (int64_t k = 0; k < e->count; k++) sum += (double)nr_grad(e)[k] * (double)nr_grad(e)[k];
 	}
 	return sum;

@@ -1,6 +1,8 @@
 /* Measures of predictions. See metrics.h. */
 #include "infer/metrics.h"
 
+#include <stdbool.h>
+
 void nr_metric_rank(int64_t rows, int64_t C, const real *logits, const int32_t *label, int32_t *rank)
 {
 #pragma omp parallel for schedule(static) if (rows * C > 100000)
@@ -75,4 +77,26 @@ struct nr_mce nr_metric_mce(int64_t corruptions, int64_t severities, const real 
 		m.unnormalised += 100 * mean / (double)corruptions;
 	}
 	return m;
+}
+
+struct nr_class_score nr_metric_class(int64_t classes, const int64_t *confusion, int64_t k)
+{
+	int64_t truth = 0, called = 0;
+	for (int64_t i = 0; i < classes; i++) truth += confusion[k * classes + i], called += confusion[i * classes + k];
+	const double right = (double)confusion[k * classes + k];
+	return (struct nr_class_score){ .samples = truth, .recall = truth ? right / (double)truth : 0,
+		.precision = called ? right / (double)called : 0, .f1 = truth + called ? 2 * right / (double)(truth + called) : 0 };
+}
+
+double nr_metric_macro_f1(int64_t classes, const int64_t *confusion)
+{
+	double sum = 0;
+	int64_t counted = 0;
+	for (int64_t k = 0; k < classes; k++) {
+		const struct nr_class_score c = nr_metric_class(classes, confusion, k);
+		bool occurs = c.samples > 0;
+		for (int64_t i = 0; i < classes && !occurs; i++) occurs = confusion[i * classes + k] > 0;
+		if (occurs) sum += c.f1, counted++;
+	}
+	return counted ? sum / (double)counted : 0;
 }

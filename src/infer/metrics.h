@@ -17,6 +17,13 @@ struct nr_iou { double miou, mean_acc, pixel_acc; };
 /* iou (classes): -1 for a class that neither occurs nor is predicted; they are left out of the mean. */
 struct nr_iou nr_metric_iou(int32_t classes, const int64_t *confusion, double *iou);
 
+/* Of one class: the share of its samples that are found (its accuracy), the share of what is called so that is, and their harmonic mean,
+ * 0 if neither occurs. */
+struct nr_class_score { int64_t samples; double recall, precision, f1; };
+struct nr_class_score nr_metric_class(int64_t classes, const int64_t *confusion, int64_t k);
+/* The mean F1 over the classes that occur or are predicted. */
+double nr_metric_macro_f1(int64_t classes, const int64_t *confusion);
+
 /* Hendrycks & Dietterich 2019. error (corruptions,severities), fractions. All results in percent; ce,
  * relative (corruptions) may be NULL. */
 struct nr_mce { double mce, relative_mce, unnormalised; };

@@ -275,8 +275,10 @@ static void bind(const struct nr_mol_form *f, const struct nr_mol_list *l, struc
 		const bool there = b < count && !nr_molecules_input(f->set, graph, &f->offsets, &in, f->arena[t], &none);
 		if (!there) in = (struct nr_molgraph_input){ 0 };
 		put_graph(f, &to, b, N, &in);
-		for (int64_t k = 0; to.target && k < tasks; k++) to.target[b * tasks + k] = there
-			? (real)f->set->target[graph * tasks + k] : (real)NAN;
+		for (int64_t k = 0; to.target && k < tasks; k++) {
+			const double target = there ? (double)f->set->target[graph * tasks + k] : NAN;
+			to.target[b * tasks + k] = (real)(f->std ? (target - f->mean[k]) / f->std[k] : target);
+		}
 	}
 }
 

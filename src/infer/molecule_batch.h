@@ -11,6 +11,7 @@
 struct nr_mol_form {
 	const struct nr_molecules *set;
 	struct nr_molgraph_offsets offsets;
+	const double *mean, *std;           /* (tasks) that targets are standardised by; NULL: they stay as they are */
 	int64_t paths;                      /* edges of a path that its input has; 0: single edges */
 	int threads;
 	struct nr_arena **arena;            /* (threads) */

@@ -24,7 +24,7 @@ int nr_mol_runner_open(struct nr_mol_runner *r, const struct nr_weights *w, cons
 		struct nr_mol_shape *p = &r->shape[i];
 		const int64_t nodes = r->sizes.largest - i * r->sizes.step;
 		if (!(p->net = nr_net_make(w->store))) return out_of_memory(err);
-		if (nr_norms_use(p->net, norms, &w->model.of->norms, err)) return err->code;
+		if (nr_norms_use(p->net, norms, &w->model.norms, err)) return err->code;
 		nr_mol_inputs(&p->inputs, p->net, form, nr_mol_batch(batch, nodes), nodes, false);
 		p->output = nr_model_logits(p->net, &w->model, &p->inputs.in);
 		if (nr_plan_make_beside(&p->plan, p->net, p->output, 0, r->shape[0].plan, err)) return err->code;

@@ -21,7 +21,7 @@ static int record(struct nr_runner *r, const struct nr_weights *w, int64_t batch
 	if (!r->net) return nr_fail(err, NR_EMEMORY, "cannot record the model", w->model.text, "out of memory");
 	const struct nr_model *m = w->model.of;
 	int code = nr_model_expect(&w->model, NR_PICTURES, err);
-	if (!code) code = nr_norms_use(r->net, w->norms, &m->norms, err);
+	if (!code) code = nr_norms_use(r->net, w->norms, &w->model.norms, err);
 	if (!code) {
 		const struct nr_inputs in = nr_model_inputs(r->net, &w->model, batch);
 		r->image = in.image;

@@ -106,7 +106,8 @@ static void keep(struct nr_molecule_runner *r, int64_t i, const double *score)
 {
 	for (int64_t t = 0; t < r->outputs; t++) {
 		struct nr_error why = { 0 };
-		const double shown = nr_mol_shown(r->objective, score[t]);
+		const bool scaled = r->objective != NR_MOL_BCE && t < r->w->targets;
+		const double shown = scaled ? score[t] * r->w->target_std[t] + r->w->target_mean[t] : nr_mol_shown(r->objective, score[t]);
 		r->out[i * r->outputs + t] = shown;
 		if (isfinite(shown)) continue;
 		nr_fail(&why, NR_EDIVERGED, "cannot tell", NULL, "the model's output is not finite");

@@ -1,4 +1,5 @@
 /* Sentence embeddings: texts sorted by length, a plan for each length in one memory. */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -49,7 +50,7 @@ static int make_plan(struct nr_text_runner *e, struct shape *s, struct nr_error 
 {
 	const struct nr_weights *w = e->w;
 	if (!(s->net = nr_net_make(w->store))) return out_of_memory(err);
-	if (nr_norms_use(s->net, w->norms, &w->model.of->norms, err)) return err->code;
+	if (nr_norms_use(s->net, w->norms, &w->model.norms, err)) return err->code;
 	s->ids = nr_input(s->net, "ids", NR_I32, NR_SHAPE(s->batch, s->length));
 	s->valid = nr_input(s->net, "valid", NR_I32, NR_SHAPE(s->batch));
 	if (e->segments) s->types = nr_input(s->net, "types", NR_I32, NR_SHAPE(s->batch, s->length));
@@ -124,7 +125,8 @@ int nr_text_runner_pool_by(struct nr_text_runner_how *how, const struct nr_weigh
 		return near ? nr_hint(err, "did you mean '%s'?", near) : err->code;
 	}
 	how->pooling = (enum nr_text_pooling)kind;
-	how->layer = name[n] == '+' || (pooler && kind == NR_TEXT_CLS);
+	how->layer = strstr(name + n, "+layer") || (pooler && kind == NR_TEXT_CLS);
+	how->normalize = strstr(name + n, "+normalize") != NULL;
 	return NR_OK;
 }
 
@@ -260,8 +262,12 @@ static void run_batch(struct nr_text_runner *e, struct shape *s, const int32_t *
 	nr_plan_run(s->plan, &(struct nr_exec){ .train = 0 }, NR_RUN_FORWARD);
 	e->flops += nr_plan_stats(s->plan).forward_flops;
 	const real *y = nr_plan_data(s->plan, s->out);
-	for (int64_t b = 0; b < n; b++)
-		for (int64_t k = 0; k < e->width; k++) out[which[b] * e->width + k] = y[b * e->width + k];
+	for (int64_t b = 0; b < n; b++, y += e->width) {
+		double square = 0;
+		for (int64_t k = 0; k < e->width; k++) square += (double)y[k] * (double)y[k];
+		const real scale = e->how.normalize && square > 0 ? (real)(1 / sqrt(square)) : 1;
+		for (int64_t k = 0; k < e->width; k++) out[which[b] * e->width + k] = y[k] * scale;
+	}
 }
 
 void nr_text_runner_watch(struct nr_text_runner *e, int (*watch)(void *context, int64_t done, int64_t of), void *context)

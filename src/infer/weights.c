@@ -56,6 +56,60 @@ static void read_view(struct nr_weights *w, const char *config)
 	memcpy(w->view.std, w->std, sizeof w->std);
 }
 
+const char *nr_numbers_text(const double *v, int64_t count, struct nr_arena *arena)
+{
+	struct nr_str s = { 0 };
+	for (int64_t i = 0; i < count; i++) nr_str_printf(&s, "%s%.17g", i ? " " : "", v[i]);
+	const char *text = s.failed ? NULL : nr_arena_strdup(arena, nr_str_text(&s));
+	nr_str_release(&s);
+	return text;
+}
+
+/* "0.5 1.25 ...": as many as there are; *count says how many. NULL: none, or what is no number. */
+static const double *read_numbers(const char *text, int64_t *count, struct nr_arena *arena)
+{
+	double *v = text ? nr_arena_alloc(arena, (strlen(text) / 2 + 1) * sizeof *v) : NULL;
+	char one[64];
+	*count = 0;
+	for (; v && *text; text += *text == ' ') {
+		const size_t n = strcspn(text, " ");
+		snprintf(one, sizeof one, "%.*s", (int)(n < sizeof one ? n : sizeof one - 1), text);
+		if (!nr_parse_double(one, &v[*count])) return NULL;
+		++*count;
+		text += n;
+	}
+	return v;
+}
+
+/* Three numbers of a list; false: it is none. */
+static bool three(const json_t *list, double *to)
+{
+	for (size_t i = 0; i < 3; i++) {
+		if (!json_is_number(json_array_get(list, i))) return false;
+		to[i] = json_number_value(json_array_get(list, i));
+	}
+	return true;
+}
+
+/* Mean and deviation of the input, as timm's config.json or Hugging Face's preprocessor_config.json beside the file has them. */
+static void read_input(struct nr_weights *w, const char *path)
+{
+	const char *slash = strrchr(path, '/');
+	for (int hf = 0; hf < 2; hf++) {
+		const char *beside = nr_arena_printf(w->arena, "%.*s%sconfig.json", slash ? (int)(slash - path) + 1 : 0, path, hf ? "preprocessor_" : "");
+		json_t *config = beside ? nr_json_load(beside, &(struct nr_error){ 0 }) : NULL;
+		const json_t *from = hf ? config : json_object_get(config, "pretrained_cfg");
+		w->normalize |= three(json_object_get(from, hf ? "image_mean" : "mean"), w->mean) &&
+			three(json_object_get(from, hf ? "image_std" : "std"), w->std);
+		const json_t *share = json_object_get(from, "crop_pct");
+		if (json_is_number(share)) w->view.crop_share = json_number_value(share);
+		json_decref(config);
+	}
+	w->view.normalize = w->normalize && w->std[0] > 0;
+	memcpy(w->view.mean, w->mean, sizeof w->mean);
+	memcpy(w->view.std, w->std, sizeof w->std);
+}
+
 /* What our own files say of themselves. */
 static int read_meta(struct nr_weights *w, const char *path, const char **model, const char **norms, struct nr_error *err)
 {
@@ -70,6 +124,11 @@ static int read_meta(struct nr_weights *w, const char *path, const char **model,
 	if ((text = nr_st_metadata(f, "norma.std"))) sscanf(text, "%lf %lf %lf", &w->std[0], &w->std[1], &w->std[2]);
 	if ((text = nr_st_metadata(f, "norma.pooler"))) w->pooler = nr_arena_strdup(w->arena, text);
 	if ((text = nr_st_metadata(f, "norma.objective"))) w->objective = nr_arena_strdup(w->arena, text);
+	int64_t means, stds;
+	w->target_mean = read_numbers(nr_st_metadata(f, "norma.target_mean"), &means, w->arena);
+	w->target_std = read_numbers(nr_st_metadata(f, "norma.target_std"), &stds, w->arena);
+	if (!w->target_mean || !w->target_std || means != stds) w->target_mean = w->target_std = NULL;
+	w->targets = w->target_std ? stds : 0;
 	if ((text = nr_st_metadata(f, "norma.data"))) w->data = nr_arena_strdup(w->arena, text);
 	if ((text = nr_st_metadata(f, "norma.step"))) w->step = strtoll(text, NULL, 10);
 	text = nr_st_metadata(f, "norma.normalize");
@@ -80,7 +139,8 @@ static int read_meta(struct nr_weights *w, const char *path, const char **model,
 		const int seen = nr_model_guess(&guess, f, w->arena);
 		if (seen && guess.sure) {
 			*model = guess.model;
-			if (!*norms) *norms = guess.norms;
+			if (!*norms && *guess.norms) *norms = guess.norms;
+			read_input(w, path);
 			nr_st_close(f);
 			return code;
 		}
@@ -92,16 +152,29 @@ static int read_meta(struct nr_weights *w, const char *path, const char **model,
 	return code;
 }
 
+/* One of these is there if the model's head is. */
+static const char *const head_entries[] = { "head.weight", "head.bias", "head.logits.weight", "head.out_proj.weight", NULL };
+
+static bool store_has_head(const struct nr_store *s)
+{
+	bool found = false;
+	for (int i = 0; head_entries[i]; i++) found |= nr_store_find(s, head_entries[i]) != NULL;
+	return found;
+}
+
 static bool has_head(const char *path, const struct nr_model *m, struct nr_arena *arena, unsigned *text_heads, struct nr_error *err)
 {
 	struct nr_st_file *f;
-	bool pixels, found = false;
+	bool found = false;
+	char order;
 	if (nr_st_open(&f, path, err)) return false;
 	if (m->reads == NR_TEXTS) *text_heads = nr_text_heads_in(m, f, arena);
-	found = nr_st_find(f, "head.weight") || nr_st_find(f, "head.bias");
-	for (const struct nr_naming *n = m->namings; n->name; n++) {
-		const char *weight = nr_naming_text(n, "head.weight", &pixels, arena);
-		found = found || (weight && nr_st_find(f, weight));
+	for (int i = 0; head_entries[i]; i++) {
+		found |= nr_st_find(f, head_entries[i]) != NULL;
+		for (const struct nr_naming *n = m->namings; n->name; n++) {
+			const char *theirs = nr_naming_text(n, head_entries[i], &order, arena);
+			found |= theirs && nr_st_find(f, theirs);
+		}
 	}
 	nr_st_close(f);
 	return found;
@@ -148,7 +221,7 @@ static void record_whole(struct nr_net *n, const struct nr_weights *w, bool head
 static int record_with(struct nr_net *n, const struct nr_weights *w, const char *norms, bool head, unsigned text_heads,
 	struct nr_error *err)
 {
-	if (nr_norms_use(n, norms, &w->model.of->norms, err)) return err->code;
+	if (nr_norms_use(n, norms, &w->model.norms, err)) return err->code;
 	record_whole(n, w, head, text_heads);
 	return nr_norms_done(n, err);
 }
@@ -166,7 +239,7 @@ static int name_entries(struct nr_weights *w, const char *path, bool head, unsig
 
 int nr_weights_record(struct nr_net *n, const struct nr_weights *w, const char *norms, struct nr_error *err)
 {
-	return record_with(n, w, norms, nr_store_find(w->store, "head.weight") != NULL, nr_text_heads_of(w->store), err);
+	return record_with(n, w, norms, store_has_head(w->store), nr_text_heads_of(w->store), err);
 }
 
 /* A name that is not known may be of a plug-in, which the file names. */
@@ -214,7 +287,8 @@ static int read_all(struct nr_weights *w, const char *path, const struct nr_weig
 	if (!code) code = read_values(w, path, how, err);
 	if (!code) {
 		const struct nr_naming *naming = nr_naming_find(w->model.of, w->naming, NULL);
-		if (!norms && naming && naming->eps > 0)        /* its software's eps, as the file says nothing of norms */
+		if (!norms && naming && naming->norms) w->norms = naming->norms;
+		else if (!norms && naming && naming->eps > 0)   /* its software's eps, as the file says nothing of norms */
 			w->norms = nr_arena_printf(w->arena, "%s:eps=%g", w->model.of->norms.norm, naming->eps);
 	}
 	return code;

@@ -7,4 +7,7 @@
 /* path, or model.safetensors in it if it is a folder, in the arena; NULL: out of memory. */
 char *nr_weights_path(const char *path, struct nr_arena *);
 
+/* "0.5 1.25": numbers as metadata, so that they read back the same. */
+const char *nr_numbers_text(const double *, int64_t count, struct nr_arena *);
+
 #endif

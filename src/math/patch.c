@@ -25,11 +25,14 @@ static void unfold_row(const struct nr_window *w, enum nr_patch_order order, con
 			memcpy(o + l * C, x + (y * w->W + x0 + l) * C, (size_t)((r - l) * C) * sizeof(real));
 			memset(o + r * C, 0, (size_t)((w->kw - r) * C) * sizeof(real));
 		} else {
+			const int by_channel = order == NR_PATCH_CHANNEL_ROW_COL;
 			for (int64_t kx = 0; kx < w->kw; kx++) {
 				const int in = row_in && x0 + kx >= 0 && x0 + kx < w->W;
 				const real *s = in ? x + (y * w->W + x0 + kx) * C : NULL;
-				real *o = out + ky * w->kw + kx;
-				for (int64_t c = 0; c < C; c++) o[c * kk] = s ? s[c] : 0;
+				real *o = by_channel ? out + ky * w->kw + kx : out + (kx * w->kh + ky) * C;
+				if (!by_channel && s) memcpy(o, s, (size_t)C * sizeof(real));
+				else if (!by_channel) memset(o, 0, (size_t)C * sizeof(real));
+				for (int64_t c = 0; by_channel && c < C; c++) o[c * kk] = s ? s[c] : 0;
 			}
 		}
 	}
@@ -61,9 +64,10 @@ static void fold_pixel(const struct nr_window *w, enum nr_patch_order order, con
 	cover(x, w->kw, w->sw, w->pw, Wo, &x0, &x1);
 	for (int64_t oy = y0; oy <= y1; oy++)
 		for (int64_t ox = x0; ox <= x1; ox++) {
-			const int64_t tap = (y + w->ph - oy * w->sh) * w->kw + x + w->pw - ox * w->sw;
+			const int64_t ky = y + w->ph - oy * w->sh, kx = x + w->pw - ox * w->sw;
+			const int64_t tap = order == NR_PATCH_COL_ROW_CHANNEL ? kx * w->kh + ky : ky * w->kw + kx;
 			const real *s = cols + (oy * Wo + ox) * kk * C;
-			if (order == NR_PATCH_ROW_COL_CHANNEL)
+			if (order != NR_PATCH_CHANNEL_ROW_COL)
 				nr_row_add(C, d, s + tap * C, d);
 			else
 				for (int64_t c = 0; c < C; c++) d[c] += s[c * kk + tap];

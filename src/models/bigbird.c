@@ -1,7 +1,7 @@
 /* bigbird: BERT with block sparse attention, for long texts. Zaheer et al. 2020, arXiv:2007.14062; Hugging Face's form and names.
  *
- * A text of at most 5 + 2 random blocks gets full attention, as there. Random blocks are drawn once for (random_seed, layer, head); Hugging
- * Face's evaluation takes block 0 in their place, which hf_eval=1 reproduces. The head is two layers on the first token. */
+ * A text of at most 5 + 2 random blocks gets full attention, as there. Random blocks are drawn once for (random_seed, layer, head);
+ * Hugging Face's evaluation takes block 0 in their place, which hf_eval=1 reproduces. The head is two layers on the first token. */
 #include "models/bert.h"
 
 #include <string.h>
@@ -37,7 +37,8 @@ static const struct nr_rename base[] = { NR_BERT_NAMES(""), HEADS, { NULL, NULL 
 static const char *const unused[] = { "bert.embeddings.position_ids", "embeddings.position_ids", "bert.pooler.weight", "bert.pooler.bias",
 	"pooler.weight", "pooler.bias", "cls.predictions.decoder.weight", "cls.predictions.decoder.bias", NULL };
 static const struct nr_naming namings[] = {
-	{ .name = "huggingface", .rules = with_heads, .ignored = unused }, { .name = "huggingface_base", .rules = base, .ignored = unused },
+	{ .name = "huggingface", .rules = with_heads, .ignored = unused },
+	{ .name = "huggingface_base", .rules = base, .ignored = unused },
 	{ .name = NULL },
 };
 

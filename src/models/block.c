@@ -9,7 +9,7 @@
 #include "norms/dtn.h"
 
 /* Queries and keys normalised per head: rows of the head's width, (B T, 3 H, d), first H of them queries. */
-static nr_t *norm_qk(struct nr_net *n, nr_t *qkv, int64_t heads)
+nr_t *nr_norm_qk(struct nr_net *n, nr_t *qkv, int64_t heads)
 {
 	const char *norm = qkv ? nr_norm_at(n, "attn.qk") : NULL;
 	if (!norm) return qkv;
@@ -41,7 +41,7 @@ static nr_t *attend(struct nr_net *n, nr_t *x, const struct nr_block *b)
 	nr_t *qkv = b->no_qkv_bias ? nr_linear_no_bias(n, "attn.qkv", x, 3 * C) : nr_linear(n, "attn.qkv", x, 3 * C);
 	const struct nr_attention_options o = { .heads = b->heads, .dropout = (float)b->attention_dropout,
 		.valid = x && x->tok ? x->tok->valid : NULL, .bias = b->position_bias ? position_bias(n, x, b) : b->bias };
-	qkv = norm_qk(n, qkv, b->heads);
+	qkv = nr_norm_qk(n, qkv, b->heads);
 	return b->blocks ? nr_block_attention(n, qkv, *b->blocks) : nr_attention_with(n, qkv, o);
 }
 

@@ -23,6 +23,8 @@ struct nr_block {
 	const struct nr_lsh_options *lsh;   /* attention in buckets, of queries that are keys, without output projection; or NULL */
 	nr_t **buckets;                     /* of lsh, for taps; or NULL */
 };
+/* Site attn.qk on packed qkv (B,T,3C): queries and keys of each head. */
+nr_t *nr_norm_qk(struct nr_net *, nr_t *qkv, int64_t heads);
 nr_t *nr_block(struct nr_net *, nr_t *x, const struct nr_block *);
 nr_t *nr_block_mlp(struct nr_net *, nr_t *x, const struct nr_block *);     /* its MLP alone, without the norm before it */
 /* Width of an MLP from its ratio, as timm rounds it; a ratio that is a quotient of widths gives back the width. */

@@ -12,8 +12,8 @@
 
 const struct nr_st_tensor *nr_look_find(const struct nr_look *l, const char *entry)
 {
-	bool pixels;
-	const char *text = nr_naming_text(l->naming, entry, &pixels, l->arena);
+	char order;
+	const char *text = nr_naming_text(l->naming, entry, &order, l->arena);
 	char name[256];
 	if (!text) return NULL;
 	snprintf(name, sizeof name, "%.*s", (int)strcspn(text, " "), text);
@@ -26,15 +26,16 @@ int64_t nr_look_rows(const struct nr_look *l, const char *entry, int64_t cols)
 	return t && t->nd == 2 && (!cols || t->shape[1] == cols) ? t->shape[0] : -1;
 }
 
-int64_t nr_look_depth(const struct nr_look *l, const char *entry)
+int64_t nr_look_depth_at(const struct nr_look *l, const char *scope, const char *entry)
 {
 	int64_t depth = 0;
 	for (char name[128]; depth < 1024; depth++) {
-		snprintf(name, sizeof name, "blocks.%lld.%s", (long long)depth, entry);
+		snprintf(name, sizeof name, "%s.%lld.%s", scope, (long long)depth, entry);
 		if (!nr_look_find(l, name)) break;
 	}
 	return depth;
 }
+int64_t nr_look_depth(const struct nr_look *l, const char *entry) { return nr_look_depth_at(l, "blocks", entry); }
 
 static const char *kind_of_norm(const struct nr_look *l, const char *site, const char *part)
 {
@@ -75,6 +76,10 @@ void nr_assumed(struct nr_sighting *s, const char *option, int64_t v) { add(s, (
 void nr_saw_text(struct nr_sighting *s, const char *option, const char *text)
 {
 	add(s, (struct note){ option, SAW, .value = -1, .text = text });
+}
+void nr_saw_key_text(struct nr_sighting *s, const char *option, const char *text)
+{
+	add(s, (struct note){ option, KEY, .value = -1, .text = text });
 }
 void nr_saw_not(struct nr_sighting *s, const char *option, const char *text, const char *instead)
 {
@@ -121,8 +126,8 @@ static bool out_of_question(const struct nr_model_spec *m, const struct nr_sight
 	return false;
 }
 
-/* The family, or the preset that says most of it; of equals the first one that has the family's name. */
-static const char *shortest(const struct nr_model *m, const struct nr_sighting *seen, struct nr_arena *arena)
+/* The family, or the preset that says most of it; of equals the first one that has the family's name. only: no other preset. */
+static const char *shortest(const struct nr_model *m, const struct nr_sighting *seen, const char *only, struct nr_arena *arena)
 {
 	const char *best = NULL;
 	const size_t n_name = strlen(m->name);
@@ -130,6 +135,8 @@ static const char *shortest(const struct nr_model *m, const struct nr_sighting *
 	for (const struct nr_preset *p = m->presets;; p++) {
 		struct nr_model_spec spec;
 		const char *name = p->name ? p->name : m->name;
+		if (only && !p->name) return best;
+		if (only && strcmp(only, p->name)) continue;
 		if (nr_model_parse(&spec, name, arena, &(struct nr_error){ 0 })) return NULL;
 		if (p->name && out_of_question(&spec, seen)) continue;
 		const char *rest = rest_of(&spec, p->name != NULL, seen, arena, &count);
@@ -152,12 +159,23 @@ static int fit(const struct nr_look *l)
 	return 2 * found + (l->model->file->fits ? l->model->file->fits(l) : 0);
 }
 
+/* The preset that timm's config.json names. */
+static const char *architecture(const struct nr_look *l)
+{
+	const char *name = json_string_value(json_object_get(l->config, "architecture"));
+	for (const struct nr_preset *p = l->model->presets; name && p->name; p++)
+		if (!strcmp(p->name, name)) return name;
+	return NULL;
+}
+
 static void consider(const struct nr_look *l, struct nr_guess *g, int *most)
 {
 	struct nr_sighting seen = { .norms = "" };
 	const int found = fit(l);
 	if (found <= *most || !l->model->file->measure(l, &seen) || !seen.norms) return;
-	const char *text = shortest(l->model, &seen, l->arena);
+	const char *named = architecture(l), *text = named ? shortest(l->model, &seen, named, l->arena) : NULL;
+	if (text) seen.all = true;
+	else text = shortest(l->model, &seen, NULL, l->arena);
 	if (!text) return;
 	*g = (struct nr_guess){ .model = text, .norms = seen.norms, .naming = l->naming->name, .sure = seen.all,
 		.doubt = l->model->file->doubt };

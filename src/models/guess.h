@@ -44,7 +44,7 @@ struct nr_model_file {
 	/* 1: of models whose files have the same names, this is the one; NULL: no other has them */
 	int (*fits)(const struct nr_look *);
 	const char *doubt;                  /* what is assumed where no config.json says it */
-	/* config.json for these names. The caller owns it; NULL when out of memory. */
+	/* config.json for these names. The caller owns it; NULL: there is none for these names. */
 	json_t *(*config)(const struct nr_saved *);
 };
 
@@ -54,6 +54,7 @@ struct nr_model_file {
 const struct nr_st_tensor *nr_look_find(const struct nr_look *, const char *entry);
 int64_t nr_look_rows(const struct nr_look *, const char *entry, int64_t cols);         /* of a matrix; cols 0: any. -1: there is none */
 int64_t nr_look_depth(const struct nr_look *, const char *entry);      /* how many blocks.N have that entry, from 0 on */
+int64_t nr_look_depth_at(const struct nr_look *, const char *scope, const char *entry);   /* how many scope.N have it */
 /* "sep(bn,ln)", by what is at a site; NULL: there is no such norm. */
 const char *nr_look_sep(const struct nr_look *, const char *site);
 /* Heads of 64 channels, or 32: what is assumed. */
@@ -63,6 +64,7 @@ int64_t nr_heads_assumed(int64_t dim);
 void nr_saw(struct nr_sighting *, const char *option, int64_t value);
 void nr_saw_text(struct nr_sighting *, const char *option, const char *text);
 void nr_saw_key(struct nr_sighting *, const char *option, int64_t value);          /* a preset with another value is out of the question */
+void nr_saw_key_text(struct nr_sighting *, const char *option, const char *text);
 void nr_saw_at_most(struct nr_sighting *, const char *option, int64_t value);
 void nr_saw_not(struct nr_sighting *, const char *option, const char *text, const char *instead);
 void nr_assumed(struct nr_sighting *, const char *option, int64_t value);          /* a preset knows better */

@@ -150,8 +150,8 @@ nr_t *nr_mae_record(struct nr_net *n, const struct nr_model_spec *m, const struc
 
 static const struct nr_st_tensor *find(const struct nr_st_file *f, const struct nr_naming *n, const char *entry, struct nr_arena *arena)
 {
-	bool pixels;
-	const char *name = n ? nr_naming_text(n, entry, &pixels, arena) : entry;
+	char order;
+	const char *name = n ? nr_naming_text(n, entry, &order, arena) : entry;
 	return name ? nr_st_find(f, name) : NULL;
 }
 

@@ -49,6 +49,10 @@ int nr_model_parse(struct nr_model_spec *m, const char *text, struct nr_arena *a
 	if (!m->of) return err->code;
 	m->conf = nr_arena_alloc(arena, m->of->conf_size + 1);
 	if (!m->conf || !m->text) return nr_fail(err, NR_EMEMORY, "cannot read the model", text, "out of memory");
+	m->norms = m->of->norms;
+	for (const struct nr_preset *p = m->of->plans; p && p->name && preset; p++)
+		if (!strcmp(p->name, preset->name))
+			m->norms.plan = p->text;
 	nr_option_defaults(m->of->options, m->conf);
 	if (preset && nr_option_parse(m->of->options, m->conf, preset->text, arena, err)) return err->code;
 	return nr_option_parse(m->of->options, m->conf, text[length] ? text + length + 1 : "", arena, err);

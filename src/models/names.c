@@ -1,4 +1,6 @@
 /* Public checkpoints: tensor names of timm and Hugging Face in and out of safetensors. */
+#include <stdlib.h>
+
 #include "base/mem.h"
 #include "base/safetensors.h"
 #include "base/str.h"
@@ -29,41 +31,72 @@ const struct nr_naming *nr_naming_find(const struct nr_model *m, const char *nam
 	return NULL;
 }
 
-/* Where `what` stands in name at the beginning of a part. */
-static const char *part_at(const char *name, const char *what)
+/* How much of s `what` stands for, which may have a number, '#'; 0: they differ. */
+static size_t stands_for(const char *what, const char *s, long long *number)
 {
-	const size_t n = strlen(what);
+	const char *at = s;
+	for (; *what; what++) {
+		char *end;
+		if (*what == '#' && *at >= '0' && *at <= '9') *number = strtoll(at, &end, 10), at = end;
+		else if (*what != *at++) return 0;
+	}
+	return (size_t)(at - s);
+}
+
+/* Where `what` stands in name at the beginning of a part, and how long it is there. */
+static const char *part_at(const char *name, const char *what, size_t *length, long long *number)
+{
 	for (const char *s = name; s; s = strchr(s, '.') ? strchr(s, '.') + 1 : NULL)
-		if (!strncmp(s, what, n)) return s;
+		if ((*length = stands_for(what, s, number))) return s;
 	return NULL;
+}
+
+/* A word of a right side, with the number of the left one. */
+static void put_word(struct nr_str *all, const char *word, size_t length, long long number)
+{
+	for (size_t i = 0; i < length; i++) {
+		if (word[i] != '#') {
+			nr_str_printf(all, "%c", word[i]);
+			continue;
+		}
+		const int by = word[i + 1] == '+' ? 1 : word[i + 1] == '-' ? -1 : 0;
+		nr_str_printf(all, "%lld", number + by);
+		i += by != 0;
+	}
 }
 
 /* Every word of text with the rule applied; a right side of several words makes several. */
 static const char *apply(const struct nr_rename *r, const char *text, struct nr_arena *arena)
 {
 	struct nr_str all = { 0 };
-	const char *theirs = r->theirs + (*r->theirs == '@');
+	const char *theirs = r->theirs + (*r->theirs == '@' || *r->theirs == '~');
 	for (const char *s = text; *s; s += strcspn(s, " "), s += *s == ' ') {
 		char word[256];
+		size_t length;
+		long long number = 0;
 		snprintf(word, sizeof word, "%.*s", (int)strcspn(s, " "), s);
-		const char *at = part_at(word, r->ours);
+		const char *at = part_at(word, r->ours, &length, &number);
 		if (!at) nr_str_printf(&all, "%s%s", all.len ? " " : "", word);
-		for (const char *t = theirs; at && *t; t += strcspn(t, " "), t += *t == ' ')
-			nr_str_printf(&all, "%s%.*s%.*s%s", all.len ? " " : "", (int)(at - word), word, (int)strcspn(t, " "), t,
-				at + strlen(r->ours));
+		for (const char *t = theirs; at && *t; t += strcspn(t, " "), t += *t == ' ') {
+			nr_str_printf(&all, "%s%.*s", all.len ? " " : "", (int)(at - word), word);
+			put_word(&all, t, strcspn(t, " "), number);
+			nr_str_add(&all, at + length);
+		}
 	}
 	const char *out = all.failed ? NULL : nr_arena_strdup(arena, nr_str_text(&all));
 	nr_str_release(&all);
 	return out;
 }
 
-const char *nr_naming_text(const struct nr_naming *naming, const char *entry, bool *pixels, struct nr_arena *arena)
+const char *nr_naming_text(const struct nr_naming *naming, const char *entry, char *order, struct nr_arena *arena)
 {
 	const char *text = entry;
-	*pixels = false;
+	*order = 0;
 	for (const struct nr_rename *r = naming->rules; r->ours && text; r++) {
-		if (!strstr(text, r->ours)) continue;
-		*pixels |= *r->theirs == '@' && part_at(text, r->ours);
+		size_t length;
+		long long number;
+		if (!strstr(text, r->ours) && !strchr(r->ours, '#')) continue;
+		if ((*r->theirs == '@' || *r->theirs == '~') && part_at(text, r->ours, &length, &number)) *order = *r->theirs;
 		text = apply(r, text, arena);
 	}
 	return text;
@@ -71,13 +104,20 @@ const char *nr_naming_text(const struct nr_naming *naming, const char *entry, bo
 
 /* ---- values with their order changed --------------------------------------------------------------------------------- */
 
-/* A vector over (channels,p,p) of ours, over (p,p,channels) of theirs. */
-static void permute_pixels(const struct nr_store *s, int64_t n, const real *from, real *to, bool out)
+int64_t nr_naming_place(char order, int64_t k, int64_t patch, int64_t channels)
+{
+	const int64_t pixels = patch * patch;
+	if (order == '@') return k % pixels * channels + k / pixels;            /* (channels,p,p) of ours, (p,p,channels) of theirs */
+	return order == '~' ? k / 3 * 3 + (k + 2) % 3 : k;                      /* DTN's positions: d^2 dx dy, dx dy d^2 */
+}
+
+/* One entry's values from their order to ours, or the other way. */
+static void reorder(const struct nr_store *s, char order, int64_t n, const real *from, real *to, bool out)
 {
 	const struct nr_entry *w = nr_store_find(s, "patch_embed.proj.weight");
 	const int64_t p = w && w->nd == 4 ? w->d[3] : 1, channels = n / (p * p);
 	for (int64_t i = 0; i < n; i++) {
-		const int64_t c = i / (p * p), pixel = i % (p * p), theirs = pixel * channels + c;
+		const int64_t theirs = nr_naming_place(order, i, p, channels);
 		if (out) to[theirs] = from[i];
 		else to[i] = from[theirs];
 	}
@@ -106,8 +146,8 @@ static int64_t hits(const struct reading *r, const struct nr_naming *naming)
 {
 	int64_t found = 0;
 	for (int64_t i = 0; i < nr_store_count(r->store); i++) {
-		bool pixels;
-		const char *text = nr_naming_text(naming, nr_store_at(r->store, i)->name, &pixels, r->arena);
+		char order;
+		const char *text = nr_naming_text(naming, nr_store_at(r->store, i)->name, &order, r->arena);
 		char first[256];
 		snprintf(first, sizeof first, "%.*s", text ? (int)strcspn(text, " ") : 0, text ? text : "");
 		found += nr_st_find(r->file, first) != NULL;
@@ -219,8 +259,8 @@ static int resample(const struct reading *r, const struct nr_st_tensor *t, const
 /* One entry's values into `out` (NULL: only a look whether they fit); *found: whether the file has it. */
 static int read_entry(struct reading *r, const struct nr_entry *e, real *out, bool *found, struct nr_error *err)
 {
-	bool pixels;
-	const char *text = nr_naming_text(r->naming, e->name, &pixels, r->arena);
+	char order;
+	const char *text = nr_naming_text(r->naming, e->name, &order, r->arena);
 	if (!text) return nr_fail(err, NR_EMEMORY, "cannot load", r->path, "out of memory");
 	int64_t parts = 1;
 	for (const char *s = text; *s; s++) parts += *s == ' ';
@@ -246,11 +286,11 @@ static int read_entry(struct reading *r, const struct nr_entry *e, real *out, bo
 		else if (to) code = nr_st_to_real(t, to, e->count / parts, err);
 		if (code) return code;
 	}
-	if (pixels && out) {
+	if (order && out) {
 		real *copy = nr_arena_alloc(r->arena, (size_t)e->count * sizeof *copy);
 		if (!copy) return nr_fail(err, NR_EMEMORY, "cannot load", r->path, "out of memory");
 		memcpy(copy, out, (size_t)e->count * sizeof *copy);
-		permute_pixels(r->store, e->count, copy, out, false);
+		reorder(r->store, order, e->count, copy, out, false);
 	}
 	return NR_OK;
 }
@@ -266,8 +306,10 @@ static bool of_decoder(const char *name)
 
 bool nr_naming_ignores(const struct nr_naming *n, const char *name)
 {
-	for (const char *const *s = n->ignored; s && *s; s++)
-		if (!strcmp(*s, name)) return true;
+	for (const char *const *s = n->ignored; s && *s; s++) {
+		const size_t want = strlen(*s) - 1, have = strlen(name);
+		if (!strcmp(*s, name) || (**s == '*' && have >= want && !strcmp(*s + 1, name + have - want))) return true;
+	}
 	return false;
 }
 
@@ -350,14 +392,14 @@ static int clash(const struct writing *w, const char *name, const char *entry, c
 
 static int write_entry(struct writing *w, const struct nr_entry *e, const char *path, struct nr_error *err)
 {
-	bool pixels;
-	const char *text = nr_naming_text(w->naming, e->name, &pixels, w->arena);
+	char order;
+	const char *text = nr_naming_text(w->naming, e->name, &order, w->arena);
 	const real *values = nr_value(e);
 	int64_t parts = 1;
 	for (const char *p = text; p && *p; p++) parts += *p == ' ';
-	if (text && pixels) {
+	if (text && order) {
 		real *copy = nr_arena_alloc(w->arena, (size_t)e->count * sizeof *copy);
-		if (copy) permute_pixels(w->store, e->count, values, copy, true);
+		if (copy) reorder(w->store, order, e->count, values, copy, true);
 		values = copy;
 	}
 	if (!text || !values || w->count + parts > w->room) return nr_fail(err, NR_EMEMORY, "cannot write", path, "out of memory");

@@ -6,8 +6,10 @@
 
 /* A model's text without one of its options; NULL: out of memory. */
 const char *nr_model_text_without(const char *text, const char *option, struct nr_arena *);
-/* What an entry is called under these names: one or more words. NULL when out of memory. *pixels: see '@' at struct nr_rename. */
-const char *nr_naming_text(const struct nr_naming *, const char *entry, bool *pixels, struct nr_arena *);
+/* What an entry is called under these names: one or more words. NULL when out of memory. *order: '@' or '~', as at struct nr_rename, or 0. */
+const char *nr_naming_text(const struct nr_naming *, const char *entry, char *order, struct nr_arena *);
+/* Where value k of ours stands in theirs; patch and channels: of a picture's patches. */
+int64_t nr_naming_place(char order, int64_t k, int64_t patch, int64_t channels);
 bool nr_naming_ignores(const struct nr_naming *, const char *name);     /* a tensor that public files carry and never use */
 
 #endif

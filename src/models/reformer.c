@@ -1,11 +1,11 @@
-/* reformer: reversible blocks with attention in buckets of similar tokens. Kitaev et al. 2020, arXiv:2001.04451; Hugging Face's form and
- * names.
+/* reformer: reversible blocks with attention in buckets of similar tokens. Kitaev et al. 2020, arXiv:2001.04451; Hugging Face's form
+ * and names.
  *
  *   x1 = x2 = word + position;  y1 = x1 + attention(N x2),  y2 = x2 + mlp(N y1);  N [y1, y2]
  *
  * Layers are "lsh" (queries are keys) or "local" (chunks of neighbours), in a pattern that is repeated. Positions are a table, or
- * two small tables side by side (axial), whose rows and columns make a grid. With ff_chunk the MLP takes so many tokens at a time.
- * The head is two layers on the first token. */
+ * axial: two small tables side by side, whose rows and columns make a grid. With ff_chunk the MLP takes so many tokens at a time. The
+ * head is two layers on the first token. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -57,7 +57,6 @@ static const struct nr_option options[] = {
 };
 
 static const struct nr_preset presets[] = {
-	/* Hugging Face's defaults */
 	{ "reformer-base", "dim=256,depth=6,heads=12,head_dim=64,hidden=512,axial=64x64,axial_dims=64x192" },
 	{ "reformer-tiny", "dim=64,depth=2,heads=2,hidden=128" },
 	{ NULL, NULL },
@@ -72,12 +71,13 @@ static const struct nr_rename huggingface[] = {
 	{ "attn.in.", "attention.layer_norm." }, { "attn.qkv.", SELF "query. " SELF "key. " SELF "value." },
 	{ "attn.shared.", SELF "query_key. " SELF "value." }, { "attn.proj.", "attention.output.dense." },
 	{ "mlp.in.", "feed_forward.layer_norm." }, { "mlp.fc1.", "feed_forward.dense.dense." },
-		{ "mlp.fc2.", "feed_forward.output.dense." },
-	{ "blocks.", "reformer.encoder.layers." }, { "final.", "reformer.encoder.layer_norm." }, { "head.", "classifier." }, { NULL, NULL },
+	{ "mlp.fc2.", "feed_forward.output.dense." },
+	{ "blocks.", "reformer.encoder.layers." }, { "final.", "reformer.encoder.layer_norm." }, { "head.", "classifier." },
+	{ NULL, NULL },
 };
 static const struct nr_naming namings[] = { { .name = "huggingface", .rules = huggingface }, { .name = NULL } };
 
-/* ---- options that are lists ------------------------------------------------------------------------------------- */
+/* ---- options that are lists -------------------------------------------------------------------------------- */
 
 /* "2x4" as at most `most` whole numbers; how many, or 0. */
 static int factors(const char *text, int64_t *out, int most)
@@ -121,7 +121,7 @@ static int is_local(const struct reformer *c, int64_t i)
 	return n == 5 && !strncmp(s, "local", n) ? 1 : n == 3 && !strncmp(s, "lsh", n) ? 0 : -1;
 }
 
-/* ---- the model -------------------------------------------------------------------------------------------------- */
+/* ---- the model --------------------------------------------------------------------------------------------- */
 
 static nr_t *with_positions(struct nr_net *n, nr_t *x, const struct reformer *c)
 {
@@ -148,7 +148,8 @@ static nr_t *embed(struct nr_net *n, const struct nr_inputs *in, const void *con
 	nr_t *x = nr_embedding(n, "word", in->ids, c->vocab, c->dim, -1);
 	if (!x) return NULL;
 	const int32_t rest = (int32_t)x->d[1] - 1;
-	nr_with_tokens(n, x, (struct nr_tokens){ .special = 1, .h = rest > 0, .w = rest, .heads = (int32_t)c->heads, .valid = in->valid });
+	nr_with_tokens(n, x, (struct nr_tokens){ .special = 1, .h = rest > 0, .w = rest, .heads = (int32_t)c->heads,
+		.valid = in->valid });
 	return nr_hidden(n, nr_dropout(n, with_positions(n, nr_dropout(n, x, c->dropout), c), c->dropout), "embed");
 }
 
@@ -232,7 +233,7 @@ static nr_t *head(struct nr_net *n, nr_t *x, const void *conf)
 	return nr_linear(n, "head.out_proj", nr_dropout(n, x, c->dropout), c->classes);
 }
 
-/* ---- in a file -------------------------------------------------------------------------------------------------- */
+/* ---- in a file --------------------------------------------------------------------------------------------- */
 
 static const char *const signs[] = { "word.weight", "position.weight", "position.rows", "blocks.0.attn.in.weight",
 	"blocks.0.attn.shared.weight", "blocks.0.attn.qkv.weight", "blocks.0.attn.proj.weight", "blocks.0.mlp.fc1.weight", "final.weight",
@@ -266,7 +267,8 @@ static void saw_config(const struct nr_look *l, struct nr_sighting *s)
 		if (nr_hf_number(l->config, names[i][1]) >= 0) nr_saw(s, names[i][0], (int64_t)nr_hf_number(l->config, names[i][1]));
 	const json_t *buckets = json_object_get(l->config, "num_buckets");
 	const char *act = nr_hf_text(l->config, "hidden_act"), *ours = nr_hf_act(act ? act : "relu");
-	if (json_is_integer(buckets)) nr_saw_text(s, "buckets", nr_arena_printf(l->arena, "%lld", (long long)json_integer_value(buckets)));
+	if (json_is_integer(buckets))
+		nr_saw_text(s, "buckets", nr_arena_printf(l->arena, "%lld", (long long)json_integer_value(buckets)));
 	if (json_array_size(buckets) == 2) nr_saw_text(s, "buckets", pair_text(l, "num_buckets"));
 	if (nr_look_find(l, "position.rows")) nr_saw_text(s, "axial", pair_text(l, "axial_pos_shape"));
 	if (nr_look_find(l, "position.rows")) nr_saw_text(s, "axial_dims", pair_text(l, "axial_pos_embds_dim"));
@@ -279,8 +281,8 @@ static bool measure(const struct nr_look *l, struct nr_sighting *s)
 	const struct nr_st_tensor *word = nr_look_find(l, "word.weight");
 	const char *type = nr_hf_text(l->config, "model_type");
 	if (!word || word->nd != 2 || word->shape[1] < 1 || word->shape[1] > 65536) return false;
-	const int64_t C = word->shape[1], hidden = nr_look_rows(l, "blocks.0.mlp.fc1.weight", C),
-		depth = nr_look_depth(l, "mlp.fc1.weight");
+	const int64_t C = word->shape[1], hidden = nr_look_rows(l, "blocks.0.mlp.fc1.weight", C);
+	const int64_t depth = nr_look_depth(l, "mlp.fc1.weight");
 	if (hidden < 0 || depth < 1) return false;
 	nr_saw_key(s, "vocab", word->shape[0]);
 	nr_saw_key(s, "dim", C);
@@ -310,8 +312,8 @@ static json_t *config(const struct nr_saved *w)
 	const bool classifies = nr_store_find(w->store, "head.out_proj.weight");
 	json_t *kinds = json_array();
 	for (int64_t i = 0; i < c->depth; i++) json_array_append_new(kinds, json_string(is_local(c, i) ? "local" : "lsh"));
-	json_t *j = json_pack("{s:[s], s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, "
-		"s:I, s:I, s:I, s:I, s:I, s:I, s:s, s:f, s:b, s:b, s:o}",
+	json_t *j = json_pack("{s:[s], s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:s, s:f, s:b,"
+		" s:b, s:o}",
 		"architectures", classifies ? "ReformerForSequenceClassification" : "ReformerModel", "model_type", "reformer",
 		"vocab_size", (json_int_t)c->vocab, "hidden_size", (json_int_t)c->dim, "num_hidden_layers", (json_int_t)c->depth,
 		"num_attention_heads", (json_int_t)c->heads, "attention_head_size",
@@ -321,7 +323,8 @@ static json_t *config(const struct nr_saved *w)
 		"lsh_attn_chunk_length", (json_int_t)c->chunk, "lsh_num_chunks_before", (json_int_t)c->before, "lsh_num_chunks_after",
 		(json_int_t)c->after, "local_attn_chunk_length", (json_int_t)c->local_chunk, "local_num_chunks_before",
 		(json_int_t)c->local_before, "local_num_chunks_after", (json_int_t)c->local_after, "chunk_size_feed_forward",
-		(json_int_t)c->ff_chunk, "hidden_act", nr_hf_act_name(c->act), "layer_norm_eps", w->eps, "is_decoder", 0, "axial_pos_embds",
+		(json_int_t)c->ff_chunk, "hidden_act", nr_hf_act_name(c->act), "layer_norm_eps", w->eps, "is_decoder", 0,
+		"axial_pos_embds",
 		*c->axial != 0, "attn_layers", kinds);
 	if (!j) return NULL;
 	json_object_set_new(j, "num_buckets", list_of(c->buckets));

@@ -1,4 +1,4 @@
-/* modules.json lists what a text passes: Transformer, Pooling, perhaps Normalize (which cosines do not see) and others; the folder of
+/* modules.json lists what a text passes: Transformer, Pooling, perhaps Normalize (to length 1) and others; the folder of
  * Pooling has a config.json with a flag for each kind, or the kind by name. */
 #include "models/sentence_modules.h"
 
@@ -37,7 +37,7 @@ static int read_pooling(const char *path, struct nr_str *kinds, struct nr_error 
 }
 
 static int read_modules(const json_t *modules, const char *path, const char *folder, struct nr_arena *arena, struct nr_str *kinds,
-	struct nr_error *err)
+	bool *normalize, struct nr_error *err)
 {
 	size_t i;
 	const json_t *module;
@@ -45,7 +45,11 @@ static int read_modules(const json_t *modules, const char *path, const char *fol
 		const char *type = json_string_value(json_object_get(module, "type"));
 		const char *inner = json_string_value(json_object_get(module, "path"));
 		if (!type || !inner) return nr_fail(err, NR_EFORMAT, "cannot read", path, "module %zu has no type or no path", i);
-		if (is_kind(type, "Transformer") || is_kind(type, "Normalize")) continue;
+		if (is_kind(type, "Transformer")) continue;
+		if (is_kind(type, "Normalize")) {
+			*normalize = true;
+			continue;
+		}
 		if (!is_kind(type, "Pooling")) {
 			const char *dot = strrchr(type, '.');
 			nr_str_printf(kinds, ", then %s", dot ? dot + 1 : type);
@@ -64,13 +68,15 @@ int nr_sentence_pooler(const char **pooler, const char *weights, struct nr_arena
 	const char *folder = nr_arena_printf(arena, "%.*s", slash ? (int)(slash - weights) + 1 : 0, weights);
 	const char *path = folder ? nr_arena_printf(arena, "%smodules.json", folder) : NULL;
 	struct nr_str kinds = { 0 };
+	bool normalize = false;
 	*pooler = NULL;
 	if (!path) return nr_fail(err, NR_EMEMORY, "cannot read", weights, "out of memory");
 	if (access(path, F_OK)) return NR_OK;
 	json_t *modules = nr_json_load(path, err);
-	int code = modules ? read_modules(modules, path, folder, arena, &kinds, err) : (int)err->code;
+	int code = modules ? read_modules(modules, path, folder, arena, &kinds, &normalize, err) : (int)err->code;
 	const char *text = nr_str_text(&kinds);
-	if (!code) *pooler = nr_arena_strdup(arena, !strcmp(text, "mean") ? "avg" : !strcmp(text, "cls") ? "cls_before_pooler" : text);
+	if (!code) *pooler = nr_arena_printf(arena, "%s%s", !strcmp(text, "mean") ? "avg" : !strcmp(text, "cls") ? "cls_before_pooler" : text,
+		normalize ? "+normalize" : "");
 	if (!code && (kinds.failed || !*pooler)) code = nr_fail(err, NR_EMEMORY, "cannot read", path, "out of memory");
 	nr_str_release(&kinds);
 	json_decref(modules);

@@ -76,8 +76,8 @@ nr_t *nr_mlm_logits(struct nr_net *n, const struct nr_model_spec *m, nr_t *x, bo
 
 static const struct nr_st_tensor *find(const struct nr_naming *n, const struct nr_st_file *f, const char *entry, struct nr_arena *arena)
 {
-	bool pixels;
-	const char *name = nr_naming_text(n, entry, &pixels, arena);
+	char order;
+	const char *name = nr_naming_text(n, entry, &order, arena);
 	return name ? nr_st_find(f, name) : NULL;
 }
 

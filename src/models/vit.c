@@ -6,7 +6,7 @@
 
 #include "models/block.h"
 #include "models/guess.h"
-#include "models/hf_config.h"
+#include "models/image_config.h"
 #include "models/mae.h"
 #include "models/position.h"
 #include "norma/model.h"
@@ -188,6 +188,19 @@ static int64_t root(int64_t n)
 	return side * side == n ? side : 0;
 }
 
+/* What only a config.json tells: heads, activation and eps, as Hugging Face or timm write them. heads 0: nothing. */
+struct said { int64_t heads; const char *act, *norms; bool all; };
+static struct said config_says(const struct nr_look *l)
+{
+	const json_t *args = json_object_get(l->config, "model_args");
+	const char *act = nr_hf_text(l->config, "hidden_act"), *ours = act ? nr_hf_act(act) : NULL;
+	const double heads = nr_hf_number(args ? args : l->config, args ? "num_heads" : "num_attention_heads");
+	const double given = nr_hf_number(l->config, "layer_norm_eps"), eps = given > 0 ? given : l->config ? l->naming->eps : 0;
+	struct said s = { .heads = heads >= 1 && heads <= 1024 ? (int64_t)heads : 0, .act = ours, .norms = "", .all = heads >= 1 && (!act || ours) };
+	if (eps > 0 && eps != l->model->norms.eps) s.norms = nr_arena_printf(l->arena, "eps=%.9g", eps);
+	return s;
+}
+
 static bool measure(const struct nr_look *l, struct nr_sighting *s)
 {
 	const struct nr_st_tensor *proj = nr_look_find(l, "patch_embed.proj.weight"), *pos = nr_look_find(l, "pos_embed");
@@ -204,7 +217,10 @@ static bool measure(const struct nr_look *l, struct nr_sighting *s)
 	nr_saw_key(s, "patch", patch);
 	nr_saw_key(s, "dim", dim);
 	nr_saw_key(s, "depth", depth);
-	nr_assumed(s, "heads", nr_heads_assumed(dim));
+	const struct said said = config_says(l);
+	if (said.heads > 0) nr_saw(s, "heads", said.heads);
+	else nr_assumed(s, "heads", nr_heads_assumed(dim));
+	nr_saw_text(s, "act", said.act);
 	nr_saw(s, "classes", nr_look_rows(l, "head.weight", 0));
 	nr_saw(s, "registers", reg && reg->nd == 3 ? reg->shape[1] : 0);
 	nr_saw(s, "class_at", cls && !row ? 10 : 0);            /* DTN's class token has no position */
@@ -214,7 +230,9 @@ static bool measure(const struct nr_look *l, struct nr_sighting *s)
 	nr_saw_text(s, "mlp", nr_arena_printf(l->arena, "%.9g", (double)hidden / (double)dim));
 	nr_saw_text(s, "pool", fc || !cls ? "avg" : NULL);
 	nr_saw(s, "fc_norm", fc || cls ? -1 : 0);
-	nr_saw_norms(s, in && out ? "patch=dual" : in ? "patch=pre" : out ? "patch=post" : "");
+	const char *placed = in && out ? "patch=dual" : in ? "patch=pre" : out ? "patch=post" : "";
+	nr_saw_norms(s, nr_arena_printf(l->arena, "%s%s%s", placed, *placed && *said.norms ? " " : "", said.norms));
+	if (said.all) nr_saw_all(s);
 	return true;
 }
 
@@ -241,35 +259,18 @@ static json_t *hf_config(const struct nr_saved *w)
 		"patch_size", (json_int_t)c->patch, "num_channels", (json_int_t)c->channels, "qkv_bias", (int)c->qkv_bias,
 		"hidden_act", tanh_form ? "gelu_pytorch_tanh" : c->act, "layer_norm_eps", w->eps);
 	if (w->mae) return mae_config(j, w->mae);
-	json_t *name = json_object(), *number = json_object();
-	bool more = w->class_name != NULL;
-	for (int64_t i = 0; i < c->classes; i++) {
-		char key[32], label[64];
-		snprintf(key, sizeof key, "%lld", (long long)i);
-		snprintf(label, sizeof label, "LABEL_%lld", (long long)i);
-		more = more && w->class_name[i];
-		const char *text = more ? w->class_name[i] : label;
-		json_object_set_new(name, key, json_string(text));
-		json_object_set_new(number, text, json_integer(i));
-	}
-	json_object_set_new(j, "id2label", name);
-	json_object_set_new(j, "label2id", number);
+	nr_config_labels(j, w, c->classes);
 	return j;
 }
 
 static json_t *timm_config(const struct nr_saved *w)
 {
 	const struct vit *c = w->model->conf;
-	const double half[3] = { 0.5, 0.5, 0.5 }, *mean = w->mean ? w->mean : half, *std = w->std ? w->std : half;
 	json_t *args = json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:f, s:b, s:b}", "img_size", (json_int_t)c->image,
 		"patch_size", (json_int_t)c->patch, "in_chans", (json_int_t)c->channels, "embed_dim", (json_int_t)c->dim,
 		"depth", (json_int_t)c->depth, "num_heads", (json_int_t)c->heads, "reg_tokens", (json_int_t)c->registers,
 		"mlp_ratio", c->mlp, "qkv_bias", (int)c->qkv_bias, "class_token", (int)c->class_token);
-	json_t *input = json_pack("{s:[I,I,I], s:[f,f,f], s:[f,f,f]}", "input_size", (json_int_t)c->channels, (json_int_t)c->image,
-		(json_int_t)c->image, "mean", mean[0], mean[1], mean[2], "std", std[0], std[1], std[2]);
-	return json_pack("{s:s, s:I, s:I, s:s, s:o, s:o}", "architecture", "vit_base_patch16_224", "num_classes", (json_int_t)c->classes,
-		"num_features", (json_int_t)c->dim, "global_pool", c->pool == POOL_AVG ? "avg" : "token", "model_args", args,
-		"pretrained_cfg", input);
+	return nr_timm_config(w, "vit_base_patch16_224", c->dim, c->pool == POOL_AVG ? "avg" : "token", args);
 }
 
 static json_t *config(const struct nr_saved *w) { return strcmp(w->naming->name, "timm") ? hf_config(w) : timm_config(w); }

@@ -30,9 +30,11 @@ static size_t stash_layout(const nr_t *x, void *base, struct stash *s)
 	const struct sizes n = sizes_of(x);
 	const int64_t rows = n.sets * n.N;
 	*s = (struct stash){ .total = base };
-	s->z = (real *)(s->total + n.sets);
-	s->length = s->z + rows * n.C;
-	s->gram = s->length + rows;
+	if (base) {
+		s->z = (real *)(s->total + n.sets);
+		s->length = s->z + rows * n.C;
+		s->gram = s->length + rows;
+	}
 	return (size_t)n.sets * sizeof(double) + (size_t)(rows * n.C + rows + n.sets * n.C * n.C) * sizeof(real);
 }
 

@@ -26,28 +26,30 @@ static struct stash stash_at(const struct sizes *n, void *base)
 	return (struct stash){ base, (real *)base + n->S * n->B * n->C };
 }
 
+/* The second views; none while only sizes are asked for. */
+static const real *behind(const struct sizes *n, const real *u) { return u ? u + n->B * n->C : NULL; }
+
 static struct nr_gemm sim_product(const struct sizes *n, const real *u, real *sim)
 {
-	return (struct nr_gemm){ .m = n->B, .n = n->M, .k = n->C, .a = u, .lda = n->C, .b = u + n->B * n->C, .ldb = n->C, .tb = 1,
+	return (struct nr_gemm){ .m = n->B, .n = n->M, .k = n->C, .a = u, .lda = n->C, .b = behind(n, u), .ldb = n->C, .tb = 1,
 		.c = sim, .ldc = n->M };
 }
 static struct nr_gemm first_product(const struct sizes *n, const real *dsim, const real *u, real *du)
 {
-	return (struct nr_gemm){ .m = n->B, .n = n->C, .k = n->M, .a = dsim, .lda = n->M, .b = u + n->B * n->C, .ldb = n->C, .c = du,
+	return (struct nr_gemm){ .m = n->B, .n = n->C, .k = n->M, .a = dsim, .lda = n->M, .b = behind(n, u), .ldb = n->C, .c = du,
 		.ldc = n->C };
 }
 static struct nr_gemm other_product(const struct sizes *n, const real *dsim, const real *u, real *du)
 {
 	return (struct nr_gemm){ .m = n->M, .n = n->C, .k = n->B, .a = dsim, .lda = n->M, .ta = 1, .b = u, .ldb = n->C,
-		.c = du + n->B * n->C, .ldc = n->C };
+		.c = du ? du + n->B * n->C : NULL, .ldc = n->C };
 }
 
 /* Scratch: the products' own, then dsim (B,M), du (S,B,C), each row's loss and label (B). */
 struct scratch { void *product; real *dsim, *du, *loss; int32_t *label; };
 static size_t scratch_layout(const struct sizes *n, void *base, struct scratch *s)
 {
-	static const real none[1];
-	const struct nr_gemm g[] = { sim_product(n, none, NULL), first_product(n, none, none, NULL), other_product(n, none, none, NULL) };
+	const struct nr_gemm g[] = { sim_product(n, NULL, NULL), first_product(n, NULL, NULL, NULL), other_product(n, NULL, NULL, NULL) };
 	size_t most = 0;
 	for (int i = 0; i < 3; i++) most = nr_gemm_scratch_of(&g[i]) > most ? nr_gemm_scratch_of(&g[i]) : most;
 	most = (most + 63) / 64 * 64;

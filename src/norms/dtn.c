@@ -13,6 +13,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
+#include "base/str.h"
 #include "norms/norms.h"
 
 enum init { EQ7, TRUNC, ZERO };
@@ -145,17 +146,18 @@ static int geometry(struct nr_net *n, const nr_t *x, const struct dtn *c, struct
 /* "learn", or a number; 0 or the net has failed. */
 static int lambda(struct nr_net *n, const char *text, struct nr_dtn *k)
 {
-	char *end;
+	double v = 0;
 	k->learn = !strcmp(text, "learn");
-	const double v = k->learn ? 0 : strtod(text, &end);
+	const bool good = k->learn || (nr_parse_double(text, &v) && v >= 0 && v <= 1);
 	k->lam = (real)v;
-	if (k->learn || (end != text && !*end && v >= 0 && v <= 1)) return 0;
+	if (good) return 0;
 	return nr_net_fail(n, NR_EVALUE, "dtn", "lam='%s' is neither learn nor a number from 0 to 1", text), -1;
 }
 
 static nr_t *matrix(struct nr_net *n, const struct dtn *c, const struct nr_dtn *k)
 {
-	const int init = (c->init == TRUNC ? NR_TRUNC_02 : NR_ZEROS) | NR_NO_DECAY;
+	/* the released code spares vectors only */
+	const int init = (c->init == TRUNC ? NR_TRUNC_02 : NR_ZEROS) | (k->official ? 0 : NR_NO_DECAY);
 	const int64_t N = k->h / k->pool * (k->w / k->pool);
 	const struct fill f = { .w = k->w / k->pool, .official = k->official };
 	struct nr_error err = { 0 };

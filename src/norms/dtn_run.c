@@ -48,10 +48,10 @@ static struct nr_token_mix mix_of(const struct run *r)
 		.c = 2 * r->d, .valid = r->rows, .reach = c->reach };
 }
 
-/* Gives the buffer its place; returns where the next one begins. */
+/* Gives the buffer its place, none without a base; returns where the next one begins. */
 static int64_t place(real **p, real *base, int64_t at, int64_t n)
 {
-	*p = base + at;
+	*p = base ? base + at : NULL;
 	return at + lines(n);
 }
 

@@ -195,6 +195,19 @@ static bool is_setting(const char *item)
 	return starts(item, "placement=") || starts(item, "patch=") || starts(item, "residual=") || starts(item, "eps=");
 }
 
+static int add_item(struct nr_norm_plan *p, const char *item, struct nr_error *err)
+{
+	const size_t left = left_side(item);
+	const char *right = item + left + 1;
+	if (starts(item, "placement=")) return set_placement(p, right, err);
+	if (starts(item, "patch=")) return set_patch(p, right, err);
+	if (starts(item, "residual=")) return set_residual(p, right, err);
+	if (starts(item, "eps=")) return set_eps(p, right, err);
+	if (left) return add_rule(p, item, left, err);
+	const char *rule = nr_arena_printf(p->arena, "*=%s", item);
+	return rule ? add_rule(p, rule, 1, err) : nr_fail(err, NR_EMEMORY, "norm plan", item, "out of memory");
+}
+
 int nr_norm_plan_parse(struct nr_norm_plan *p, const char *text, struct nr_error *err)
 {
 	bool own = false;                               /* does the plan itself say where norms sit? */
@@ -209,22 +222,12 @@ int nr_norm_plan_parse(struct nr_norm_plan *p, const char *text, struct nr_error
 		const size_t left = left_side(item);
 		own |= !left || !is_setting(item);
 	}
-	if (!own) {
-		const char *rule = nr_arena_printf(p->arena, "*=%s", p->defaults.norm);
-		if (!rule || add_rule(p, rule, 1, err)) return err->code ? err->code : NR_EMEMORY;
+	for (s = own ? "" : p->defaults.plan ? p->defaults.plan : p->defaults.norm; (item = next_item(p, &s));) {
+		if (add_item(p, item, err)) return err->code;
+		if (p->rules) p->rule[p->rules - 1].used = 1;
 	}
-	for (s = text; (item = next_item(p, &s));) {
-		const size_t left = left_side(item);
-		const char *right = item + left + 1;
-		int code;
-		if (starts(item, "placement=")) code = set_placement(p, right, err);
-		else if (starts(item, "patch=")) code = set_patch(p, right, err);
-		else if (starts(item, "residual=")) code = set_residual(p, right, err);
-		else if (starts(item, "eps=")) code = set_eps(p, right, err);
-		else if (left) code = add_rule(p, item, left, err);
-		else code = add_rule(p, nr_arena_printf(p->arena, "*=%s", item), 1, err);
-		if (code) return code;
-	}
+	for (s = text; (item = next_item(p, &s));)
+		if (add_item(p, item, err)) return err->code;
 	return NR_OK;
 }
 

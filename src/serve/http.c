@@ -1,7 +1,5 @@
 /* HTTP by libmicrohttpd: one thread, epoll. Viewers sleep (suspended connections) until nr_http_wake. Callbacks take our lock and,
  * inside it, may suspend; resuming is done outside it. */
-#include <errno.h>
-#include <netinet/in.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -14,6 +12,7 @@
 #include "serve/pages.h"
 #include "serve/policy.h"
 #include "serve/server.h"
+#include "serve/token.h"
 
 /* Seconds without a byte; until a request must be whole. Bytes of a request's line and headers. */
 enum { IDLE = 40, PATIENCE = 10, REQUEST = 16 << 10 };
@@ -219,6 +218,29 @@ static void has_request(struct nr_server *s, struct MHD_Connection *c, bool whol
 	pthread_mutex_unlock(&s->lock);
 }
 
+static bool knows_token(const struct nr_server *s, struct MHD_Connection *c)
+{
+	char name[32];
+	return nr_token_same(s->token, MHD_lookup_connection_value(c, MHD_COOKIE_KIND, nr_token_cookie(s->port, name, sizeof name)));
+}
+
+/* The first visit: the token of the address becomes a cookie, and leaves the address. */
+static enum MHD_Result greet(const struct nr_server *s, struct MHD_Connection *c, const char *url)
+{
+	char name[32];
+	struct nr_str cookie = { 0 }, none = { 0 };
+	if (!nr_token_same(s->token, MHD_lookup_connection_value(c, MHD_GET_ARGUMENT_KIND, "token")))
+		return refuse(c, MHD_HTTP_FORBIDDEN, "Forbidden", "Use the address that norma serve printed: it ends with a token.");
+	nr_str_printf(&cookie, "%s=%s; Path=/; HttpOnly; SameSite=Lax", nr_token_cookie(s->port, name, sizeof name), s->token);
+	struct MHD_Response *r = nr_http_response(&none, NULL, NULL);
+	if (r && !cookie.failed) {
+		MHD_add_response_header(r, "Set-Cookie", cookie.text);
+		MHD_add_response_header(r, "Location", *url == '/' && url[1] != '/' ? url : "/");       /* never another host */
+	}
+	nr_str_release(&cookie);
+	return send_response(c, MHD_HTTP_SEE_OTHER, r);
+}
+
 /* Called when the headers are there, and again after a wait for the maker. Nothing is ever uploaded. */
 static enum MHD_Result answer(void *server, struct MHD_Connection *c, const char *url, const char *method, const char *version,
 	const char *upload, size_t *upload_size, void **state)
@@ -230,9 +252,10 @@ static enum MHD_Result answer(void *server, struct MHD_Connection *c, const char
 	has_request(s, c, true);
 	if (strcmp(method, "GET") && strcmp(method, "HEAD"))
 		return refuse(c, MHD_HTTP_METHOD_NOT_ALLOWED, "Not allowed", "This server is read-only.");
-	if (!nr_host_ours(header(c, "Host"), s->port) || !nr_origin_ours(header(c, "Origin"), s->port))
-		return refuse(c, MHD_HTTP_FORBIDDEN, "Forbidden",
-			"Use localhost or 127.0.0.1 with the port of this server.");
+	const char *host = header(c, "Host"), *origin = header(c, "Origin");
+	const bool ours = s->conf->host ? nr_origin_of_host(origin, host) : nr_host_ours(host, s->port) && nr_origin_ours(origin, s->port);
+	if (!ours) return refuse(c, MHD_HTTP_FORBIDDEN, "Forbidden", "Use localhost or 127.0.0.1 with the port of this server.");
+	if (!s->conf->open && !knows_token(s, c)) return greet(s, c, url);
 	const enum nr_route route = nr_route_find(url, name);
 	if ((route == NR_ROUTE_DATA || route == NR_ROUTE_EVENTS) && !nr_fetch_ours(header(c, "Sec-Fetch-Site")))
 		return refuse(c, MHD_HTTP_FORBIDDEN, "Forbidden", "Other sites may not read this.");
@@ -322,25 +345,6 @@ void nr_http_wake(struct nr_server *s)
 
 /* ---- the daemon -------------------------------------------------------------------------------------------------------------- */
 
-/* On loopback only. */
-static int listen_here(struct nr_server *s, struct nr_error *err)
-{
-	struct sockaddr_in at = { .sin_family = AF_INET, .sin_port = htons((uint16_t)s->conf->port) };
-	socklen_t size = sizeof at;
-	at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-	const int yes = 1, fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-	if (fd >= 0 && !setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes) && !bind(fd, (struct sockaddr *)&at, sizeof at) &&
-		!listen(fd, 512) && !getsockname(fd, (struct sockaddr *)&at, &size)) {
-		s->port = ntohs(at.sin_port);
-		return fd;
-	}
-	const int number = errno;
-	if (fd >= 0) close(fd);
-	nr_fail(err, NR_EIO, "cannot serve on", "127.0.0.1", "port %lld: %s", (long long)s->conf->port, strerror(number));
-	if (number == EADDRINUSE) nr_hint(err, "another server uses this port; use --port 0 for a free one");
-	return -1;
-}
-
 /* Files that can be open: each connection is one. */
 static unsigned connections(void)
 {
@@ -355,18 +359,28 @@ static unsigned connections(void)
 	return r.rlim_cur > 2 * OTHERS ? (unsigned)r.rlim_cur - OTHERS : OTHERS;
 }
 
+static struct MHD_Daemon *start_daemon(struct nr_server *s, int fd, unsigned most)
+{
+	return MHD_start_daemon(MHD_USE_EPOLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME, 0, NULL, NULL, answer, s,
+		MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_CONNECTION_LIMIT, most, MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)IDLE,
+		MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)REQUEST, MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_UNESCAPE_CALLBACK,
+		keep_escapes, NULL, MHD_OPTION_NOTIFY_COMPLETED, completed, s, MHD_OPTION_NOTIFY_CONNECTION, connected, s, MHD_OPTION_END);
+}
+
 int nr_http_start(struct nr_server *s, struct nr_error *err)
 {
 	if (!make_files(s)) return nr_fail(err, NR_EMEMORY, "cannot serve", NULL, "out of memory");
-	const int fd = listen_here(s, err);
-	if (fd < 0) return err->code;
-	s->daemon = MHD_start_daemon(MHD_USE_EPOLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME, 0, NULL, NULL, answer, s,
-		MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_CONNECTION_LIMIT, connections(), MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)IDLE,
-		MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)REQUEST, MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_UNESCAPE_CALLBACK,
-		keep_escapes, NULL, MHD_OPTION_NOTIFY_COMPLETED, completed, s, MHD_OPTION_NOTIFY_CONNECTION, connected, s, MHD_OPTION_END);
-	if (s->daemon) return NR_OK;
-	close(fd);
-	return nr_fail(err, NR_EIO, "cannot serve", NULL, "libmicrohttpd did not start");
+	if (!s->conf->open && !nr_token_make(s->token))
+		return nr_fail(err, NR_EIO, "cannot serve", NULL, "the system has no random bytes for a token");
+	int fd[2];
+	if (nr_listen(s, fd, err)) return err->code;
+	const unsigned each = connections() / (fd[1] < 0 ? 1 : 2);
+	for (int i = 0; i < 2; i++) {
+		if (fd[i] < 0) continue;
+		s->daemon[i] = start_daemon(s, fd[i], each);
+		if (!s->daemon[i]) close(fd[i]);
+	}
+	return s->daemon[0] ? NR_OK : nr_fail(err, NR_EIO, "cannot serve", NULL, "libmicrohttpd did not start");
 }
 
 static int64_t viewers_left(struct nr_server *s)
@@ -381,12 +395,14 @@ static int64_t viewers_left(struct nr_server *s)
 void nr_http_stop(struct nr_server *s)
 {
 	const struct timespec pause = { .tv_nsec = 20000000 };
-	if (s->daemon) {
-		const MHD_socket fd = MHD_quiesce_daemon(s->daemon);
-		nr_http_wake(s);
-		for (int i = 0; i < 50 && viewers_left(s); i++) nanosleep(&pause, NULL);
-		MHD_stop_daemon(s->daemon);
-		if (fd != MHD_INVALID_SOCKET) close(fd);
+	MHD_socket fd[2] = { MHD_INVALID_SOCKET, MHD_INVALID_SOCKET };
+	for (int i = 0; i < 2; i++)
+		if (s->daemon[i]) fd[i] = MHD_quiesce_daemon(s->daemon[i]);
+	if (s->daemon[0]) nr_http_wake(s);
+	for (int i = 0; i < 50 && s->daemon[0] && viewers_left(s); i++) nanosleep(&pause, NULL);
+	for (int i = 0; i < 2; i++) {
+		if (s->daemon[i]) MHD_stop_daemon(s->daemon[i]);
+		if (fd[i] != MHD_INVALID_SOCKET) close(fd[i]);
 	}
 	for (size_t i = 0; i < sizeof s->file / sizeof *s->file; i++)
 		if (s->file[i]) MHD_destroy_response(s->file[i]);

@@ -32,7 +32,7 @@ static void loop(struct nr_server *s, const sigset_t *wanted)
 
 static void tell_start(struct nr_server *s, nr_serve_tell *tell, void *context)
 {
-	struct nr_serve_start start = { .port = s->port };
+	struct nr_serve_start start = { .port = s->port, .token = s->token };
 	for (int64_t i = 0; i < s->catalogue.count; i++) {
 		if (s->catalogue.entry[i]->study) start.studies++;
 		else start.runs++;

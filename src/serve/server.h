@@ -9,6 +9,7 @@
 #include "serve/entry.h"
 #include "serve/route.h"
 #include "serve/serve.h"
+#include "serve/token.h"
 #include "serve/viewers.h"
 
 enum { NR_CONNECTIONS = 1000, NR_VIEWERS = 900 };
@@ -26,7 +27,8 @@ struct nr_caller { struct nr_caller *before, *after; int fd; double since; };
 
 struct nr_server {
 	const struct nr_serve *conf;
-	struct MHD_Daemon *daemon;
+	struct MHD_Daemon *daemon[2];           /* IPv4 and IPv6; the second may be missing */
+	char token[NR_TOKEN];
 	struct MHD_Response *file[NR_ROUTE_LIVE_JS + 1];        /* scripts and styles */
 	int port;
 	pthread_mutex_t lock;                   /* of all below, and of the entries where they say so */
@@ -40,6 +42,9 @@ struct nr_server {
 	bool stopping;
 	double next_scan;                       /* nr_clock; the watcher's own */
 };
+
+/* listen.c: sockets, -1: none; sets the port. */
+int nr_listen(struct nr_server *, int fd[2], struct nr_error *);
 
 /* http.c */
 int nr_http_start(struct nr_server *, struct nr_error *);

@@ -118,7 +118,7 @@ static void scan(struct nr_server *s)
 	}
 	pthread_mutex_lock(&s->lock);
 	s->catalogue.count = count;
-	for (int64_t i = before; i < count && s->daemon; i++) tell_name(s, s->catalogue.entry[i], "page");
+	for (int64_t i = before; i < count && s->daemon[0]; i++) tell_name(s, s->catalogue.entry[i], "page");
 	pthread_mutex_unlock(&s->lock);
 	const double took = nr_clock() - begun;
 	s->next_scan = nr_clock() + fmax(3, 50 * took);

@@ -5,6 +5,7 @@
 #include "base/args.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "data/dataset.h"
 #include "norma/data.h"
 #include "norma/model.h"
 #include "norms/plan.h"
@@ -23,10 +24,7 @@ static int check_meaning(struct checker *k, const struct nr_study_command *c, co
 		*plan = (struct nr_norm_plan){ .arena = k->s->arena, .defaults = nr_models()[0]->norms };
 		return nr_norm_plan_parse(plan, value, e);
 	}
-	if (!strcmp(key, "data") && *value) {
-		const char *name = nr_arena_printf(k->s->arena, "%.*s", (int)strcspn(value, ":"), value);
-		return name && nr_dataset_find(name, e) ? NR_OK : e->code;
-	}
+	if (!strcmp(key, "data") && *value) return nr_dataset_of(value, e) ? NR_OK : e->code;
 	if (!strcmp(key, "model") && *value && strcmp(value, "auto") != 0 && c->trains) {
 		struct nr_model_spec spec = { 0 };
 		return nr_model_parse(&spec, value, k->s->arena, e);

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
+#include "base/str.h"
 #include "study/published.h"
 #include "study/results.h"
 #include "study/settings.h"
@@ -41,8 +42,10 @@ static json_t *texts(const struct nr_list *list)
 /* The digits as printed and their value, in the paper's unit. */
 static json_t *published(const struct nr_published_cell *c)
 {
-	json_t *o = json_pack("{s:s, s:f}", "text", c->value, "value", strtod(c->value, NULL));
-	if (c->ci95) json_object_set_new(o, "ci95", json_real(strtod(c->ci95, NULL)));
+	double value = 0, ci95 = 0;
+	nr_parse_double(c->value, &value);
+	json_t *o = json_pack("{s:s, s:f}", "text", c->value, "value", value);
+	if (c->ci95 && nr_parse_double(c->ci95, &ci95)) json_object_set_new(o, "ci95", json_real(ci95));
 	set_text(o, "metric", c->of);
 	set_text(o, "unsure", c->unsure);
 	return o;

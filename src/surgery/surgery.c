@@ -36,7 +36,7 @@ static int open_body(struct body *b, const struct nr_weights *w, const char *nor
 {
 	const struct nr_model_spec *m = &w->model;
 	if (!(b->net = nr_net_make(b->store)) || !(b->tap = calloc((size_t)b->what->sites + 1, sizeof *b->tap))) return out_of_memory(err);
-	if (nr_norms_use(b->net, norms, &m->of->norms, err)) return err->code;
+	if (nr_norms_use(b->net, norms, &m->norms, err)) return err->code;
 	nr_norms_watch(b->net, (struct nr_norm_watch){ at_site, b });
 	if (m->of->reads == NR_TEXTS) {
 		b->in = (struct nr_inputs){ .ids = nr_input(b->net, "ids", NR_I32, NR_SHAPE(batch, length)),

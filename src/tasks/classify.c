@@ -10,8 +10,11 @@
 enum { SOFTMAX, SIGMOID };
 static const char *const losses[] = { "softmax", "sigmoid", NULL };
 
+enum { EQUAL, BALANCED };
+static const char *const weightings[] = { "none", "balanced", NULL };
+
 struct settings {
-	int32_t loss;
+	int32_t loss, class_weights;
 	double smoothing, mixup, cutmix, mix_prob, mix_switch, head_bias;
 	bool zero_head;
 };
@@ -19,6 +22,8 @@ struct settings {
 static const struct nr_option options[] = {
 	NR_OPT_ENUM(struct settings, loss, "softmax", losses,
 		"cross entropy; sigmoid: summed over classes, as in big_vision"),
+	NR_OPT_ENUM(struct settings, class_weights, "none", weightings,
+		"balanced: samples of rare classes count more, so that all classes count the same"),
 	NR_OPT_FLOAT(struct settings, smoothing, 0, 0, 1, "label smoothing"),
 	NR_OPT_FLOAT(struct settings, mixup, 0, 0, 100, "alpha of Mixup; 0: none"),
 	NR_OPT_FLOAT(struct settings, cutmix, 0, 0, 100, "alpha of CutMix; 0: none"),
@@ -34,14 +39,37 @@ struct classify {
 	nr_t *image, *label, *target, *logits;          /* label or target is NULL */
 	struct nr_runner eval;
 	int32_t *rank;
+	double *weight;                                 /* (classes); NULL: all 1 */
 };
+
+/* What a sample of each class counts: the mean over the training samples is 1. */
+static int weigh_classes(struct nr_task_run *r, struct nr_error *err)
+{
+	struct classify *s = r->own;
+	const struct settings *o = r->settings;
+	const int32_t K = r->source->classes;
+	int64_t present = 0;
+	if (o->class_weights == EQUAL) return NR_OK;
+	if (o->loss == SIGMOID) return nr_fail(err, NR_EVALUE, "cannot weigh classes", NULL, "the sigmoid loss has none; use --loss softmax");
+	if (!(s->weight = nr_arena_alloc(r->arena, (size_t)K * sizeof *s->weight)))
+		return nr_fail(err, NR_EMEMORY, "cannot start the training", NULL, "out of memory");
+	for (int64_t i = 0; i < r->train.count; i++) {
+		const int32_t label = nr_source_label(r->source, r->train.split, r->train.index ? r->train.index[i] : i);
+		if (label >= 0 && label < K) s->weight[label]++;
+	}
+	for (int32_t k = 0; k < K; k++) present += s->weight[k] > 0;
+	for (int32_t k = 0; k < K; k++)
+		s->weight[k] = s->weight[k] > 0 ? (double)r->train.count / ((double)present * s->weight[k]) : 0;
+	return NR_OK;
+}
 
 static int settle(struct nr_task_run *r, struct nr_error *err)
 {
 	if (nr_model_expect(&r->w->model, NR_PICTURES, err)) return err->code;
 	if (r->source->classes < 1) return nr_fail(err, NR_EVALUE, "cannot classify", r->c->data, "it has no labels");
 	if (nr_task_set(r, "classes", r->source->classes, err) || nr_task_set(r, "channels", r->source->channels, err)) return err->code;
-	return nr_classes_fit(nr_model_int(&r->w->model, "classes"), r->source, err);
+	if (nr_classes_fit(nr_model_int(&r->w->model, "classes"), r->source, err)) return err->code;
+	return weigh_classes(r, err);
 }
 
 static nr_t *loss_of(struct nr_net *n, const struct classify *s, const struct settings *o)
@@ -59,7 +87,7 @@ static nr_t *record(struct nr_task_run *r)
 	const struct nr_model_spec *m = &r->w->model;
 	const int64_t B = r->c->batch, size = nr_model_int(m, "image");
 	s->image = nr_input(n, "image", NR_REAL, NR_SHAPE(B, nr_model_int(m, "channels"), size, size));
-	if (o->mixup > 0 || o->cutmix > 0 || o->loss == SIGMOID)
+	if (o->mixup > 0 || o->cutmix > 0 || o->loss == SIGMOID || s->weight)
 		s->target = nr_input(n, "target", NR_REAL, NR_SHAPE(B, nr_model_int(m, "classes")));
 	else s->label = nr_input(n, "label", NR_I32, NR_SHAPE(B));
 	s->logits = nr_tap(n, "logits", nr_model_logits(n, m, &(struct nr_inputs){ .image = s->image }));
@@ -87,6 +115,16 @@ static void load(const struct nr_task_run *r, struct nr_loader_config *l)
 	l->smoothing = o->smoothing;
 }
 
+/* A row counts as its class does; one that is mixed as its shares of classes. */
+static void weigh(const struct classify *s, const struct nr_batch *b, real *target, int64_t B, int64_t K)
+{
+	for (int64_t i = 0; i < B; i++, target += K) {
+		double weight = b->target ? 0 : s->weight[b->label[i]];
+		for (int64_t k = 0; k < K && b->target; k++) weight += (double)target[k] * s->weight[k];
+		for (int64_t k = 0; k < K; k++) target[k] = (real)((double)target[k] * weight);
+	}
+}
+
 static void bind(struct nr_task_run *r, const struct nr_batch *b, int64_t number)
 {
 	const struct classify *s = r->own;
@@ -97,9 +135,10 @@ static void bind(struct nr_task_run *r, const struct nr_batch *b, int64_t number
 	if (s->label) memcpy(nr_plan_data(r->plan, s->label), b->label, (size_t)B * sizeof *b->label);
 	real *target = s->target ? nr_plan_data(r->plan, s->target) : NULL;
 	if (target && b->target) nr_from_floats(target, b->target, B * K);
-	else if (target)                                /* nothing is mixed, but the sigmoid loss wants a row per sample */
+	else if (target)                                /* nothing is mixed, but sigmoid loss and weights want a row per sample */
 		for (int64_t i = 0; i < B * K; i++)
 			target[i] = (real)(smoothing / (double)K + (i % K == b->label[i / K] ? 1 - smoothing : 0));
+	if (target && s->weight) weigh(s, b, target, B, K);
 }
 
 static void measure(struct nr_task_run *r, const struct nr_batch *b, double *sum)

@@ -16,17 +16,23 @@
 #include "graph/streams.h"
 #include "infer/finite.h"
 #include "infer/molecule_runner.h"
+#include "infer/weights.h"
 #include "norma/nn.h"
 #include "train/task.h"
 
 struct settings {
 	int32_t objective;                              /* enum nr_mol_objective */
+	int32_t standardize;
 	int64_t max_nodes, bucket, flag;
 	bool test;
 	double flag_step;
 };
 
+enum { AUTO, YES, NO };
+static const char *const answers[] = { "auto", "yes", "no", NULL };
 static const struct nr_option options[] = {
+	NR_OPT_ENUM(struct settings, standardize, "auto", answers,
+		"learn targets with mean 0 and standard deviation 1; auto: those of your own files. Results have the targets' units"),
 	NR_OPT_ENUM(struct settings, objective, "auto", nr_mol_objectives,
 		"absolute error, squared error, or yes and no; auto: bce if all targets are 0 or 1, otherwise mae"),
 	NR_OPT_INT(struct settings, max_nodes, 128, 1, 1024,
@@ -40,7 +46,7 @@ static const struct nr_option options[] = {
 	NR_OPT_END
 };
 
-enum { LOSS, MEAN_ERROR, AREA, TEST_ERROR, TEST_AREA };
+enum { LOSS, MEAN_ERROR, AREA, TEST_ERROR, TEST_AREA, ROOT_ERROR, R2, TEST_ROOT, TEST_R2 };
 enum { HELD, TEST, SETS };                              /* what is evaluated */
 enum { DRAW_NOISE = 3 };                                /* stream beside those of masks */
 
@@ -53,6 +59,7 @@ struct graph {
 	enum nr_known loss;
 	enum nr_mol_objective objective;              /* settled */
 	int64_t targets;                                /* known ones, of all samples */
+	double *mean, *std;                             /* (tasks) of the training's targets; NULL: not standardised */
 	const int32_t *sample;                          /* of the batch at hand */
 	struct nr_mol_inputs inputs[NR_TASK_SHAPES];
 	struct held held[SETS];                         /* made at the first evaluation */
@@ -94,6 +101,32 @@ static int64_t paths_of(const struct nr_model_spec *model)
 	return !strcmp(kind, "simple") ? 0 : hops > 0 && hops < NR_PATH_EDGES ? hops : NR_PATH_EDGES;
 }
 
+/* Of the known targets of the training; a task without a spread is only shifted. */
+static int standardize(struct graph *s, const struct nr_task_run *r, const struct nr_molecules *m, struct nr_error *err)
+{
+	const int32_t want = settings_of(r)->standardize;
+	if (s->objective == NR_MOL_BCE || want == NO || (want == AUTO && r->source->of->folder)) return NR_OK;
+	s->mean = nr_arena_alloc(r->arena, (size_t)m->tasks * sizeof *s->mean);
+	s->std = nr_arena_alloc(r->arena, (size_t)m->tasks * sizeof *s->std);
+	if (!s->mean || !s->std) return nr_fail(err, NR_EMEMORY, "cannot start the training", NULL, "out of memory");
+	for (int32_t t = 0; t < m->tasks; t++) {
+		double sum = 0, square = 0;
+		int64_t n = 0;
+		for (int pass = 0; pass < 2; pass++) {
+			const double mean = n ? sum / (double)n : 0;
+			for (int64_t i = 0; i < s->list.samples; i++) {
+				const double v = (double)m->target[s->list.graph[i] * m->tasks + t];
+				if (isnan(v)) continue;
+				if (!pass) sum += v, n++;
+				else square += (v - mean) * (v - mean);
+			}
+		}
+		s->mean[t] = n ? sum / (double)n : 0;
+		s->std[t] = n && square > 0 ? sqrt(square / (double)n) : 1;
+	}
+	return NR_OK;
+}
+
 static int settle(struct nr_task_run *r, struct nr_error *err)
 {
 	struct graph *s = r->own;
@@ -119,7 +152,8 @@ static int settle(struct nr_task_run *r, struct nr_error *err)
 			"the graphs have %d features of nodes, %d of edges, and %d targets", m->node_features, m->edge_features, m->tasks);
 	r->decides = s->loss == NR_KNOWN_BCE ? AREA : MEAN_ERROR;
 	r->passes = settings_of(r)->flag > 0 ? settings_of(r)->flag : 1;
-	if (nr_mol_form_make(&s->form, m, &r->w->model, err)) return err->code;
+	if (nr_mol_form_make(&s->form, m, &r->w->model, err) || standardize(s, r, m, err)) return err->code;
+	s->form.mean = s->mean, s->form.std = s->std;
 	return nr_order_make(&s->order, s->list.nodes, s->list.samples, r->c->batch, settings_of(r)->bucket, (uint64_t)r->c->seed, err);
 }
 
@@ -192,17 +226,26 @@ static void again(struct nr_task_run *r)
 
 /* ---- evaluation ----------------------------------------------------------------------------------------------------------------- */
 
+/* As the file has them, or as the model learns them. */
+static void take_targets(const struct graph *s, struct held *h, bool standard)
+{
+	const int64_t tasks = s->form.set->tasks;
+	for (int64_t i = 0; i < h->list.samples * tasks; i++) {
+		const double v = (double)s->form.set->target[h->list.graph[i / tasks] * tasks + i % tasks];
+		h->target[i] = standard ? (v - s->mean[i % tasks]) / s->std[i % tasks] : v;
+	}
+}
+
 static int open_set(struct graph *s, struct held *h, const struct nr_evaluation *e, enum nr_split split, const int32_t *index,
 	int64_t count, struct nr_error *err)
 {
 	const struct nr_molecules *m = s->form.set;
-	h->name = nr_split_name(split);
+	h->name = nr_split_name(index ? NR_VAL : split);        /* held out of the training: reports show it as such */
 	if (nr_mol_list_make(&h->list, e->source, split, index, count, 0, err)) return err->code;
 	h->score = malloc((size_t)(count * m->tasks) * sizeof *h->score + 1);
 	h->target = malloc((size_t)(count * m->tasks) * sizeof *h->target + 1);
 	if (!h->score || !h->target) return nr_fail(err, NR_EMEMORY, "cannot evaluate", NULL, "out of memory");
-	for (int64_t i = 0; i < count; i++)
-		for (int32_t t = 0; t < m->tasks; t++) h->target[i * m->tasks + t] = (double)m->target[h->list.graph[i] * m->tasks + t];
+	take_targets(s, h, false);
 	return NR_OK;
 }
 
@@ -235,6 +278,26 @@ static double mean_of(const struct held *h, int64_t n, enum nr_known kind)
 	return count ? sum / (double)count : NAN;
 }
 
+/* The share of the targets' variance that is explained: the mean over the tasks whose targets vary. */
+static double explained(const struct held *h, int64_t samples, int64_t tasks)
+{
+	double all = 0;
+	int64_t counted = 0;
+	for (int64_t t = 0; t < tasks; t++) {
+		double mean = 0, error = 0, spread = 0;
+		int64_t n = 0;
+		for (int64_t i = t; i < samples * tasks; i += tasks)
+			if (!isnan(h->target[i])) mean += (h->target[i] - mean) / (double)++n;
+		for (int64_t i = t; i < samples * tasks; i += tasks) {
+			if (isnan(h->target[i])) continue;
+			error += (h->score[i] - h->target[i]) * (h->score[i] - h->target[i]);
+			spread += (h->target[i] - mean) * (h->target[i] - mean);
+		}
+		if (n > 1 && spread > 0) all += 1 - error / spread, counted++;
+	}
+	return counted ? all / (double)counted : NAN;
+}
+
 /* A value that is none makes ranks and means look sound. */
 static int check_finite(const struct nr_task_run *r, const double *score, int64_t n, struct nr_error *err)
 {
@@ -246,27 +309,35 @@ static int check_finite(const struct nr_task_run *r, const double *score, int64_
 	return tensor ? nr_hint(err, "the tensor '%s' has values that are not finite", tensor) : NR_EDIVERGED;
 }
 
-static int run_set(const struct nr_task_run *r, struct held *h, double *loss, double *error, double *area, struct nr_error *err)
+/* Loss as in training; the rest in the units of the targets. */
+static int run_set(const struct nr_task_run *r, struct held *h, double *loss, const int *to, double *value, struct nr_error *err)
 {
 	struct graph *s = r->own;
 	const int64_t n = h->list.samples, tasks = s->form.set->tasks;
-	*loss = *error = *area = NAN;
+	*loss = NAN;
+	for (int i = 0; i < 4; i++) value[to[i]] = NAN;
 	if (!n) return NR_OK;
 	if (nr_mol_runner_run(&s->runner, &h->list, h->score, err) || check_finite(r, h->score, n * tasks, err)) return err->code;
+	if (s->std) take_targets(s, h, true);
 	*loss = mean_of(h, n * tasks, s->loss);
-	if (s->loss != NR_KNOWN_BCE) *error = mean_of(h, n * tasks, NR_KNOWN_ABSOLUTE);
-	else return nr_roc_auc_mean(n, tasks, h->score, h->target, area, err);
+	if (s->loss == NR_KNOWN_BCE) return nr_roc_auc_mean(n, tasks, h->score, h->target, &value[to[1]], err);
+	if (s->std) take_targets(s, h, false);
+	for (int64_t i = 0; s->std && i < n * tasks; i++) h->score[i] = h->score[i] * s->std[i % tasks] + s->mean[i % tasks];
+	value[to[0]] = mean_of(h, n * tasks, NR_KNOWN_ABSOLUTE);
+	value[to[2]] = sqrt(mean_of(h, n * tasks, NR_KNOWN_SQUARE));
+	value[to[3]] = explained(h, n, tasks);
 	return NR_OK;
 }
 
 static int evaluate(struct nr_task_run *r, const struct nr_evaluation *e, double *value, int64_t *samples, struct nr_error *err)
 {
+	static const int held[] = { MEAN_ERROR, AREA, ROOT_ERROR, R2 }, test[] = { TEST_ERROR, TEST_AREA, TEST_ROOT, TEST_R2 };
 	struct graph *s = r->own;
 	double ignored;
 	if (open_held(r, e, err)) return err->code;
 	*samples = s->held[HELD].list.samples;
-	if (run_set(r, &s->held[HELD], &value[LOSS], &value[MEAN_ERROR], &value[AREA], err)) return err->code;
-	return run_set(r, &s->held[TEST], &ignored, &value[TEST_ERROR], &value[TEST_AREA], err);
+	if (run_set(r, &s->held[HELD], &value[LOSS], held, value, err)) return err->code;
+	return run_set(r, &s->held[TEST], &ignored, test, value, err);
 }
 
 static int64_t known_of(const struct held *h, int64_t n)
@@ -324,8 +395,18 @@ static void describe(const struct nr_task_run *r, struct nr_str *text)
 	nr_str_printf(text, "\nobjective         %s, %d target%s", names[s->loss], m->tasks, m->tasks > 1 ? "s" : "");
 	const int64_t missing = m->graphs * m->tasks - s->targets;
 	if (missing) nr_str_printf(text, ", %.3g %% missing", 100 * (double)missing / (double)(m->graphs * m->tasks));
+	if (s->std) nr_str_printf(text, m->tasks > 1 ? ", standardised" : ", standardised (mean %.4g, standard deviation %.4g)", s->mean[0], s->std[0]);
 	if (o->flag) nr_str_printf(text, "; FLAG: %lld passes, noise by steps of %g", (long long)o->flag, o->flag_step);
 	nr_str_add(text, "\n");
+}
+
+static int meta(const struct nr_task_run *r, struct nr_st_meta *m)
+{
+	const struct graph *s = r->own;
+	if (!s->std) return 0;
+	m[0] = (struct nr_st_meta){ "norma.target_mean", nr_numbers_text(s->mean, s->form.set->tasks, r->arena) };
+	m[1] = (struct nr_st_meta){ "norma.target_std", nr_numbers_text(s->std, s->form.set->tasks, r->arena) };
+	return 2;
 }
 
 static void close(struct nr_task_run *r)
@@ -354,6 +435,10 @@ static const struct nr_task_metric of_eval[] = {
 	{ .name = "test_mae", .label = "test", .title = "Mean absolute error on the test split", .unit = TARGET, .lower = true,
 	  .wide = true },
 	{ .name = "test_auc", .label = "test", .title = "Area under the ROC curve on the test split", .unit = "%" },
+	{ .name = "rmse", .title = "Held-out root mean square error", .unit = TARGET, .lower = true, .wide = true },
+	{ .name = "r2", .label = "R2", .title = "Held-out R2", .says = "The share of the targets' variance that is explained: 1 is perfect, 0 the mean." },
+	{ .name = "test_rmse", .title = "Root mean square error on the test split", .unit = TARGET, .lower = true, .wide = true },
+	{ .name = "test_r2", .title = "R2 on the test split" },
 	{ .name = NULL },
 };
 
@@ -368,8 +453,8 @@ const struct nr_task nr_task_graph = {
 		 "SMILES;\n"
 		 "there may be several targets, some of them missing. Batches hold molecules of similar size, and norms see no "
 		 "padding.\n"
-		 "Evaluations are the mean absolute error in the targets' own units, or the area under the ROC curve, on the\n"
-		 "validation and test splits. Settings, metrics, checkpoints, Ctrl-C and resuming work as in `norma train`.",
+		 "Evaluations are MAE, RMSE and R2 in the targets' own units, or the area under the ROC curve, on the validation\n"
+		 "and test splits. Settings, metrics, checkpoints, Ctrl-C and resuming work as in `norma train`.",
 	.options = options,
 	.settings_size = sizeof(struct settings),
 	.defaults = defaults,
@@ -389,5 +474,6 @@ const struct nr_task nr_task_graph = {
 	.evaluate = evaluate,
 	.predictions = predictions,
 	.describe = describe,
+	.meta = meta,
 	.close = close,
 };

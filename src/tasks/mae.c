@@ -52,7 +52,7 @@ static struct nr_net *begin(struct nr_task_run *r, const char *norms, struct nr_
 {
 	struct nr_net *n = nr_net_make(r->w->store);
 	if (!n) nr_fail(err, NR_EMEMORY, "cannot start the training", NULL, "out of memory");
-	else if (nr_norms_use(n, norms, &r->w->model.of->norms, err)) {
+	else if (nr_norms_use(n, norms, &r->w->model.norms, err)) {
 		nr_net_free(n);
 		return NULL;
 	}

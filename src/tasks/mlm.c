@@ -83,7 +83,8 @@ static nr_t *record_shape(struct nr_task_run *r, struct nr_net *n, struct shape 
 	p->types = o->nsp ? nr_input(n, "types", NR_I32, NR_SHAPE(B, T)) : NULL;
 	struct nr_text t;
 	nr_text_encode(n, &r->w->model, &(struct nr_inputs){ .ids = p->ids, .types = p->types, .valid = p->valid }, &t);
-	nr_t *words = t.tokens ? nr_span(n, t.tokens, t.tokens->d[1] - T, NR_END) : NULL;        /* without a vector that leads them */
+	const int64_t lead = t.tokens ? t.tokens->d[1] - T : 0;         /* a vector before the words, which is not one of them */
+	nr_t *words = lead ? nr_span(n, t.tokens, lead, NR_END) : t.tokens;
 	nr_t *masked = nr_masked_tokens(n, words, o->text.mask, &p->masked);
 	p->logits = nr_tap(n, "logits", nr_mlm_logits(n, &r->w->model, masked, true));
 	p->words = nr_tap(n, "words", nr_cross_entropy(n, p->logits, p->masked.labels, 0, NR_TEXT_IGNORED));
@@ -244,7 +245,7 @@ static int open_held(struct nr_task_run *r, const struct nr_evaluation *e, struc
 	for (int64_t i = 0; i < s->texts.shapes; i++) {
 		struct shape *p = &s->held[i];
 		if (!(p->net = nr_net_make(r->w->store))) return nr_fail(err, NR_EMEMORY, "cannot evaluate", NULL, "out of memory");
-		if (nr_norms_use(p->net, r->norms, &r->w->model.of->norms, err)) return err->code;
+		if (nr_norms_use(p->net, r->norms, &r->w->model.norms, err)) return err->code;
 		nr_t *loss = record_shape(r, p->net, p, nr_texts_length(&s->texts, i));
 		if (nr_plan_make_beside(&p->plan, p->net, loss, 0, s->held[0].plan, err)) return err->code;
 	}

@@ -1,8 +1,8 @@
 /* text: a class or a value of texts or of pairs of texts, by any model of texts: ListOps (arXiv:2011.04006), tasks in the manner of GLUE
  * (arXiv:1804.07461) on one's own file.
  *
- * The model's own head reads what the model pools. Classes are learned by cross entropy, values by squared error. Both texts of a pair are
- * one input, as the tokenizer joins them. The metric that decides is a matter of choice: accuracy, F1, Matthews' or Spearman's
+ * The model's own head reads what the model pools. Classes are learned by cross entropy, values by squared error. Both texts of a pair
+ * are one input, as the tokenizer joins them. The metric that decides is a matter of choice: accuracy, F1, Matthews' or Spearman's
  * correlation. */
 #include <math.h>
 #include <stdlib.h>
@@ -26,7 +26,8 @@ static const struct nr_option options[] = {
 	NR_TEXT_LENGTH_ROWS(512),
 	NR_OPT_ENUM(struct settings, objective, "auto", objectives,
 		"learn classes, or values; auto: values if labels are numbers with a fraction"),
-	NR_OPT_ENUM(struct settings, metric, "auto", metrics, "what decides which checkpoint is best; auto: accuracy, or spearman of values"),
+	NR_OPT_ENUM(struct settings, metric, "auto", metrics,
+		"what decides which checkpoint is best; auto: accuracy, or spearman of values"),
 	NR_OPT_FLOAT(struct settings, smoothing, 0, 0, 1, "label smoothing"),
 	NR_OPT_BOOL(struct settings, test, "1", "also measure the test split, if it is not the one that decides"),
 	NR_OPT_END
@@ -46,7 +47,7 @@ struct text {
 
 static const struct settings *settings_of(const struct nr_task_run *r) { return r->settings; }
 
-/* ---- settings that follow the data ---------------------------------------------------------------------------------------------------- */
+/* ---- settings that follow the data ------------------------------------------------------------------------- */
 
 static int find_objective(struct text *s, struct nr_task_run *r, struct nr_error *err)
 {
@@ -68,7 +69,8 @@ static int find_objective(struct text *s, struct nr_task_run *r, struct nr_error
 	const int32_t metric = settings_of(r)->metric;
 	const bool of_values = metric == PEARSON || metric == SPEARMAN, of_classes = metric >= ACCURACY && metric <= MATTHEWS;
 	if (s->values ? of_classes : of_values)
-		return nr_fail(err, NR_EVALUE, "cannot decide by", metrics[metric], "it does not measure %s", s->values ? "values" : "classes");
+		return nr_fail(err, NR_EVALUE, "cannot decide by", metrics[metric], "it does not measure %s",
+			s->values ? "values" : "classes");
 	r->decides = metric > SPEARMAN ? LOSS : metric ? metric : s->values ? SPEARMAN : ACCURACY;
 	r->w->objective = objectives[s->values ? VALUE : CLASSES];
 	return NR_OK;
@@ -117,7 +119,7 @@ static int ready(struct nr_task_run *r, int64_t batch, struct nr_error *err)
 	return s->rank ? NR_OK : nr_fail(err, NR_EMEMORY, "cannot start the training", NULL, "out of memory");
 }
 
-/* ---- batches ------------------------------------------------------------------------------------------------------------------------- */
+/* ---- batches ----------------------------------------------------------------------------------------------- */
 
 static int64_t choose(struct nr_task_run *r, int64_t number) { return nr_texts_choose(&((struct text *)r->own)->texts, number); }
 
@@ -159,7 +161,7 @@ static void measure(struct nr_task_run *r, const struct nr_batch *b, double *sum
 	for (int64_t i = 0; i < r->c->batch; i++) sum[0] += s->rank[i] < 1;
 }
 
-/* ---- evaluation ------------------------------------------------------------------------------------------------------------------------ */
+/* ---- evaluation -------------------------------------------------------------------------------------------- */
 
 /* A pair as one text: the runner parts it at the tab, of which the first text has none. */
 static const char *joined(struct nr_task_run *r, const struct nr_source *s, enum nr_split split, int64_t i)
@@ -197,7 +199,8 @@ static int open_held(struct nr_task_run *r, const struct nr_evaluation *e, struc
 	struct text *s = r->own;
 	const int64_t all = e->source->count[NR_TEST], most = r->c->eval_limit;
 	if (s->runner) return NR_OK;
-	if (open_set(r, &s->held[HELD], e->source, e->split, e->index, e->count ? e->count : e->source->count[e->split], err)) return err->code;
+	const int64_t count = e->count ? e->count : e->source->count[e->split];
+	if (open_set(r, &s->held[HELD], e->source, e->split, e->index, count, err)) return err->code;
 	if (settings_of(r)->test && all && (e->split != NR_TEST || e->index) &&
 	    open_set(r, &s->held[TEST], e->source, NR_TEST, NULL, most && most < all ? most : all, err))
 		return err->code;
@@ -219,13 +222,14 @@ static int evaluate(struct nr_task_run *r, const struct nr_evaluation *e, double
 	struct text *s = r->own;
 	struct nr_text_score held, test;
 	if (open_held(r, e, err) || run_set(s, &s->held[HELD], &held, err) || run_set(s, &s->held[TEST], &test, err)) return err->code;
-	const double all[] = { held.loss, held.accuracy, held.f1, held.matthews, held.pearson, held.spearman, test.accuracy, test.spearman };
+	const double all[] = { held.loss, held.accuracy, held.f1, held.matthews, held.pearson, held.spearman, test.accuracy,
+		test.spearman };
 	memcpy(value, all, sizeof all);
 	*samples = held.samples;
 	return NR_OK;
 }
 
-/* ---- the rest --------------------------------------------------------------------------------------------------------------------------- */
+/* ---- the rest ---------------------------------------------------------------------------------------------- */
 
 static int begin(struct nr_task_run *r, const char *dir, struct nr_error *err)
 {
@@ -238,7 +242,8 @@ static void describe(const struct nr_task_run *r, struct nr_str *text)
 	nr_texts_describe(&s->texts, r, text);
 	if (s->values) nr_str_printf(text, "objective         a value");
 	else nr_str_printf(text, "objective         %d classes", r->source->classes);
-	nr_str_printf(text, " of %s; %s decides\n", s->texts.joined ? "a pair of texts" : "a text", r->decides ? metrics[r->decides] : "loss");
+	nr_str_printf(text, " of %s; %s decides\n", s->texts.joined ? "a pair of texts" : "a text",
+		r->decides ? metrics[r->decides] : "loss");
 }
 
 static void close(struct nr_task_run *r)

@@ -5,14 +5,12 @@
 #include "token/tokenizer_inner.h"
 #include "token/unicode.h"
 
-static int by_byte_and_length(const void *a, const void *b)
+static int by_bytes(const void *a, const void *b)
 {
 	const struct added_token *x = a, *y = b;
-	const int p = (uint8_t)x->text[0], q = (uint8_t)y->text[0];
-	if (p != q) return p - q;
-	if (x->bytes != y->bytes) return x->bytes < y->bytes ? 1 : -1;
-	const int order = memcmp(x->text, y->text, x->bytes);
-	return order ? order : (x->id > y->id) - (x->id < y->id);
+	const int order = memcmp(x->text, y->text, x->bytes < y->bytes ? x->bytes : y->bytes);
+	if (order || x->bytes != y->bytes) return order ? order : x->bytes < y->bytes ? -1 : 1;
+	return (x->id > y->id) - (x->id < y->id);
 }
 
 int added_set_make(struct added_set *set, struct nr_arena *arena, const struct added_token *all, int64_t count, bool normalized)
@@ -21,7 +19,7 @@ int added_set_make(struct added_set *set, struct nr_arena *arena, const struct a
 	if (!set->token) return NR_EMEMORY;
 	for (int64_t i = 0; i < count; i++)
 		if (all[i].normalized == normalized && all[i].bytes) set->token[set->count++] = all[i];
-	qsort(set->token, (size_t)set->count, sizeof *set->token, by_byte_and_length);
+	qsort(set->token, (size_t)set->count, sizeof *set->token, by_bytes);
 	for (int64_t i = 0; i < set->count; i++) set->start[(uint8_t)set->token[i].text[0] + 1]++;
 	for (int c = 0; c < 256; c++) set->start[c + 1] += set->start[c];
 	const bool one = set->count && set->token[0].text[0] == set->token[set->count - 1].text[0];
@@ -29,14 +27,31 @@ int added_set_make(struct added_set *set, struct nr_arena *arena, const struct a
 	return NR_OK;
 }
 
+/* The first token from `from` on, all with the same k bytes, whose byte k is c or more. */
+static int32_t lower(const struct added_set *set, int32_t from, int32_t to, size_t k, int c)
+{
+	while (from < to) {
+		const int32_t middle = from + (to - from) / 2;
+		if ((uint8_t)set->token[middle].text[k] < c) from = middle + 1;
+		else to = middle;
+	}
+	return from;
+}
+
+/* The longest token that the text begins with: the range of those that agree is narrowed byte by byte. */
 static const struct added_token *token_at(const struct added_set *set, const char *s, size_t n)
 {
-	const uint8_t c = (uint8_t)s[0];
-	for (int32_t i = set->start[c]; i < set->start[c + 1]; i++) {
-		const struct added_token *t = &set->token[i];
-		if (t->bytes <= n && !memcmp(t->text, s, t->bytes)) return t;
+	const struct added_token *best = NULL;
+	int32_t from = set->start[(uint8_t)s[0]], to = set->start[(uint8_t)s[0] + 1];
+	for (size_t k = 1; from < to; k++) {
+		if (set->token[from].bytes == k) best = &set->token[from];
+		while (from < to && set->token[from].bytes == k) from++;
+		if (k == n) break;
+		const int c = (uint8_t)s[k];
+		from = lower(set, from, to, k, c);
+		to = lower(set, from, to, k, c + 1);
 	}
-	return NULL;
+	return best;
 }
 
 static size_t char_before(const char *s, size_t at, int32_t *c)

@@ -15,8 +15,7 @@ int tokenizer_memory(const struct nr_tokenizer *t, struct nr_error *err)
 
 int tokenizer_add_token(struct nr_tokenizer *t, const char *text, struct added_token token, struct nr_error *err)
 {
-	for (int64_t i = 0; i < t->n_added; i++)
-		if (!strcmp(t->added[i].text, text)) return NR_OK;
+	if (vocab_find(&t->added_names, text, strlen(text)) >= 0) return NR_OK;
 	if (t->n_added == t->added_room) {
 		const int64_t room = 2 * t->added_room + 16;
 		struct added_token *more = nr_arena_alloc(t->arena, (size_t)room * sizeof *more);
@@ -28,7 +27,7 @@ int tokenizer_add_token(struct nr_tokenizer *t, const char *text, struct added_t
 	token.text = nr_arena_strdup(t->arena, text);
 	token.bytes = strlen(text);
 	token.id = vocab_find(&t->vocab, text, token.bytes);
-	if (!token.text) return tokenizer_memory(t, err);
+	if (!token.text || vocab_add(&t->added_names, text, token.bytes, t->n_added)) return tokenizer_memory(t, err);
 	t->added[t->n_added++] = token;
 	return NR_OK;
 }
@@ -162,6 +161,7 @@ void nr_tokenizer_close(struct nr_tokenizer *t)
 {
 	if (!t) return;
 	vocab_release(&t->vocab);
+	vocab_release(&t->added_names);
 	free(t->inside.slot);
 	nr_arena_free(t->arena);
 }

@@ -48,7 +48,7 @@ struct added_token {
 	int32_t id;
 	bool special, normalized, lstrip, rstrip, single_word;
 };
-struct added_set {                                      /* tokens by their first byte, the longest first */
+struct added_set {                                      /* tokens in the order of their bytes */
 	struct added_token *token;
 	int64_t count;
 	int32_t start[257];
@@ -90,6 +90,7 @@ struct nr_tokenizer {
 	struct bpe_rules bpe;
 	struct added_token *added;
 	int64_t n_added, added_room;
+	struct vocab added_names;                       /* text to place in added */
 	struct added_set raw, normal;
 	struct template single, pair;
 	int32_t special[NR_SPECIALS];

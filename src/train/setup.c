@@ -111,7 +111,7 @@ static int record_shape(struct nr_trainer *t, int64_t i, struct nr_error *err)
 	t->run.plan = NULL;
 	if (!(s->net = t->run.net = nr_net_make(t->w.store))) return out_of_memory(err);
 	t->shapes = i + 1;
-	if (nr_norms_use(s->net, t->norms, &t->w.model.of->norms, err)) return err->code;
+	if (nr_norms_use(s->net, t->norms, &t->w.model.norms, err)) return err->code;
 	if (t->c.microscope && nr_microscope_make(&s->microscope, s->net, t->arena, err)) return err->code;
 	s->loss = nr_scale(s->net, t->task->record(&t->run), 1 / (double)t->c.accumulate);
 	if (nr_norms_done(s->net, err)) return err->code;
@@ -140,9 +140,9 @@ static int list_parameters(struct nr_trainer *t, struct nr_error *err)
 	if (nr_params_init(&t->params, t->w.store, &t->c.optim, err)) return err->code;
 	for (int64_t i = 0, k = 0; i < n && depth > 0 && decay < 1; i++) {
 		const struct nr_entry *e = nr_store_at(t->w.store, i);
-		bool pixels;
+		char order;
 		if (e->buffer) continue;
-		const char *name = timm ? nr_naming_text(timm, e->name, &pixels, t->arena) : e->name;
+		const char *name = timm ? nr_naming_text(timm, e->name, &order, t->arena) : e->name;
 		t->params.segment[k++].lr_scale = (float)nr_layer_scale(nr_layer_id(name ? name : e->name, (int)depth), (int)depth, decay);
 	}
 	return NR_OK;

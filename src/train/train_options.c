@@ -13,7 +13,7 @@
 #define S struct nr_train
 static const struct nr_option common[] = {
 	NR_OPT_STRING(S, task, "", "objective; set by the command"),
-	NR_OPT_STRING(S, data, "", "data set: NAME or NAME:key=value (norma data list)"),
+	NR_OPT_STRING(S, data, "", "data set: NAME, NAME:key=value (norma data list), or your own: pictures/, lines.txt, molecules.csv"),
 	NR_OPT_STRING(S, data_root, "", "folder of the data sets; default: $NORMA_DATA, or ~/.cache/norma/data"),
 	NR_OPT_STRING(S, split, "train", "split to train on: train, extra (unlabelled or further pictures), val, test"),
 	NR_OPT_STRING(S, model, "vit_micro", "model: a preset or a family, with options: ti/16:image=32,patch=4"),

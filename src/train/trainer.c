@@ -346,10 +346,11 @@ static int write_metrics(struct nr_trainer *t, struct nr_error *err)
 static int write_predictions(struct nr_trainer *t, struct nr_error *err)
 {
 	struct nr_str csv = { 0 };
+	const char *name = t->task->predicted ? t->task->predicted : "predictions.csv";
 	if (!t->task->predictions) return NR_OK;
 	int code = t->task->predictions(&t->run, &csv, err);
-	if (!code && csv.failed) code = nr_fail(err, NR_EMEMORY, "cannot write", "predictions.csv", "out of memory");
-	if (!code) code = nr_save_file(nr_trainer_path(t, "predictions.csv"), csv.text, csv.len, err);
+	if (!code && csv.failed) code = nr_fail(err, NR_EMEMORY, "cannot write", name, "out of memory");
+	if (!code) code = nr_save_file(nr_trainer_path(t, name), csv.text, csv.len, err);
 	nr_str_release(&csv);
 	return code;
 }

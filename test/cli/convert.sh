@@ -33,6 +33,14 @@ run 0 convert "$tmp/a" "$tmp/dir/" --to huggingface; grep -q '"hidden_size": 32'
 [ -s "$tmp/dir/model.safetensors" ] || fail "no weights"
 run 1 convert "$tmp/a" "$tmp/dir" --to huggingface; complains "model.safetensors"; one_line
 
+# heads are not in the tensors: the config beside them tells, also other ones than of width 64, and the values are the same
+run 0 models vit:image=16,patch=4,dim=128,depth=2,heads=8,classes=5,act=gelu_tanh --write "$tmp/eight" --seed 3
+run 0 convert "$tmp/eight" "$tmp/hf/" --to huggingface; strip "$tmp/hf/model.safetensors" "$tmp/bare"; mv "$tmp/bare" "$tmp/hf/model.safetensors"
+run 0 convert "$tmp/hf/model.safetensors" "$tmp/eight-back" --to norma --json; says "heads=8"
+run 0 inspect "$tmp/eight-back"; says "heads=8"; says "act=gelu_tanh"
+rm "$tmp/hf/config.json"; run 2 convert "$tmp/hf/model.safetensors" "$tmp/never" --to norma; complains "it looks like --model"; one_line
+run 2 finetune "$tmp/hf/model.safetensors" --data mnist --out "$tmp/never"; complains "it looks like --model vit:image=16"; one_line
+
 # a public file says nothing of its model: it must be named, and is guessed
 strip "$tmp/timm" "$tmp/public"
 run 2 convert "$tmp/public" "$tmp/x" --to norma; complains "does not say which model it is"; complains "it looks like --model vit:image=16"; one_line

@@ -8,7 +8,7 @@ set -euo pipefail
 export NORMA_DATA=$tmp/data
 pictures "$tmp/pics" 12
 pics=folder:path=$tmp/pics
-small=(--model vit_nano:image=24,patch=6,dim=16,depth=1,heads=2 --epochs 6 --lr 5e-3)
+small=(--model "vit_nano:image=24,patch=6,dim=16,depth=1,heads=2" --epochs 6 --lr 5e-3)
 
 # nothing but the folder: a split of its own, mean and std measured, mixed sizes resized and cropped
 run 0 train --data "$pics" "${small[@]}" --out "$tmp/run"
@@ -57,6 +57,26 @@ run 1 study "$tmp/study.yaml" --dry-run; complains "stage 'eval'"; complains "no
 study "  - analyze: {only: coast}"; run 2 study "$tmp/study.yaml" --dry-run; complains "stage 'analyze'"; complains "coast"; one_line
 study "  - eval: {data: \"folder:path=$tmp/part\"}"; run 1 study "$tmp/study.yaml" --dry-run; complains "the model has 3 classes, the data 1"; one_line
 study "  - eval: {split: test}"; run 1 study "$tmp/study.yaml" --dry-run; complains "there is no split test"; one_line
+
+# classes: each by itself, their mean, and weights for those that are rare
+run 0 eval "$ckpt"; says "macro-F1"; says "precision"; says "class-2"
+run 0 eval "$ckpt" --json; json macro_f1 classes; says '"name":"class-0","samples":'
+mkdir "$tmp/rare"; cp -r "$tmp/pics/class-0" "$tmp/pics/class-1" "$tmp/rare/"; rm "$tmp"/rare/class-1/[4-9].tif
+for weights in none balanced; do
+	run 0 train --data "$tmp/rare/" "${small[@]}" --batch 8 --steps 2 --class-weights $weights --out "$tmp/$weights" --json; losses="${losses:-} $(grep -o '"train_loss":[0-9.]*' "$tmp/out")"
+done
+[ "$(tr ' ' '\n' <<<"$losses" | sort -u | grep -c .)" = 2 ] || fail "weights change nothing: $losses"
+run 1 train --data "$tmp/rare/" "${small[@]}" --batch 8 --loss sigmoid --class-weights balanced --out "$tmp/none2"; complains "sigmoid loss"; one_line
+
+# a run that goes on keeps its settings: others are refused
+run 2 train --resume "$tmp/random" --epochs 10; complains "its epochs is '6', not '10'"; complains "--init $tmp/random/last.safetensors"; one_line
+run 0 train --resume "$tmp/random"
+
+# weights of others: what they look like, at another size; what is no safetensors file at all
+run 0 finetune "$ckpt" --data "$pics" --image 36 --batch 8 --steps 1 --out "$tmp/larger"; says "image=36"
+printf 'PK\3\4 and so on' >"$tmp/pytorch_model.bin"; run 1 eval "$tmp/pytorch_model.bin"; complains "PyTorch pickle"; complains "save_file"; one_line
+run 0 convert "$ckpt" "$tmp/bn.safetensors" --norm bn; run 0 eval "$tmp/bn.safetensors" --data "$pics"; complains "--stats recompute"
+run 0 eval "$tmp/bn.safetensors" --data "$pics" --stats recompute --batch 8; silent
 
 # values that are not finite never look like a result: the tensor is named
 start=$((9 + $(od -An -t u8 -N8 "$ckpt")))

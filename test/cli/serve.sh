@@ -165,4 +165,41 @@ get 200 /run/live
 # ---- the end: with viewers
 serve_end INT
 for v in "${viewers[@]}"; do wait "$v" || fail "a viewer's stream did not end well"; done
+
+# ---- the token: the printed address lets in, once; then a cookie does; nothing else
+ran="norma serve" code=0
+"$NORMA" serve "$tmp/runs" --port 0 --json >"$tmp/token.out" 2>"$tmp/serve.err" &
+server=$!
+await [ -s "$tmp/token.out" ]
+with=$(sed -n 's/.*"url":"\([^"]*\)".*/\1/p' "$tmp/token.out")
+url=${with%%\?*} port=${with%%/\?*} port=${port##*:} token=${with##*=}
+[ "${#token}" = 32 ] || fail "no token of 32 digits in '$with'"
+for path in / /run/live /data/live /live.js /nosuch; do get 403 "$path"; lacks 'made-up'; done
+has 'ends with a token'
+get 403 "/?token=${token%?}x"
+get 403 /run/live -b "norma-$port=${token%?}x"
+get 303 "/run/live?token=$token"; sends "set-cookie: norma-$port=$token; Path=/; HttpOnly; SameSite=Lax"; sends 'location: /run/live'
+get 303 "//evil.example/?token=$token"; ! grep -qi 'location: //' <<<"$head" || fail "it leads elsewhere: $head"
+get 200 /run/live -b "norma-$port=$token"; has 'made-up'; ! grep -qi set-cookie <<<"$head" || fail "a cookie again"
+if curl -s -m 60 -o /dev/null "http://[::1]:$port/" 2>/dev/null; then
+	url="http://[::1]:$port/"
+	get 403 /
+	get 200 / -b "norma-$port=$token"
+fi
+serve_end TERM
+run 2 serve "$tmp/runs" --host 127.0.0.1 --no-token; complains '--host needs the token'; one_line
+run 2 serve "$tmp/runs" --host nosuch; complains 'it is not an address'; one_line
+ran="norma serve --host"
+rm -f "$tmp/token.out"
+"$NORMA" serve "$tmp/runs" --port 0 --json --host 127.0.0.1 >"$tmp/token.out" 2>"$tmp/serve.err" &
+server=$!
+await [ -s "$tmp/token.out" ]
+grep -q 'nothing is encrypted' "$tmp/serve.err" || fail "it is not said: $(cat "$tmp/serve.err")"
+: >"$tmp/serve.err"
+with=$(sed -n 's/.*"url":"\([^"]*\)".*/\1/p' "$tmp/token.out")
+url=${with%%\?*} port=${with%%/\?*} port=${port##*:} token=${with##*=}
+get 403 / -H 'Host: some.machine:1'
+get 200 / -H 'Host: some.machine:1' -b "norma-$port=$token"
+get 403 / -H 'Host: some.machine:1' -H 'Origin: http://evil.example' -b "norma-$port=$token"
+serve_end TERM
 exit "$failed"

@@ -100,7 +100,10 @@ try sigmoid train --data mnist --model $picture --batch 16 --epochs 1 --loss sig
 try mae pretrain --data mnist --model $picture --norm "sep(bn,ln) decoder.*=ln" --batch 16 --epochs 2 --decoder-depth 1 --uniform both
 try mlm mlm --data "text:path=$tmp/lines.txt,val=0.2" "${text[@]}" --nsp --epochs 2
 try simcse simcse --data "text:path=$tmp/triplets.csv" "${text[@]}" --hard-weight 0.5 --mlm-weight 0.1 --steps 5
+{ echo sentence1,sentence2,label; paste -d, <(sentences 7 40) <(sentences 8 40) | awk '{ print $0 "," NR % 3 }'; } >"$tmp/rows.csv"
+try text text --data "labelled:path=$tmp/rows.csv,val=0.2" "${text[@]}" --epochs 2
 try graph graph --data "molecules:path=$tmp/values.csv,features=zinc" --model graphormer-nano:depth=2,attention_dropout=0.1 --batch 8 \
+	--standardize no \
 	--epochs 1 --flag 2
 
 # ---- the bits

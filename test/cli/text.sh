@@ -71,7 +71,8 @@ run 0 inspect "$tmp/triplets/model.safetensors"; says "cls+layer"
 	run 0 $contrast --data "$lines,val=0.2" --out "$tmp/apart"; says "12 set apart (val)"; says "evaluation        none"; says "done after 5"
 	run 0 $contrast --data "$lines" --mlm-weight 1 --norm bn --out "$tmp/passes"; says "bn at 5 of 24 sites"; says "batch statistics  4 norms"
 }
-run 0 simcse --resume "$tmp/apart" --steps 9 --batch 8; complains "resumes with its own settings; not used: steps"; one_line
+run 2 simcse --resume "$tmp/apart" --steps 9 --batch 8; complains "cannot resume with other settings"; complains "its steps is"; one_line
+run 0 simcse --resume "$tmp/apart" --log-every 7 --batch 8; complains "resumes with its own settings; not used: log_every"; one_line
 # the norms of the weights to begin with stay, unless others are named
 run 0 simcse --data "$lines" --init "$tmp/pairs" --batch 8 --steps 2 --max-length 16 --out "$tmp/on"; says "sep(bn,ln)"
 
@@ -101,12 +102,15 @@ mkdir -p "$tmp/st/1_Pooling"; cp "$tmp/mlm/vocab.txt" "$tmp/st"
 run 0 convert "$tmp/mlm/model.safetensors" "$tmp/st/" --to huggingface
 modules() { printf '[{"path":"","type":"s.Transformer"},{"path":"1_Pooling","type":"s.Pooling"},{"path":"2","type":"s.%s"}]' "$1" >"$tmp/st/modules.json"; }
 pooling() { printf '{"word_embedding_dimension":16,%s}' "$1" >"$tmp/st/1_Pooling/config.json"; }
-for p in cls_before_pooler avg; do run 0 embed "$tmp/st" --pooler $p <"$tmp/ask"; cp "$tmp/out" "$tmp/$p"; done
+for p in cls_before_pooler avg; do
+	run 0 embed "$tmp/st" --pooler $p <"$tmp/ask"; cp "$tmp/out" "$tmp/$p"
+	run 0 embed "$tmp/st" --pooler $p --normalize <"$tmp/ask"; cp "$tmp/out" "$tmp/$p-unit"
+done
 modules Normalize
-pooling '"pooling_mode_cls_token":true,"pooling_mode_mean_tokens":false'; run 0 embed "$tmp/st" <"$tmp/ask"; same "$tmp/out" "$tmp/cls_before_pooler"
-pooling '"pooling_mode_cls_token":false,"pooling_mode_mean_tokens":true'; run 0 embed "$tmp/st" <"$tmp/ask"; same "$tmp/out" "$tmp/avg"
-pooling '"pooling_mode":"cls"'; run 0 embed "$tmp/st" <"$tmp/ask"; same "$tmp/out" "$tmp/cls_before_pooler"
-run 0 convert "$tmp/st/model.safetensors" "$tmp/st-ours/" --to norma; run 0 embed "$tmp/st-ours" <"$tmp/ask"; same "$tmp/out" "$tmp/cls_before_pooler"
+pooling '"pooling_mode_cls_token":true,"pooling_mode_mean_tokens":false'; run 0 embed "$tmp/st" <"$tmp/ask"; same "$tmp/out" "$tmp/cls_before_pooler-unit"
+pooling '"pooling_mode_cls_token":false,"pooling_mode_mean_tokens":true'; run 0 embed "$tmp/st" <"$tmp/ask"; same "$tmp/out" "$tmp/avg-unit"
+pooling '"pooling_mode":"cls"'; run 0 embed "$tmp/st" <"$tmp/ask"; same "$tmp/out" "$tmp/cls_before_pooler-unit"
+run 0 convert "$tmp/st/model.safetensors" "$tmp/st-ours/" --to norma; run 0 embed "$tmp/st-ours" <"$tmp/ask"; same "$tmp/out" "$tmp/cls_before_pooler-unit"
 pooling '"pooling_mode_max_tokens":true'; run 1 embed "$tmp/st" <"$tmp/ask"; complains "pooled by 'max_tokens'"; complains "avg_top2"; one_line
 run 0 embed "$tmp/st" --pooler avg <"$tmp/ask"; same "$tmp/out" "$tmp/avg"
 pooling '"a":1'; run 1 embed "$tmp/st" <"$tmp/ask"; complains "1_Pooling/config.json"; one_line

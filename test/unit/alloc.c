@@ -22,6 +22,7 @@
 #include "../../bench/block.c"
 #include "../../bench/cases.c"
 #include "../../bench/graphormer.c"
+#include "../../bench/longtext.c"
 #include "../../bench/mae.c"
 #include "../../bench/run.c"
 #include "../../bench/simcse.c"

@@ -16,7 +16,7 @@ static struct nr_weights made(const char *model, const char *norms)
 	assert_int_equal(nr_model_parse(&w.model, model, w.arena, &err), 0);
 	assert_int_equal(nr_store_make(&w.store, 7, &err), 0);
 	struct nr_net *n = nr_net_make(w.store);
-	assert_int_equal(nr_norms_use(n, norms, &w.model.of->norms, &err), 0);
+	assert_int_equal(nr_norms_use(n, norms, &w.model.norms, &err), 0);
 	const struct nr_inputs in = nr_model_inputs(n, &w.model, 1);
 	assert_non_null(nr_model_logits(n, &w.model, &in));
 	assert_int_equal(nr_store_seal(w.store, &err), 0);

@@ -28,7 +28,7 @@ static struct text built(const char *model, const char *norms)
 {
 	struct text x = { .r = rig(), .arena = nr_arena_make() };
 	char text[1200];
-	if (nr_model_parse(&x.model, model, x.arena, &x.r.err) || nr_norms_use(x.r.n, norms, &x.model.of->norms, &x.r.err))
+	if (nr_model_parse(&x.model, model, x.arena, &x.r.err) || nr_norms_use(x.r.n, norms, &x.model.norms, &x.r.err))
 		fail_msg("%s: %s", norms, nr_error_text(&x.r.err, text, sizeof text));
 	x.in = nr_model_inputs(x.r.n, &x.model, B);
 	nr_text_encode(x.r.n, &x.model, &x.in, &x.t);
@@ -94,7 +94,7 @@ static void a_text_of_one_token_works(void **state)
 	for (size_t p = 0; p < sizeof plans / sizeof *plans; p++) {
 		struct text x = { .r = rig(), .arena = nr_arena_make() };
 		assert_int_equal(nr_model_parse(&x.model, BERT ",length=1", x.arena, &x.r.err), 0);
-		assert_int_equal(nr_norms_use(x.r.n, plans[p], &x.model.of->norms, &x.r.err), 0);
+		assert_int_equal(nr_norms_use(x.r.n, plans[p], &x.model.norms, &x.r.err), 0);
 		x.in = nr_model_inputs(x.r.n, &x.model, 1);
 		nr_text_encode(x.r.n, &x.model, &x.in, &x.t);
 		nr_t *y = nr_text_pool(x.r.n, &x.t, NR_TEXT_AVG);
@@ -237,7 +237,7 @@ static void what_does_not_fit_is_said(void **state)
 		struct nr_text t;
 		char text[1200];
 		assert_int_equal(nr_model_parse(&m, cases[i].model, arena, &r.err), 0);
-		assert_int_equal(nr_norms_use(r.n, cases[i].norms, &m.of->norms, &r.err), 0);
+		assert_int_equal(nr_norms_use(r.n, cases[i].norms, &m.norms, &r.err), 0);
 		const struct nr_inputs in = nr_model_inputs(r.n, &m, 2);
 		nr_text_encode(r.n, &m, &in, &t);
 		assert_true(nr_norms_done(r.n, &r.err) != 0);

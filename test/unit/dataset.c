@@ -505,6 +505,14 @@ static void folders_are_classes(void **state)
 	assert_int_equal(p.channels, 3);    /* grey is expanded */
 	nr_picture_release(&p);
 	nr_source_close(s);
+	/* links that lead back up: nothing counts twice */
+	made_picture(made_path("circle/a/1.png"), 1, 8, 8, 3);
+	made_picture(made_path("circle/b/1.png"), 2, 8, 8, 3);
+	assert_int_equal(symlink(".", made_path("circle/a/self")), 0);
+	assert_int_equal(symlink("..", made_path("circle/a/up")), 0);
+	s = opened("folder:path=circle,val=0");
+	assert_int_equal(s->count[NR_TRAIN], 2);
+	nr_source_close(s);
 	refuses("folder", "folder", "option 'path' is missing");
 	refuses("folder:path=", "folder", "option 'path' is missing");
 	made_picture(made_path("own/val/dog/d.png"), 4, 5, 5, 3);

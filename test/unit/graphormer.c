@@ -30,7 +30,7 @@ static struct graphs built(const char *model, const char *norms)
 {
 	struct graphs x = { .r = rig(), .arena = nr_arena_make() };
 	char text[1200];
-	if (nr_model_parse(&x.model, model, x.arena, &x.r.err) || nr_norms_use(x.r.n, norms, &x.model.of->norms, &x.r.err))
+	if (nr_model_parse(&x.model, model, x.arena, &x.r.err) || nr_norms_use(x.r.n, norms, &x.model.norms, &x.r.err))
 		fail_msg("%s: %s", norms, nr_error_text(&x.r.err, text, sizeof text));
 	x.N = nr_model_int(&x.model, "nodes");
 	x.in = nr_model_inputs(x.r.n, &x.model, B);
@@ -201,7 +201,7 @@ static void norms_that_need_an_order_are_refused(void **state)
 	struct nr_model_spec m;
 	char text[1200];
 	assert_int_equal(nr_model_parse(&m, MODEL ",nodes=4", arena, &r.err), 0);
-	assert_int_equal(nr_norms_use(r.n, "dtn", &m.of->norms, &r.err), 0);
+	assert_int_equal(nr_norms_use(r.n, "dtn", &m.norms, &r.err), 0);
 	const struct nr_inputs in = nr_model_inputs(r.n, &m, B);
 	assert_null(nr_model_logits(r.n, &m, &in));
 	assert_true(nr_norms_done(r.n, &r.err) != 0);

@@ -29,7 +29,7 @@ static bool record(struct mae *m, const char *model, const char *options, const 
 	nr_option_defaults(nr_mae_options, &m->o);
 	if (nr_option_parse(nr_mae_options, &m->o, options, m->arena, &m->r.err) ||
 	    nr_model_parse(&m->model, model, m->arena, &m->r.err) || nr_mae_encoder(&m->model, &m->o, m->arena, &m->r.err) ||
-	    nr_norms_use(m->r.n, norms, &m->model.of->norms, &m->r.err))
+	    nr_norms_use(m->r.n, norms, &m->model.norms, &m->r.err))
 		return false;
 	nr_net_keep_hidden(m->r.n, 1);
 	nr_mae_record(m->r.n, &m->model, &m->o, batch, &m->g);
@@ -441,11 +441,11 @@ static void the_model_learns(void **state)
 
 static const char *named(const struct mae *m, const char *naming, const char *entry)
 {
-	bool pixels;
+	char order;
 	assert_non_null(nr_store_find(m->r.store, entry));
 	const struct nr_naming *n = nr_naming_find(m->model.of, naming, NULL);
 	assert_non_null(n);
-	return nr_naming_text(n, entry, &pixels, m->arena);
+	return nr_naming_text(n, entry, &order, m->arena);
 }
 
 static void names_are_those_of_the_public_checkpoints(void **state)

@@ -103,7 +103,7 @@ static struct built build(const struct trial *t, unsigned flags, int how)
 	struct nr_model_spec m;
 	char text[1200], buf[512];
 	struct look look = { &b, how };
-	if (nr_model_parse(&m, model_of(t, buf, sizeof buf), b.arena, &b.r.err) || nr_norms_use(b.r.n, t->norms, &m.of->norms, &b.r.err))
+	if (nr_model_parse(&m, model_of(t, buf, sizeof buf), b.arena, &b.r.err) || nr_norms_use(b.r.n, t->norms, &m.norms, &b.r.err))
 		fail_msg("%s", nr_error_text(&b.r.err, text, sizeof text));
 	if (how) nr_norms_watch(b.r.n, (struct nr_norm_watch){ at_site, &look });
 	if (how == TAPS) nr_net_keep_hidden(b.r.n, 1);

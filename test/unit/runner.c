@@ -23,7 +23,7 @@ static struct nr_weights *opened(const char *text, const struct nr_st_meta *meta
 	assert_int_equal(nr_model_parse(&model, text, arena, &err), 0);
 	assert_int_equal(nr_store_make(&store, 3, &err), 0);
 	struct nr_net *n = nr_net_make(store);
-	assert_int_equal(nr_norms_use(n, "", &model.of->norms, &err), 0);
+	assert_int_equal(nr_norms_use(n, "", &model.norms, &err), 0);
 	const struct nr_inputs in = nr_model_inputs(n, &model, 1);
 	assert_non_null(nr_model_logits(n, &model, &in));
 	assert_int_equal(nr_store_seal(store, &err), 0);

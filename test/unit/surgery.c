@@ -24,7 +24,7 @@ static struct nr_weights *made(const char *name)
 	assert_int_equal(nr_model_parse(&model, TINY, arena, &err), 0);
 	assert_int_equal(nr_store_make(&store, 5, &err), 0);
 	struct nr_net *n = nr_net_make(store);
-	assert_int_equal(nr_norms_use(n, "", &model.of->norms, &err), 0);
+	assert_int_equal(nr_norms_use(n, "", &model.norms, &err), 0);
 	const struct nr_inputs in = nr_model_inputs(n, &model, 1);
 	assert_non_null(nr_model_tokens(n, &model, &in));
 	assert_int_equal(nr_store_seal(store, &err), 0);
@@ -58,7 +58,7 @@ static void outputs(const struct nr_weights *w, const struct nr_samples *s, real
 	struct nr_error err = { 0 };
 	struct nr_net *n = nr_net_make(w->store);
 	struct nr_plan *plan;
-	assert_int_equal(nr_norms_use(n, w->norms, &w->model.of->norms, &err), 0);
+	assert_int_equal(nr_norms_use(n, w->norms, &w->model.norms, &err), 0);
 	const struct nr_inputs in = nr_model_inputs(n, &w->model, BATCH);
 	nr_t *tokens = nr_model_tokens(n, &w->model, &in);
 	assert_int_equal(nr_plan_make(&plan, n, tokens, 0, &err), 0);

@@ -26,7 +26,7 @@ static void write_mae(const char *path, const char *naming)
 	assert_int_equal(nr_mae_encoder(&model, &o, arena, &err), 0);
 	assert_int_equal(nr_store_make(&store, 3, &err), 0);
 	struct nr_net *n = nr_net_make(store);
-	assert_int_equal(nr_norms_use(n, "", &model.of->norms, &err), 0);
+	assert_int_equal(nr_norms_use(n, "", &model.norms, &err), 0);
 	assert_non_null(nr_mae_record(n, &model, &o, 2, &g));
 	assert_int_equal(nr_store_seal(store, &err), 0);
 	assert_int_equal(nr_model_export(store, model.of, path, naming, NULL, 0, &err), 0);

@@ -1,0 +1,47 @@
+#!/bin/bash
+# The commands of docs/your-data.md work as they stand there, on small data and with small models.
+set -euo pipefail
+# shellcheck source=test/cli/check.inc
+. "$(dirname "$0")/check.inc"
+# shellcheck source=test/cli/own_pictures.inc
+. test/cli/own_pictures.inc
+# shellcheck source=test/cli/words.inc
+. test/cli/words.inc
+# shellcheck source=test/cli/molecules.inc
+. test/cli/molecules.inc
+NORMA=$(realpath "$NORMA")
+page=$(realpath docs/your-data.md)
+export NORMA_DATA=$tmp/data
+mkdir -p "$tmp/data" "$tmp/bin" "$tmp/work"
+cd "$tmp/work"
+pictures pictures 10
+cp pictures/class-0/0.tif new.jpg
+made_up_values | cut -d, -f1,2 >molecules.csv
+sentences 1 60 >lines.txt
+"$NORMA" mlm --data lines.txt --tokenizer "$vocab" --model bert:dim=16,depth=1,heads=2,hidden=24,positions=24 --batch 8 --steps 1 --out bert >"$tmp/out" 2>&1 ||
+	{ ran="norma mlm"; fail "$(cat "$tmp/out")"; }
+
+# the page's commands, with models and lengths for a test
+cat >"$tmp/bin/norma" <<'WRAPPER'
+#!/bin/bash
+more=()
+case $1 in
+train | compare) more=(--model vit_nano:image=24,patch=6,dim=16,depth=1,heads=2 --batch 8) ;;
+graph) more=(--model graphormer-nano:depth=1 --batch 8) ;;
+simcse) more=(--batch 8 --steps 2 --max-length 16) ;;
+esac
+exec "$NORMA" "$@" "${more[@]}"
+WRAPPER
+chmod +x "$tmp/bin/norma"
+export NORMA PATH="$tmp/bin:$PATH"
+count=0
+# shellcheck disable=SC2016 # backquotes of the page
+commands=$(sed -n '/^```sh$/,/^```$/p' "$page" | grep '^[a-z]')
+while read -r line; do
+	ran=$line
+	count=$((count + 1))
+	bash -c "${line//--epochs 10/--epochs 1}" >"$tmp/out" 2>"$tmp/err" </dev/null || fail "$(cat "$tmp/err")"
+done <<<"$commands"
+[ "$count" -ge 13 ] || fail "the page has only $count commands"
+for f in norms.html molecules.html runs/pictures/best.safetensors runs/sentences/model.safetensors; do [ -s "$f" ] || fail "no $f"; done
+exit "$failed"

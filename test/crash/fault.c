@@ -1,0 +1,82 @@
+/* LD_PRELOAD: the allocation or the write with a given number fails, once. FAULT_ALLOC=N, FAULT_WRITE=N: which one (from 1);
+ * FAULT_COUNT=FILE: how many there were of each is appended to it at the end. Writes to standard streams do not count. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <sys/types.h>
+#include <unistd.h>
+
+void *__libc_malloc(size_t);
+void *__libc_calloc(size_t, size_t);
+void *__libc_realloc(void *, size_t);
+void *__libc_memalign(size_t, size_t);
+
+static atomic_long allocations, writes;
+static long bad_allocation, bad_write;
+static const char *count_file;
+
+static long number(const char *name)
+{
+	const char *text = getenv(name);
+	return text ? atol(text) : 0;
+}
+
+__attribute__((constructor)) static void begin(void)
+{
+	bad_allocation = number("FAULT_ALLOC");
+	bad_write = number("FAULT_WRITE");
+	count_file = getenv("FAULT_COUNT");
+	allocations = writes = 0;
+}
+
+__attribute__((destructor)) static void end(void)
+{
+	char line[64];
+	const int n = snprintf(line, sizeof line, "%ld %ld\n", (long)allocations, (long)writes);
+	const int fd = count_file ? (int)syscall(SYS_openat, AT_FDCWD, count_file, O_WRONLY | O_CREAT | O_APPEND, 0666) : -1;
+	if (fd >= 0) syscall(SYS_write, fd, line, (size_t)n);
+}
+
+static int no_memory(void)
+{
+	if (++allocations != bad_allocation) return 0;
+	errno = ENOMEM;
+	return 1;
+}
+
+static int no_space(int fd)
+{
+	if (fd < 3 || ++writes != bad_write) return 0;
+	errno = ENOSPC;
+	return 1;
+}
+
+void *malloc(size_t n) { return no_memory() ? NULL : __libc_malloc(n); }
+void *calloc(size_t n, size_t size) { return no_memory() ? NULL : __libc_calloc(n, size); }
+void *realloc(void *p, size_t n) { return no_memory() ? NULL : __libc_realloc(p, n); }
+void *aligned_alloc(size_t align, size_t n) { return no_memory() ? NULL : __libc_memalign(align, n); }
+int posix_memalign(void **p, size_t align, size_t n)
+{
+	void *got = no_memory() ? NULL : __libc_memalign(align, n);
+	if (got) *p = got;
+	return got ? 0 : ENOMEM;
+}
+
+void *mmap(void *at, size_t size, int prot, int flags, int fd, off_t offset)
+{
+	if (flags & MAP_ANONYMOUS && no_memory()) return MAP_FAILED;
+	return (void *)syscall(SYS_mmap, at, size, prot, flags, fd, offset);
+}
+
+ssize_t write(int fd, const void *p, size_t n) { return no_space(fd) ? -1 : syscall(SYS_write, fd, p, n); }
+ssize_t pwrite(int fd, const void *p, size_t n, off_t at) { return no_space(fd) ? -1 : syscall(SYS_pwrite64, fd, p, n, at); }
+ssize_t pwrite64(int fd, const void *p, size_t n, off_t at) { return no_space(fd) ? -1 : syscall(SYS_pwrite64, fd, p, n, at); }
+int fsync(int fd) { return no_space(fd) ? -1 : (int)syscall(SYS_fsync, fd); }
+int fdatasync(int fd) { return no_space(fd) ? -1 : (int)syscall(SYS_fdatasync, fd); }
+int rename(const char *from, const char *to) { return no_space(3) ? -1 : (int)syscall(SYS_renameat, AT_FDCWD, from, AT_FDCWD, to); }
