@@ -28,7 +28,7 @@ struct nr_weights {                         /* a model with its values: from one
 	const char *pooler;                 /* of sentences, for texts: "avg", "cls+layer" (SimCSE's after it); NULL: not known */
 	const char *objective;              /* of graphs: "mae", "mse" or "bce"; of texts: "classes" or "value"; NULL: not known */
 	int64_t targets;                    /* how many of the next two */
-	const double *target_mean, *target_std;     /* (targets) of graphs: output * std + mean is in the targets' units; NULL: it is already */
+	const double *target_mean, *target_std;     /* (targets) of graphs: output * std + mean is in the targets' units; NULL: it is */
 	const char *naming;                 /* of the file */
 	char **class_name;                  /* names of the outputs, then NULL; NULL: not known */
 	double mean[3], std[3];             /* of its input; std 0: not known */

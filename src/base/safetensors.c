@@ -233,13 +233,20 @@ static int read_entries(struct nr_st_file *f, json_t *root, const unsigned char 
 	return e;
 }
 
+/* A zip archive, or a pickle of protocol 2 to 5. Of files that cannot be ours: a header of 640 bytes begins as a pickle does. */
+static bool is_pickle(const void *bytes)
+{
+	const uint8_t *b = bytes;
+	return !memcmp(b, "PK\3\4", 4) || (b[0] == 0x80 && b[1] >= 2 && b[1] <= 5);
+}
+
 static int read_header(struct nr_st_file *f, struct nr_error *err)
 {
 	if (f->size < 8)
 		return BAD(f, err, "%zu bytes are too few for a safetensors file", f->size);
 	uint64_t n;
 	memcpy(&n, f->bytes, 8);
-	if (!memcmp(f->bytes, "PK\3\4", 4) || (((const uint8_t *)f->bytes)[0] == 0x80 && ((const uint8_t *)f->bytes)[1] <= 5)) {
+	if (n > HEADER_CAP && is_pickle(f->bytes)) {
 		BAD(f, err, "it is a PyTorch pickle, which can run any program when it is read");
 		nr_hint(err, "save its weights in Python: safetensors.torch.save_file(state_dict, 'model.safetensors')");
 		return NR_EFORMAT;

@@ -86,7 +86,8 @@ static void hint_statistics(const struct nr_store *s)
 		all++;
 		first += k == e->count;
 	}
-	if (first) nr_log_line(NR_LOG_WARNING, "the running statistics of %lld of %lld norms were never measured: --stats recompute does so",
+	if (first) nr_log_line(NR_LOG_WARNING,
+		"the running statistics of %lld of %lld norms were never measured: --stats recompute does so",
 		(long long)first, (long long)all);
 }
 

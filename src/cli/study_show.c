@@ -252,8 +252,9 @@ int cli_study_go(struct cli *c, const struct nr_study *asked, const struct cli_s
 	struct outcome o;
 	s->columns = how->columns;
 	if (nr_tex_columns_check(s, how->columns, c->err)) return c->err->code;
-	if (nr_study_rehearse(s, c->err)) return c->err->code;
-	if (how->dry_run) return list_runs(c, s);
+	const int fault = nr_study_rehearse(s, c->err);
+	if (how->dry_run) return fault == NR_EMEMORY || list_runs(c, s) ? (int)c->err->code : fault;     /* the list, then what is wrong */
+	if (fault) return fault;
 	if (s->tune && tune_first(c, asked, how, again, s)) return c->err->code;
 	int code = run_all(c, s, how, &o);
 	if (!code) code = print_summary(c, s, how, o.run, o.runs);

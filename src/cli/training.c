@@ -93,6 +93,20 @@ static bool is_idle(const char *name)
 	return false;
 }
 
+/* The flag stands on the command line, even with its default as the value. */
+static bool is_given(const struct cli *c, const struct nr_option *o)
+{
+	for (char **a = c->argv; *a; a++) {
+		const char *s = *a;
+		size_t i = 0;
+		if (strncmp(s, "--", 2) != 0) continue;
+		s += o->type == NR_TBOOL && !strncmp(s, "--no-", 5) ? 5 : 2;
+		while (o->name[i] && (s[i] == o->name[i] || (s[i] == '-' && o->name[i] == '_'))) i++;
+		if (!o->name[i] && (!s[i] || s[i] == '=')) return true;
+	}
+	return false;
+}
+
 /* A run that goes on keeps its settings: flags that say otherwise are an error if they would change its numbers. */
 static int refuse_others(struct cli *c, const struct cli_command *command, const struct nr_train *given)
 {
@@ -106,14 +120,18 @@ static int refuse_others(struct cli *c, const struct cli_command *command, const
 		char said[512], unsaid[512], kept[512] = "";
 		const struct nr_option *of_run = nr_option_find(nr_train_options(own.task), o->name);
 		nr_option_text(o, given, said, sizeof said);
-		if (!strcmp(o->name, "out") || !strcmp(said, nr_option_text(o, &first, unsaid, sizeof unsaid))) continue;
+		const bool same = !strcmp(said, nr_option_text(o, &first, unsaid, sizeof unsaid));
+		if (!strcmp(o->name, "out") || (same && !is_given(c, o))) continue;
 		if (of_run && !strcmp(said, nr_option_text(of_run, &own, kept, sizeof kept))) continue;
 		if (is_idle(o->name)) nr_str_printf(&unused, "%s%s", unused.len ? ", " : "", o->name);
-		else nr_fail(c->err, NR_EUSAGE, "cannot resume with other settings", given->out, "its %s is '%s', not '%s'", o->name, kept, said);
+		else nr_fail(c->err, NR_EUSAGE, "cannot resume with other settings", given->out,
+			"its %s is '%s', not '%s'", o->name, kept, said);
 	}
-	if (c->err->code) nr_hint(c->err, "leave the flag out, or begin a new run with these weights: --init %s/last.safetensors", given->out);
+	if (c->err->code) nr_hint(c->err,
+		"leave the flag out, or begin a new run with these weights: --init %s/last.safetensors", given->out);
 	else if (unused.len)
-		nr_log_line(NR_LOG_WARNING, "the run in '%s' resumes with its own settings; not used: %s", given->out, nr_str_text(&unused));
+		nr_log_line(NR_LOG_WARNING, "the run in '%s' resumes with its own settings; not used: %s", given->out,
+			nr_str_text(&unused));
 	nr_str_release(&unused);
 	return c->err->code;
 }

@@ -101,7 +101,8 @@ static int divide(struct nr_source *s, struct graphs *g, const struct conf *conf
 {
 	struct nr_molecules *m = g->set;
 	const int64_t held = m->count[NR_MOL_VALID] + m->count[NR_MOL_TEST];
-	if (s->of->folder || conf->split == FILE_S || (conf->split == AUTO && (held || m->graphs < 2)) || conf->val + conf->test <= 0) return NR_OK;
+	if (s->of->folder || conf->split == FILE_S || (conf->split == AUTO && (held || m->graphs < 2)) ||
+		conf->val + conf->test <= 0) return NR_OK;
 	if (conf->val + conf->test > 0.9)
 		return nr_fail(err, NR_EVALUE, "cannot divide", conf->path, "val and test are more than 0.9 together");
 	if (conf->split == SCAFFOLD ? nr_molecules_split_scaffold(m, conf->val, conf->test, err) : nr_molecules_split_random(m, conf->val,
@@ -191,5 +192,6 @@ const struct nr_dataset nr_dataset_molhiv = {
 };
 const struct nr_dataset nr_dataset_molecules = {
 	.name = "molecules", .title = "your own molecules: SMILES and targets", .cite = "", .licence = "your own", .kind = NR_MOLECULES,
-	.facts = "a CSV: a column `smiles`, the others are targets", .conf_size = sizeof(struct conf), .options = own_options, .open = open_own, .close = close_set,
+	.facts = "a CSV: a column `smiles`, the others are targets", .conf_size = sizeof(struct conf),
+		.options = own_options, .open = open_own, .close = close_set,
 };

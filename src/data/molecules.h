@@ -2,7 +2,8 @@
  *
  * CSV: a header, in which capitals do not matter; the column `smiles`; `split` (train, val or valid, test; absent: all train); targets are
  * the columns whose names begin with "target", or, if there is none, all others but id, name, file and row; a column of words is an error.
- * An empty cell, NA or nan is a missing label (NaN). `.gz` is read as it is. Shortest paths are computed once and kept compactly, in memory and in the cache file. */
+ * An empty cell, NA or nan is a missing label (NaN). `.gz` is read as it is. Shortest paths are computed once and
+ * kept compactly, in memory and in the cache file. */
 #ifndef NR_MOLECULES_H
 #define NR_MOLECULES_H
 

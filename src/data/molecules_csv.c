@@ -186,7 +186,8 @@ static int check_words(const struct csv *c, const struct nr_molecules_source *s,
 {
 	for (int32_t t = 0; t < c->targets; t++) {
 		if (4 * c->words[t] <= s->rows) continue;
-		nr_fail(err, NR_EFORMAT, "cannot read", c->path, "column '%.*s' has %lld cells that are not numbers", (int)s->task_name[t].size,
+		nr_fail(err, NR_EFORMAT, "cannot read", c->path, "column '%.*s' has %lld cells that are not numbers",
+			(int)s->task_name[t].size,
 			s->task_name[t].text, (long long)c->words[t]);
 		return nr_hint(err, "name the columns to predict: molecules:path=%s,targets=A+B", c->path);
 	}

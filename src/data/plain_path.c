@@ -74,7 +74,8 @@ static const struct nr_dataset *of_file(const char *path, struct nr_error *err)
 		nr_hint(err, "molecules:path=%s,smiles=COLUMN for molecules, text:path=%s for texts", path, path);
 	} else {
 		unclear(path, "its name does not end with .txt, .csv or .npz", err);
-		nr_hint(err, "text:path=%s for texts, molecules:path=%s for molecules; pictures are in a folder: folder:path=DIR", path, path);
+		nr_hint(err,
+			"text:path=%s for texts, molecules:path=%s for molecules; pictures are in a folder: folder:path=DIR", path, path);
 	}
 	return NULL;
 }

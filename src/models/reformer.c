@@ -159,7 +159,8 @@ static nr_t *attend(struct nr_net *n, const struct nr_inputs *in, nr_t *x, const
 	const int local = is_local(c, i);
 	struct nr_lsh_options o = { .heads = c->heads, .layer = i, .masked = 1, .dropout = (float)c->attention_dropout };
 	if (!c->head_dim && c->dim % c->heads)
-		return nr_net_fail(n, NR_ESHAPE, "heads", "%lld channels cannot be divided into %lld heads: set head_dim", (long long)c->dim,
+		return nr_net_fail(n, NR_ESHAPE, "heads",
+			"%lld channels cannot be divided into %lld heads: set head_dim", (long long)c->dim,
 			(long long)c->heads);
 	if (local < 0) return nr_net_fail(n, NR_EVALUE, "layers", "'%s' has a kind that is neither local nor lsh", c->layers);
 	if (local) {

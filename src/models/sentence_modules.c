@@ -75,7 +75,8 @@ int nr_sentence_pooler(const char **pooler, const char *weights, struct nr_arena
 	json_t *modules = nr_json_load(path, err);
 	int code = modules ? read_modules(modules, path, folder, arena, &kinds, &normalize, err) : (int)err->code;
 	const char *text = nr_str_text(&kinds);
-	if (!code) *pooler = nr_arena_printf(arena, "%s%s", !strcmp(text, "mean") ? "avg" : !strcmp(text, "cls") ? "cls_before_pooler" : text,
+	if (!code) *pooler = nr_arena_printf(arena, "%s%s", !strcmp(text, "mean") ? "avg" : !strcmp(text, "cls")
+		? "cls_before_pooler" : text,
 		normalize ? "+normalize" : "");
 	if (!code && (kinds.failed || !*pooler)) code = nr_fail(err, NR_EMEMORY, "cannot read", path, "out of memory");
 	nr_str_release(&kinds);

@@ -196,7 +196,8 @@ static struct said config_says(const struct nr_look *l)
 	const char *act = nr_hf_text(l->config, "hidden_act"), *ours = act ? nr_hf_act(act) : NULL;
 	const double heads = nr_hf_number(args ? args : l->config, args ? "num_heads" : "num_attention_heads");
 	const double given = nr_hf_number(l->config, "layer_norm_eps"), eps = given > 0 ? given : l->config ? l->naming->eps : 0;
-	struct said s = { .heads = heads >= 1 && heads <= 1024 ? (int64_t)heads : 0, .act = ours, .norms = "", .all = heads >= 1 && (!act || ours) };
+	struct said s = { .heads = heads >= 1 && heads <= 1024 ? (int64_t)heads : 0, .act = ours, .norms = "",
+		.all = heads >= 1 && (!act || ours) };
 	if (eps > 0 && eps != l->model->norms.eps) s.norms = nr_arena_printf(l->arena, "eps=%.9g", eps);
 	return s;
 }

@@ -10,7 +10,7 @@
 
 struct need { size_t offset; const char *field; };
 #define NEED(type, f) { offsetof(struct type, f), #f }
-static const struct need of_norm[] = { NEED(nr_norm, title), NEED(nr_norm, cite), NEED(nr_norm, equation), NEED(nr_norm, about),
+static const struct need of_norm[] = { NEED(nr_norm, title), NEED(nr_norm, about),
 	NEED(nr_norm, options), NEED(nr_norm, build), { 0, NULL } };
 static const struct need of_model[] = { NEED(nr_model, title), NEED(nr_model, cite), NEED(nr_model, options), NEED(nr_model, presets),
 	NEED(nr_model, namings), NEED(nr_model, embed), NEED(nr_model, encode), NEED(nr_model, pool), NEED(nr_model, norms.norm),

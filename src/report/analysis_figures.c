@@ -167,7 +167,8 @@ static int add_map(struct nr_str *s, const struct nr_arms *a, int arm, const cha
 	const char *title = nr_arena_printf(arena, "%s of %s: %s", p->kind, said(r->analysis, cls ? "[CLS]" : "patch tokens", arena),
 		a->arm[arm].name);
 	if (!caption || !title) return s->failed = true, 0;
-	const struct nr_scatter c = { .name = title, .n = n, .at = at, .group = group, .groups = classes, .group_name = names, .legend = true,
+	const struct nr_scatter c = { .name = title, .n = n, .at = at, .group = group, .groups = classes,
+		.group_name = names, .legend = true,
 		.value = by_value ? label->value : NULL, .value_name = "target",
 		.x_label = p->x_label, .y_label = p->y_label };
 	nr_html_figure_open(s, "map", title, caption);

@@ -155,7 +155,8 @@ void nr_microscope_live(struct nr_str *s, const char *dir, struct nr_arena *aren
 	struct nr_microscope_view v = { .arm = &only };
 	if (run.dir) v.arms = read_arm(&only, &a, 0, &notes, arena);
 	if (v.arms && !nr_microscope_align(&v, arena)) {
-		nr_str_add(s, "<section id=\"microscope\"><h2>The norms now</h2>\n<p>The length of a token before each norm, by depth and over "
+		nr_str_add(s,
+			"<section id=\"microscope\"><h2>The norms now</h2>\n<p>The length of a token before each norm, by depth and over "
 			"time; the full report has every statistic.</p>\n<div class=\"charts\">\n");
 		for (int g = 0; g < NR_TOKEN_GROUPS; g++) add_profile(s, &v, &a, first_stat, g, arena);
 		for (int g = 0; g < NR_TOKEN_GROUPS; g++) add_map(s, &v, 0, arm.name, first_stat, g, arena);

@@ -28,7 +28,8 @@ static int number_of(const char **list, int *count, const char *name)
 static bool split(struct families *f, const struct nr_study_read *v, struct nr_arena *arena)
 {
 	const size_t n = (size_t)v->arms + 1;
-	*f = (struct families){ .v = v, .place = nr_arena_alloc(arena, n * sizeof *f->place), .member = nr_arena_alloc(arena, n * sizeof *f->member),
+	*f = (struct families){ .v = v, .place = nr_arena_alloc(arena, n * sizeof *f->place),
+		.member = nr_arena_alloc(arena, n * sizeof *f->member),
 		.at = nr_arena_alloc(arena, n * sizeof *f->at), .of = nr_arena_alloc(arena, n * sizeof *f->of) };
 	const char *baseline = json_string_value(json_object_get(v->table, "baseline"));
 	if (!f->place || !f->member || !f->at || !f->of) return false;
@@ -95,7 +96,8 @@ void nr_study_families(struct nr_str *s, const struct nr_study_read *v, struct n
 {
 	struct families f;
 	if (!split(&f, v, arena)) return;
-	const char *metric = nr_study_metric(v, 0), *title = metric ? nr_metric_title(metric, arena) : NULL, *unit = metric ? nr_metric_unit(metric) : "";
+	const char *metric = nr_study_metric(v, 0), *title = metric ? nr_metric_title(metric, arena) : NULL,
+		*unit = metric ? nr_metric_unit(metric) : "";
 	struct nr_series *line = nr_arena_alloc(arena, (size_t)(f.members + 1) * sizeof *line);
 	struct nr_str places = { 0 };
 	if (!title || !line) return;
@@ -103,8 +105,10 @@ void nr_study_families(struct nr_str *s, const struct nr_study_read *v, struct n
 	for (int i = 0; i < f.members; i++) line[count++] = series_of(&f, i, nr_metric_factor(metric), arena);
 	count += bound_of(&f, &line[count], arena);
 	for (int i = 0; i < f.places; i++) nr_str_printf(&places, "%s%d %s", i ? ", " : "", i + 1, f.place[i]);
-	const char *name = f.baseline ? nr_arena_printf(arena, "%s: difference to %s", title, f.baseline) : nr_arena_printf(arena, "%s by arm", title);
-	const char *y = nr_arena_printf(arena, "%s%s%s", f.baseline ? "difference" : title, *unit ? ", " : "", f.baseline && *unit ? "points" : unit);
+	const char *name = f.baseline ? nr_arena_printf(arena, "%s: difference to %s", title,
+		f.baseline) : nr_arena_printf(arena, "%s by arm", title);
+	const char *y = nr_arena_printf(arena, "%s%s%s", f.baseline ? "difference" : title, *unit ? ", " : "",
+		f.baseline && *unit ? "points" : unit);
 	const struct nr_chart c = { .name = name, .x_label = nr_str_text(&places), .y_label = y, .scale = NR_LINEAR, .x_whole = true,
 		.series = line, .count = count };
 	nr_str_add(s, "<section id=\"families\"><h2>Over all combinations</h2>\n");

@@ -78,7 +78,8 @@ int nr_claims_read(struct nr_published *p, const struct nr_yaml_node *paper, con
 
 int nr_sentences_read(struct nr_published *p, const struct nr_yaml_node *at, struct nr_arena *arena)
 {
-	struct { const char *key; struct nr_list *to; } of[] = { { "notes", &p->notes }, { "claims", &p->claims }, { "conflicts", &p->conflicts } };
+	struct { const char *key; struct nr_list *to; } of[] = { { "notes", &p->notes }, { "claims", &p->claims },
+		{ "conflicts", &p->conflicts } };
 	for (size_t k = 0; k < sizeof of / sizeof *of; k++) {
 		const struct nr_yaml_node *list = nr_yaml_value(at, of[k].key);
 		for (int64_t i = 0; list && list->kind == NR_YAML_LIST && i < list->count; i++) {

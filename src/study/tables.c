@@ -70,7 +70,8 @@ static bool published(const struct nr_summary *m, int64_t metric)
 
 static int64_t further(const struct nr_summary *m) { return m->metrics - 1 < FURTHER ? m->metrics - 1 : FURTHER; }
 
-static void put_published(const struct nr_summary *m, const struct nr_study_cells *c, int64_t row, int64_t *column, int64_t metric, int64_t arm)
+static void put_published(const struct nr_summary *m, const struct nr_study_cells *c, int64_t row, int64_t *column,
+	int64_t metric, int64_t arm)
 {
 	const struct nr_published_cell *cell = nr_published_cell(m->study, metric, arm);
 	char text[TEXT] = "-";

@@ -50,7 +50,8 @@ static int weigh_classes(struct nr_task_run *r, struct nr_error *err)
 	const int32_t K = r->source->classes;
 	int64_t present = 0;
 	if (o->class_weights == EQUAL) return NR_OK;
-	if (o->loss == SIGMOID) return nr_fail(err, NR_EVALUE, "cannot weigh classes", NULL, "the sigmoid loss has none; use --loss softmax");
+	if (o->loss == SIGMOID) return nr_fail(err, NR_EVALUE, "cannot weigh classes", NULL,
+		"the sigmoid loss has none; use --loss softmax");
 	if (!(s->weight = nr_arena_alloc(r->arena, (size_t)K * sizeof *s->weight)))
 		return nr_fail(err, NR_EMEMORY, "cannot start the training", NULL, "out of memory");
 	for (int64_t i = 0; i < r->train.count; i++) {

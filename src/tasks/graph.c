@@ -395,7 +395,8 @@ static void describe(const struct nr_task_run *r, struct nr_str *text)
 	nr_str_printf(text, "\nobjective         %s, %d target%s", names[s->loss], m->tasks, m->tasks > 1 ? "s" : "");
 	const int64_t missing = m->graphs * m->tasks - s->targets;
 	if (missing) nr_str_printf(text, ", %.3g %% missing", 100 * (double)missing / (double)(m->graphs * m->tasks));
-	if (s->std) nr_str_printf(text, m->tasks > 1 ? ", standardised" : ", standardised (mean %.4g, standard deviation %.4g)", s->mean[0], s->std[0]);
+	if (s->std) nr_str_printf(text, m->tasks > 1
+		? ", standardised" : ", standardised (mean %.4g, standard deviation %.4g)", s->mean[0], s->std[0]);
 	if (o->flag) nr_str_printf(text, "; FLAG: %lld passes, noise by steps of %g", (long long)o->flag, o->flag_step);
 	nr_str_add(text, "\n");
 }
@@ -436,7 +437,8 @@ static const struct nr_task_metric of_eval[] = {
 	  .wide = true },
 	{ .name = "test_auc", .label = "test", .title = "Area under the ROC curve on the test split", .unit = "%" },
 	{ .name = "rmse", .title = "Held-out root mean square error", .unit = TARGET, .lower = true, .wide = true },
-	{ .name = "r2", .label = "R2", .title = "Held-out R2", .says = "The share of the targets' variance that is explained: 1 is perfect, 0 the mean." },
+	{ .name = "r2", .label = "R2", .title = "Held-out R2",
+		.says = "The share of the targets' variance that is explained: 1 is perfect, 0 the mean." },
 	{ .name = "test_rmse", .title = "Root mean square error on the test split", .unit = TARGET, .lower = true, .wide = true },
 	{ .name = "test_r2", .title = "R2 on the test split" },
 	{ .name = NULL },

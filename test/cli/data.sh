@@ -39,7 +39,7 @@ records | tr '\11' '\13' >"$made/test_batch.bin"
 run 1 data info cifar10; complains "label 11 of picture 9 is not from 0 to 9"; one_line
 
 # Mistakes.
-run 2 data; complains "list, info, get, check or show"; one_line
+run 2 data; complains "list, info, get, make, check or show"; one_line
 run 2 data lsit; complains "did you mean 'list'?"; one_line
 run 2 data info; complains "one data set"; one_line
 run 2 data info cifra10; complains "did you mean 'cifar10'?"; one_line

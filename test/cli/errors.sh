@@ -27,7 +27,7 @@ run 2 --nosuch plan vit_tiny_bs8; complains "unknown option '--nosuch'"; one_lin
 run 2 plan; complains "plan needs one case"; one_line
 run 2 plan nosuch; complains "unknown case"; one_line
 run 2 doctor now; complains "no arguments"; one_line
-run 2 man 1; complains "no arguments"; one_line
+run 2 man 1; complains "unknown command '1'"; one_line
 # names from outside cannot reach the terminal as escape sequences
 run 2 plan $'\033[31mred'; ! grep -q $'\033' "$tmp/err" || fail "an escape sequence came through"
 

@@ -5,7 +5,7 @@ set -euo pipefail
 . "$(dirname "$0")/check.inc"
 
 # study NAME: the settings of every arm, one per line
-study() { run 0 study "recipes/$1.yaml" --dry-run --out "$tmp/none"; }
+study() { plans "recipes/$1.yaml" --out "$tmp/none"; }
 # arm NAME TEXT: the arm's settings have it
 arm() {
 	local line

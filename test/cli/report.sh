@@ -110,7 +110,7 @@ has 'The study is not finished: 5 of 6 runs are done'; has 'seed 1 failed: no &l
 has 'Table &lt;1&gt; of a paper'; has 'ViT-B, 4000 epochs'; has '92.01 ± 0.3'; has '93.5 ?'; has '1 of 1 pairs of arms are in the published order'
 lacks 'against FLOPs'; has 'against time'; has 'Uniformity of [CLS] against top‑1'
 has '(an end of the list)'; has 'Learning curves'; has 'Spectrum of [CLS]'; has 'Trustworthiness 0.970'; has '>cat<'; has '>&lt;dog&gt;<'; has 'hold 80.0 %'; has 'Mean attention distance: BN+LN'
-has 'Similarity of layers (CKA): LN'; has 'dynamic token normalization: LN'; has 'Uniformity of [CLS] by layer'; has 'Gradient by block'
+has 'Similarity of layers (CKA): LN'; has 'λ of dynamic token normalization, of the mean: LN'; has 'Uniformity of [CLS] by layer'; has 'Gradient by block'
 has 'norma pretrain &quot;--norm=sep(bn,ln)&quot; --seed=1'; has "norma study $tmp/study/study.yaml"; has 'some CPU'; has '0123456789abcdef'
 has 'arXiv:1607.06450'; has 'arXiv:2309.12931'; has 'arXiv:1910.07467'; has 'CITATION.cff'
 [ "$(grep -o '<img ' "$page" | wc -l)" = 3 ] || fail "not one picture for each arm"

@@ -18,7 +18,7 @@ pictures pictures 10
 cp pictures/class-0/0.tif new.jpg
 made_up_values | cut -d, -f1,2 >molecules.csv
 sentences 1 60 >lines.txt
-"$NORMA" mlm --data lines.txt --tokenizer "$vocab" --model bert:dim=16,depth=1,heads=2,hidden=24,positions=24 --batch 8 --steps 1 --out bert >"$tmp/out" 2>&1 ||
+"$NORMA" mlm --data lines.txt --tokenizer "$vocab" --model bert:dim=16,depth=1,heads=2,hidden=24,positions=24 --max-length 16 --batch 8 --steps 1 --out bert >"$tmp/out" 2>&1 ||
 	{ ran="norma mlm"; fail "$(cat "$tmp/out")"; }
 
 # the page's commands, with models and lengths for a test
@@ -27,7 +27,7 @@ cat >"$tmp/bin/norma" <<'WRAPPER'
 more=()
 case $1 in
 train | compare) more=(--model vit_nano:image=24,patch=6,dim=16,depth=1,heads=2 --batch 8) ;;
-graph) more=(--model graphormer-nano:depth=1 --batch 8) ;;
+graph) more=(--model graphormer-nano:depth=1,atoms=81 --batch 8) ;;
 simcse) more=(--batch 8 --steps 2 --max-length 16) ;;
 esac
 exec "$NORMA" "$@" "${more[@]}"

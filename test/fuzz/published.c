@@ -11,7 +11,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static const char text[] = FUZZ_STUDY
-		"published: {file: published.yaml, table: t/1, match: {a: {norm: LN}, b: {norm: BN}}, metrics: {knn.top1: {metric: acc}}}\n";
+		"published: {file: published.yaml, table: t/1, match: {a: {norm: LN}, b: {norm: BN}}, "
+		"metrics: {knn.top1: {metric: acc}}}\n";
 	struct nr_arena *arena = nr_arena_make();
 	struct nr_study *s = calloc(1, sizeof *s);
 	struct nr_yaml_errors errors = { 0 };

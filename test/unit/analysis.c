@@ -247,7 +247,7 @@ static void parts_are_read_by_name(void **state)
 	unsigned want;
 	struct nr_error err = { 0 };
 	assert_int_equal(nr_parts_read("layers, attention", &want, &err), 0);
-	assert_int_equal(want, 1u | 1u << 2);
+	assert_int_equal(want, 1u | 1u << 3);
 	assert_int_equal(nr_parts_read("layers,atention", &want, &err), NR_EUSAGE);
 	assert_non_null(strstr(err.hint, "attention"));
 	err = (struct nr_error){ 0 };

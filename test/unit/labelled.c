@@ -20,7 +20,8 @@ static struct nr_source *opened(const char *name, const char *text, const char *
 static void columns_are_found_by_name(void **state)
 {
 	(void)state;
-	struct nr_source *s = opened("a.csv", "\xEF\xBB\xBFid,sentence1,label,sentence2\r\n1,\"a, \"\"b\"\"\",yes,c\r\n\r\n2,d,no,\"e\nf\"\r\n", "");
+	struct nr_source *s = opened("a.csv",
+		"\xEF\xBB\xBFid,sentence1,label,sentence2\r\n1,\"a, \"\"b\"\"\",yes,c\r\n\r\n2,d,no,\"e\nf\"\r\n", "");
 	assert_true(s->count[NR_TRAIN] == 2 && s->columns == 2 && s->classes == 2);
 	assert_string_equal(nr_source_text(s, NR_TRAIN, 0, 0), "a, \"b\"");
 	assert_string_equal(nr_source_text(s, NR_TRAIN, 1, 1), "e\nf");

@@ -63,7 +63,8 @@ static void frequent_scaffolds_train_and_none_is_in_two_splits(void **state)
 	assert_int_equal(nr_molecules_split_scaffold(m, 0.2, 0.1, NULL), 0);
 	assert_true(m->count[NR_MOL_TRAIN] == 7 && m->count[NR_MOL_VALID] == 2 && m->count[NR_MOL_TEST] == 1);
 	for (int i = 0; i < 10; i++)
-		assert_int_equal(m->split[i], strstr(smiles[i], "c1ccccc1") ? NR_MOL_TRAIN : strlen(smiles[i]) < 7 ? NR_MOL_VALID : NR_MOL_TEST);
+		assert_int_equal(m->split[i], strstr(smiles[i], "c1ccccc1") ? NR_MOL_TRAIN : strlen(smiles[i]) < 7
+			? NR_MOL_VALID : NR_MOL_TEST);
 	nr_molecules_close(m);
 }
 
