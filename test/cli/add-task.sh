@@ -137,9 +137,9 @@ tiny=(--data mnist --model "vit_nano:dim=16,depth=1,heads=2,patch=7" --batch 16 
 knows "the registry's test" "PASSED" "$dir/b/test/unit-tasks"
 knows "help" "  brightness  learn how bright pictures are" "$norma" help
 knows "its help" "--weight X" "$norma" brightness --help
-knows "its help" "(default: 3; 0 to 1000000)" "$norma" brightness --help
+knows "its help" "(default: 3;" "$norma" brightness --help
 knows "completion" "brightness:*) list=" "$norma" completion bash
-knows "the manual" "## norma brightness" "$norma" man
+knows "the manual" "norma-brightness(1)" "$norma" man brightness
 
 knows "a training" "done after 30 of 30 steps" "$norma" brightness "${tiny[@]}" --out "$dir/run"
 knows "its result" '"best_error":' "$norma" brightness "${tiny[@]}" --out "$dir/one" --weight 2 --json

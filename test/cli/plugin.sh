@@ -144,9 +144,9 @@ refused 1 "it was made with other headers: a norm has 1 bytes there" sizes.so
 sed 's/\.name = "partial", .title/.name = "ln", .title/' own_norm.c >taken.c
 plug taken.c taken.so
 refused 2 "cannot register the norm 'ln': the name 'ln' is taken" taken.so
-sed 's/\.cite = "none",//' own_norm.c >field.c
+sed 's|\.about = "[^"]*",||' own_norm.c >field.c
 plug field.c field.so
-refused 1 "its .cite is missing" field.so
+refused 1 "its .about is missing" field.so
 cp own_norm.so twice.so
 echo >>twice.so
 run 2 --plugin own_norm.so --plugin twice.so norms; complains "the name 'partial' is taken"; complains twice.so; one_line
