@@ -1,6 +1,6 @@
 /* Long texts: the encoder of bench/peers/listops_step.py (Long ListOps: full attention, learned places, a [CLS] vector, timm's
- * blocks), and
- * the Long Range Arena's encoder with sparse attention at several lengths, whose time and memory should grow as the length does. */
+ * blocks), and the Long Range Arena's encoder with sparse attention at several lengths, whose time and memory should grow as the length
+ * does. */
 #include "bench.h"
 #include "models/block.h"
 #include "models/text_heads.h"
@@ -44,11 +44,12 @@ static nr_t *loss(struct nr_net *n, const struct bench_size *s, struct bench_inp
 	return nr_cross_entropy(n, logits, in->labels, 0, -1);
 }
 
+/* Of sparse attention the linear layers alone are counted: its own products are few beside them. */
 static double flops(const struct bench_size *s, bool train)
 {
-	const double T = (double)s->length + 1;
+	const double B = (double)s->batch, T = (double)s->length + 1;
 	(void)train;
-	return (double)s->depth * bench_block_flops((double)s->batch, T, (double)s->dim);
+	return (double)s->depth * (s->sparse ? bench_block_flops(B * T, 1, (double)s->dim) : bench_block_flops(B, T, (double)s->dim));
 }
 
 const struct bench_model bench_longtext = { .train = loss, .infer = encoder, .flops = flops,

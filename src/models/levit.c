@@ -1,8 +1,8 @@
 /* levit: LeViT. Graham et al. 2021, arXiv:2104.01136; timm's form and names.
  *
  * A stem of strided convolutions, then stages of blocks; attention whose queries are every second row and column leads from a stage to
- * the next. Every convolution and linear layer is followed by a norm and has no bias (section 4.1: batch norm, which can be folded into
- * it: folded=1 has biases instead); scores get a learned bias for each distance; heads read a norm before their layer.
+ * the next. Every convolution and linear layer is followed by a norm and has no bias (section 4.1: batch norm); scores get a
+ * learned bias for each distance; heads read a norm before their layer.
  *
  *   sites   N.norm of the stem; attn.qkv.norm, attn.proj.norm, mlp.fc1.norm, mlp.fc2.norm of blocks; attn.q.norm, attn.kv.norm,
  *           attn.proj.norm, mlp.fc1.norm, mlp.fc2.norm of shrink; head.norm, head_dist.norm; attn.in, mlp.in and the sums of blocks */
@@ -17,7 +17,7 @@
 struct levit {
 	int64_t image, channels, classes, key, stride;
 	double drop_path;
-	bool distilled, folded;
+	bool distilled;
 	char *dims, *depths, *heads, *value, *mlp, *act;
 };
 
@@ -33,7 +33,6 @@ static const struct nr_option options[] = {
 	NR_OPT_INT(struct levit, stride, 16, 2, 64, "pixels along a side of a token: a power of 2, a convolution for each"),
 	NR_OPT_INT(struct levit, classes, 1000, 1, 1000000, "outputs of the head"),
 	NR_OPT_BOOL(struct levit, distilled, "1", "have a second head, of distillation; the result is the mean of both"),
-	NR_OPT_BOOL(struct levit, folded, "0", "norms are folded into the layers before them: the deployed form"),
 	NR_OPT_STRING(struct levit, act, "hard_swish", "activation: hard_swish, silu, gelu, relu"),
 	NR_OPT_FLOAT(struct levit, drop_path, 0, 0, 0.99, "share of samples that skip a block"),
 	NR_OPT_END
@@ -91,16 +90,16 @@ static bool read_stages(struct nr_net *n, const struct levit *c, struct stages *
 		NULL } }, &s->count);
 }
 
-static nr_t *norm_of(struct nr_net *n, const struct levit *c, const char *layer, nr_t *x)
+static nr_t *norm_of(struct nr_net *n, const char *layer, nr_t *x)
 {
 	const char *site = nr_arena_printf(nr_net_arena(n), "%s.norm", layer);
-	return c->folded || !site ? x : nr_norm(n, site, x);
+	return site ? nr_norm(n, site, x) : x;
 }
 
 /* A linear layer with its norm. */
-static nr_t *layer(struct nr_net *n, const struct levit *c, const char *name, nr_t *x, int64_t out)
+static nr_t *layer(struct nr_net *n, const char *name, nr_t *x, int64_t out)
 {
-	return norm_of(n, c, name, nr_linear_or(n, name, x, out, c->folded));
+	return norm_of(n, name, nr_linear_no_bias(n, name, x, out));
 }
 
 /* Branches begin at zero: their last norm does. */
@@ -130,17 +129,17 @@ static nr_t *bias(struct nr_net *n, int64_t heads, int64_t grid, int64_t stride)
 static nr_t *attention(struct nr_net *n, nr_t *x, const struct levit *c, const struct stages *s, int64_t i)
 {
 	const int64_t heads = (int64_t)s->heads[i], value = (int64_t)(s->value[i] * (double)c->key);
-	nr_t *qkv = layer(n, c, "attn.qkv", x, heads * (2 * c->key + value));
+	nr_t *qkv = layer(n, "attn.qkv", x, heads * (2 * c->key + value));
 	x = nr_attention_with(n, qkv, (struct nr_attention_options){ .heads = heads, .value = value, .per_head = 1,
 		.bias = bias(n, heads, side(c, i), 1) });
-	x = layer(n, c, "attn.proj", nr_activate(n, c->act, nr_norm(n, "attn.inner", x)), (int64_t)s->dim[i]);
+	x = layer(n, "attn.proj", nr_activate(n, c->act, nr_norm(n, "attn.inner", x)), (int64_t)s->dim[i]);
 	return begins_at_zero(n, "attn.proj", x);
 }
 
 static nr_t *mlp(struct nr_net *n, nr_t *x, const struct levit *c, int64_t dim, double ratio)
 {
-	x = nr_norm(n, "mlp.inner", nr_activate(n, c->act, layer(n, c, "mlp.fc1", x, nr_mlp_width(ratio, dim))));
-	return begins_at_zero(n, "mlp.fc2", layer(n, c, "mlp.fc2", x, dim));
+	x = nr_norm(n, "mlp.inner", nr_activate(n, c->act, layer(n, "mlp.fc1", x, nr_mlp_width(ratio, dim))));
+	return begins_at_zero(n, "mlp.fc2", layer(n, "mlp.fc2", x, dim));
 }
 
 /* From stage i - 1 to stage i: keys are all tokens, queries every second one of both directions. */
@@ -149,11 +148,11 @@ static nr_t *shrink(struct nr_net *n, nr_t *x, const struct levit *c, const stru
 	const int64_t from = (int64_t)s->dim[i - 1], dim = (int64_t)s->dim[i], heads = from / c->key, value = 4 * c->key;
 	if (!heads) return nr_net_fail(n, NR_EVALUE, "key", "it is wider than the tokens of a stage");
 	nr_push(n, "shrink");
-	nr_t *kv = layer(n, c, "attn.kv", x, heads * (c->key + value));
-	nr_t *q = layer(n, c, "attn.q", nr_unfold_windows(n, nr_as_grid(n, x), 1, 2, 0, NR_PATCH_ROW_COL_CHANNEL), heads * c->key);
+	nr_t *kv = layer(n, "attn.kv", x, heads * (c->key + value));
+	nr_t *q = layer(n, "attn.q", nr_unfold_windows(n, nr_as_grid(n, x), 1, 2, 0, NR_PATCH_ROW_COL_CHANNEL), heads * c->key);
 	x = nr_kv_attention(n, q, kv, (struct nr_attention_options){ .heads = heads, .per_head = 1, .bias = bias(n, heads, side(c,
 		i - 1), 2) });
-	x = layer(n, c, "attn.proj", nr_activate(n, c->act, x), dim);
+	x = layer(n, "attn.proj", nr_activate(n, c->act, x), dim);
 	x = nr_residual(n, "mlp", x, mlp(n, x, c, dim, 2), c->drop_path);
 	return nr_pop(n, x);
 }
@@ -186,8 +185,8 @@ static nr_t *embed(struct nr_net *n, const struct nr_inputs *in, const void *con
 	for (int64_t i = 0; i < convs && x; i++) {
 		const char *name = nr_arena_printf(nr_net_arena(n), "%lld", (long long)i);
 		nr_push(n, "stem");
-		x = nr_conv(n, name, x, (int64_t)s.dim[0] >> (convs - 1 - i), 3, 2, 1, 1, c->folded);
-		x = norm_of(n, c, name, nr_as_tokens(n, x));
+		x = nr_conv(n, name, x, (int64_t)s.dim[0] >> (convs - 1 - i), 3, 2, 1, 1, false);
+		x = norm_of(n, name, nr_as_tokens(n, x));
 		if (i + 1 < convs) x = nr_as_grid(n, nr_activate(n, c->act, x));
 		nr_pop(n, x);
 	}
@@ -221,9 +220,9 @@ static nr_t *pool(struct nr_net *n, nr_t *x, const void *conf)
 static nr_t *head(struct nr_net *n, nr_t *x, const void *conf)
 {
 	const struct levit *c = conf;
-	nr_t *one = nr_linear(n, "head", norm_of(n, c, "head", x), c->classes);
+	nr_t *one = nr_linear(n, "head", norm_of(n, "head", x), c->classes);
 	if (!c->distilled) return one;
-	return nr_scale(n, nr_add(n, one, nr_linear(n, "head_dist", norm_of(n, c, "head_dist", x), c->classes)), 0.5);
+	return nr_scale(n, nr_add(n, one, nr_linear(n, "head_dist", norm_of(n, "head_dist", x), c->classes)), 0.5);
 }
 
 /* ---- in a file ---------------------------------------------------------------------------------------------------------- */
@@ -270,7 +269,6 @@ static bool measure(const struct nr_look *l, struct nr_sighting *s)
 	nr_saw(s, "key", key);
 	nr_saw(s, "classes", nr_look_rows(l, "head.weight", 0));
 	nr_saw(s, "distilled", nr_look_find(l, "head_dist.weight") != NULL);
-	nr_saw(s, "folded", !nr_look_find(l, "stem.0.norm.weight"));
 	return true;
 }
 

@@ -1,4 +1,4 @@
-/* reformer: reversible blocks with attention in buckets of similar tokens. Kitaev et al. 2020, arXiv:2001.04451; Hugging Face's form
+/* reformer: blocks of two streams with attention in buckets of similar tokens. Kitaev et al. 2020, arXiv:2001.04451; Hugging Face's form
  * and names.
  *
  *   x1 = x2 = word + position;  y1 = x1 + attention(N x2),  y2 = x2 + mlp(N y1);  N [y1, y2]
