@@ -11,6 +11,27 @@
 
 #define EMULATED(type) static inline __attribute__((always_inline, unused)) type
 
+/* SIMDe's read all lanes, also those beyond an array. */
+EMULATED(__m256) nr_maskload_8(const float *p, __m256i lanes)
+{
+	float v[8] = { 0 };
+	int32_t mask[8];
+	_mm256_storeu_si256((__m256i *)(void *)mask, lanes);
+	for (int i = 0; i < 8; i++)
+		if (mask[i] < 0) v[i] = p[i];
+	return _mm256_loadu_ps(v);
+}
+
+EMULATED(__m128) nr_maskload_4(const float *p, __m128i lanes)
+{
+	float v[4] = { 0 };
+	int32_t mask[4];
+	_mm_storeu_si128((__m128i *)(void *)mask, lanes);
+	for (int i = 0; i < 4; i++)
+		if (mask[i] < 0) v[i] = p[i];
+	return _mm_loadu_ps(v);
+}
+
 EMULATED(__m512) nr_maskz_loadu(uint16_t mask, const float *p)
 {
 	float v[16] = { 0 };
@@ -62,6 +83,8 @@ EMULATED(float) nr_reduce_max(__m512 x)
 }
 
 #define __mmask16 uint16_t
+#undef _mm256_maskload_ps
+#undef _mm_maskload_ps
 #undef _mm512_maskz_loadu_ps
 #undef _mm512_mask_storeu_ps
 #undef _mm512_extractf32x8_ps
@@ -71,6 +94,8 @@ EMULATED(float) nr_reduce_max(__m512 x)
 #undef _mm512_reduce_max_ps
 #undef _mm512_stream_ps
 #undef _mm512_shuffle_f32x4
+#define _mm256_maskload_ps(p, lanes) nr_maskload_8(p, lanes)
+#define _mm_maskload_ps(p, lanes) nr_maskload_4(p, lanes)
 #define _mm512_maskz_loadu_ps(mask, p) nr_maskz_loadu(mask, p)
 #define _mm512_mask_storeu_ps(p, mask, x) nr_mask_storeu(p, mask, x)
 #define _mm512_extractf32x8_ps(x, upper) nr_half(x, upper)
