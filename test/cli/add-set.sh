@@ -4,7 +4,7 @@
 set -euo pipefail
 # shellcheck source=test/cli/add_one.inc
 . "$(dirname "$0")/add_one.inc"
-"${NORMA:?}" doctor --no-measure --json | grep -q '"isa_available":[^]]*"avx2"' || exit 77
+grep -q '"isa_available":[^]]*"avx2"' <<<"$("${NORMA:?}" doctor --no-measure --json)" || exit 77
 
 add_line math/sets.def 'SET(x86_64, twin, -mavx2 -mfma -O1, CPU(avx2) && CPU(fma))'
 cat >"$dir/tree/src/math/fast/vec_twin.h" <<'END'

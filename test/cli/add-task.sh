@@ -143,7 +143,7 @@ knows "the manual" "norma-brightness(1)" "$norma" man brightness
 
 knows "a training" "done after 30 of 30 steps" "$norma" brightness "${tiny[@]}" --out "$dir/run"
 knows "its result" '"best_error":' "$norma" brightness "${tiny[@]}" --out "$dir/one" --weight 2 --json
-head -1 "$dir/run/metrics.csv" | grep -q 'samples_per_s,train_loss,train_error,eval_error' || fail "columns: $(head -1 "$dir/run/metrics.csv")"
+grep -q 'samples_per_s,train_loss,train_error,eval_error' <<<"$(head -1 "$dir/run/metrics.csv")" || fail "columns: $(head -1 "$dir/run/metrics.csv")"
 awk -F, 'NR > 1 && $NF != "" { last = $NF; if (first == "") first = last } END { exit !(last < first / 2) }' "$dir/run/metrics.csv" ||
 	fail "it learns nothing"
 grep -q '^weight: 2' "$dir/one/config.yaml" || fail "config.yaml lacks its setting"

@@ -15,7 +15,7 @@ run 0 models vit:image=16,patch=4,dim=$width,depth=2,heads=2,classes=5 --norm "s
 run 0 models bert:vocab=25,dim=$width,depth=2,heads=2,hidden=72,positions=24,length=24 --write "$tmp/words/model.safetensors" --seed 5
 run 0 models graphormer-nano:depth=2 --write "$tmp/graphormer" --seed 6
 npy "$most, 3, 16, 16" $((most * 3 * 256)) '<f4' >"$tmp/x.npy"
-mapfile -t pictures < <(find test/data/pictures -name '*.png' -o -name '*.jpg' | sort | head -n $most)
+mapfile -t pictures < <(find test/data/pictures -name '*.png' -o -name '*.jpg' | sort | sed -n "1,${most}p")
 sentences 9 $most >"$tmp/texts"
 for ((i = 1; i <= most; i++)); do printf 'C%.0s' $(seq $((i * 5 % 13 + 1))); ((i % 3)) && echo N || echo c1ccccc1; done >"$tmp/molecules"
 [ "${#pictures[@]}" = $most ] || fail "there are too few pictures"

@@ -31,7 +31,7 @@ echo "$out" >"$tmp/values.json"
 says '"eval_samples":16'
 mae=$(sed 's/.*"eval_mae":\([0-9.e-]*\).*/\1/' <<<"$out")
 awk -v m="$mae" 'BEGIN { exit !(m < 2) }' || fail "it learns nothing: mean absolute error $mae"
-head -1 "$tmp/values/metrics.csv" | grep -q eval_test_mae || fail "no test error in the record"
+grep -q eval_test_mae <<<"$(head -1 "$tmp/values/metrics.csv")" || fail "no test error in the record"
 run 0 graph --data "$values" "${small[@]}" --epochs 1 --warmup 0 --out "$tmp/text" --objective mse --no-test
 says "squared error, 1 target"; says "batches of 5 sizes"; says "best mae"
 
@@ -76,7 +76,7 @@ awk -v a="$(sed 's/.*"eval_auc":\([0-9.e-]*\).*/\1/' <<<"$out")" 'BEGIN { exit !
 # what the best weights say, for the report
 rows=$(wc -l <"$tmp/values/predictions.csv")
 [ "$rows" = 33 ] || fail "predictions of $((rows - 1)) molecules, not of 16 + 16"
-head -1 "$tmp/values/predictions.csv" | grep -qx 'split,graph,task,smiles,target,prediction,tasks,known' || fail "not the columns of predictions"
+grep -qx 'split,graph,task,smiles,target,prediction,tasks,known' <<<"$(head -1 "$tmp/values/predictions.csv")" || fail "not the columns of predictions"
 awk -F, -v want="$(sed 's/.*"best_mae":\([0-9.e-]*\).*/\1/' "$tmp/values.json")" '$1 == "val" { n++; d = $5 - $6; s += d < 0 ? -d : d }
 	END { s /= n; exit !(s - want < 1e-4 && want - s < 1e-4) }' "$tmp/values/predictions.csv" || fail "predictions are not those of the best weights"
 awk -F, 'NR > 1 && ($5 == "" || $6 < 0 || $6 > 1) { bad = 1 } END { exit bad }' "$tmp/classes/predictions.csv" || fail "no probabilities of known targets"
@@ -88,7 +88,7 @@ awk 'BEGIN { printf "smiles"; for (t = 0; t < 1000; t++) printf ",t%d", t; print
 		print i < 4 ? ",train" : i < 64 ? ",valid" : ",test" } }' >"$tmp/wide.csv"
 run 0 graph --data "molecules:path=$tmp/wide.csv,cache=none" --model graphormer:dim=8,depth=1,heads=2,hidden=8 --batch 4 --steps 1 --out "$tmp/wide"
 [ "$(cut -d, -f1 "$tmp/wide/predictions.csv" | sort | uniq -c | xargs)" = "1 split 4000 test 50000 val" ] || fail "val leaves no room for test"
-grep '^val' "$tmp/wide/predictions.csv" | tail -1 | grep -q ',1000,60000$' || fail "the file does not say what it lacks"
+grep -q ',1000,60000$' <<<"$(grep '^val' "$tmp/wide/predictions.csv" | tail -1)" || fail "the file does not say what it lacks"
 sed '/^test/d' "$tmp/wide/predictions.csv" >"$tmp/val.csv" && mv "$tmp/val.csv" "$tmp/wide/predictions.csv"
 run 0 report "$tmp/wide" -o "$tmp/page.html"
 for text in 'The page shows task 1 of 1000.' 'the first 50000 of the 60000 known targets of the val split'; do
@@ -111,7 +111,7 @@ cmp -s "$tmp/analysis.1" "$tmp/analysis.2" || fail "numbers depend on the thread
 json layers distributions attention gradients map similarity magnitude directions cost cls_is tokens_are
 # what else is in the set does not show
 head -1 "$tmp/values.csv" >"$tmp/few.csv"
-grep ',test$' "$tmp/values.csv" | head -4 >>"$tmp/few.csv"
+grep ',test$' "$tmp/values.csv" | sed -n 1,4p >>"$tmp/few.csv"
 cp "$tmp/few.csv" "$tmp/more.csv"
 echo "CCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCC,1.5,train" >>"$tmp/more.csv"
 sed -i 's/,test$/,val/' "$tmp/few.csv" "$tmp/more.csv"

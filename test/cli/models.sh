@@ -4,7 +4,7 @@ set -euo pipefail
 # shellcheck source=test/cli/check.inc
 . "$(dirname "$0")/check.inc"
 
-number() { grep -o "\"$1\":[0-9.]*" <<<"$out" | head -1 | cut -d: -f2; }
+number() { grep -o "\"$1\":[0-9.]*" <<<"$out" | sed -n 1p | cut -d: -f2; }
 # counts PARAMS GMAC MODEL [FLAG...]; 224 px, 1000 classes, GMAC to three places
 counts() {
 	local params=$1 gmac=$2

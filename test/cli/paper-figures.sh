@@ -20,7 +20,7 @@ cell() { awk -F, -v step="$2" -v name="$3" 'NR == 1 { for (i = 1; i <= NF; i++) 
 # the layers make up the norm of all gradients, in the first step, every fifth and the last
 run 0 --threads 1 train "${settings[@]}" --log-every 5 --out "$tmp/run"
 [ "$(tail -n +2 "$tmp/run/layer_gradients.csv" | cut -d, -f1 | xargs)" = "1 5 10 15 20 25 30" ] || fail "other steps: $(cut -d, -f1 "$tmp/run/layer_gradients.csv" | xargs)"
-head -1 "$tmp/run/layer_gradients.csv" | grep -q '^step,patch_embed,.*blocks\.0,.*blocks\.1,.*head$' || fail "$(head -1 "$tmp/run/layer_gradients.csv")"
+grep -q '^step,patch_embed,.*blocks\.0,.*blocks\.1,.*head$' <<<"$(head -1 "$tmp/run/layer_gradients.csv")" || fail "$(head -1 "$tmp/run/layer_gradients.csv")"
 near "$(awk -F, '$1 == 20 { for (i = 2; i <= NF; i++) s += $i * $i; print sqrt(s) }' "$tmp/run/layer_gradients.csv")" "$(cell "$tmp/run/metrics.csv" 20 grad_norm)"
 # lambda begins in the middle, mean and variance move apart
 [ "$(cell "$tmp/run/lambda.csv" 1 blocks.0.attn.in.mean.2)" = 0.5 ] || fail "lambda does not begin at a half"

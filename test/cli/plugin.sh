@@ -100,7 +100,7 @@ mv kept.so own_norm.so
 # ---- checks: the source; the object, which wants a twin; what is wrong is found
 run 0 check own_norm.c --no-speed; silent
 for what in "gradient in double against finite differences" "float against double" "NaN in memory" "padding" "threads" "views with gaps"; do
-	grep -F "$what" <<<"$out" | grep -q 'ok$' || fail "the check of '$what' is not ok: $out"
+	grep -q 'ok$' <<<"$(grep -F "$what" <<<"$out")" || fail "the check of '$what' is not ok: $out"
 done
 run 1 check ./own_norm.so; complains "there is no 'own_norm64.so' beside it"; complains "pkg-config --cflags norma64"; one_line
 # shellcheck disable=SC2046 # pkg-config gives words
@@ -110,7 +110,7 @@ run 0 check ./own_norm.so --json; json ok subjects times_layer; says '"ok":true'
 wrong() {
 	sed "$2" own_norm.c >wrong.c
 	! cmp -s own_norm.c wrong.c || fail "no change: $2"
-	run 1 check wrong.c --no-speed; grep -F "$1" <<<"$out" | grep -q failed || fail "'$1' is not told: $out"
+	run 1 check wrong.c --no-speed; grep -q failed <<<"$(grep -F "$1" <<<"$out")" || fail "'$1' is not told: $out"
 	complains "checks failed"
 }
 wrong "gradient in double" 's/- x\[i\] \* shared/+ x[i] * shared/'

@@ -40,7 +40,7 @@ for set in values classes; do
 	shown "$tmp/$set.1" >"$tmp/shown"
 	awk -F, 'NR > 1 { print NR - 1, $3, $6 }' "$tmp/$set/predictions.csv" >"$tmp/want"
 	[ "$(wc -l <"$tmp/want")" -ge 10 ] || fail "there is too little to compare"
-	[ -z "$(sort "$tmp/want" | comm -23 - <(sort "$tmp/shown"))" ] || fail "not the numbers of predictions.csv: $(sort "$tmp/want" | comm -23 - <(sort "$tmp/shown") | head -3)"
+	[ -z "$(sort "$tmp/want" | comm -23 - <(sort "$tmp/shown"))" ] || fail "not the numbers of predictions.csv: $(sort "$tmp/want" | comm -23 - <(sort "$tmp/shown") | sed -n 1,3p)"
 done
 grep -q '"name":"solubility","value":' "$tmp/values.1" || fail "no value under the column's name"
 grep -q '"name":"ring","probability":0\.' "$tmp/classes.1" || fail "no probability under the column's name"
@@ -55,7 +55,7 @@ run 0 predict "$tmp/values/best.safetensors" --json "$(head -1 "$tmp/values.smi"
 run 0 predict "$tmp/values/best.safetensors" --json < <(printf 'C%.0s\n' $(seq 9000); cat "$tmp/values.smi")
 [ "$(wc -l <"$tmp/out")" = $((9000 + $(wc -l <"$tmp/values.smi"))) ] || fail "lines are lost between blocks"
 tail -n +9001 "$tmp/out" | plain | sort -u | cmp -s - "$tmp/want" || fail "the block of lines shows"
-sed -n 9001p "$tmp/out" | grep -q '^{"line":9001,' || fail "not the numbers of the lines"
+grep -q '^{"line":9001,' <<<"$(sed -n 9001p "$tmp/out")" || fail "not the numbers of the lines"
 
 # names, tabs, empty lines, a folder of a run
 printf 'CCO ethanol\n\n  CCN\tamine of two \r\nCCC\n' >"$tmp/three.smi"
@@ -64,13 +64,13 @@ run 0 predict "$tmp/values" <"$tmp/three.smi"; silent
 ethanol
 amine of two
 CCC" ] || fail "not a table by names: $out"
-head -1 <<<"$out" | grep -q 'solubility$' || fail "the table does not name the task"
+grep -q 'solubility$' <<<"$(head -1 <<<"$out")" || fail "the table does not name the task"
 run 0 predict "$tmp/values" --json <"$tmp/three.smi"
-sed -n 2p "$tmp/out" | grep -q '^{"line":3,"smiles":"CCN","name":"amine of two","tasks":\[{' || fail "not line 3 with its name: $out"
+grep -q '^{"line":3,"smiles":"CCN","name":"amine of two","tasks":\[{' <<<"$(sed -n 2p "$tmp/out")" || fail "not line 3 with its name: $out"
 echo "in water" >"$tmp/names"
 run 0 predict "$tmp/values" CCO --names "$tmp/names"; says "in water"
 run 0 predict "$tmp/classes" "CCO ethanol" CCN; says "ring"; says "never"; [ "$(wc -l <"$tmp/out")" = 3 ] || fail "not two molecules"
-printf 'CCO a\xff\x01b\n' | "$NORMA" predict "$tmp/values" --json | grep -q '"name":"a??b"' || fail "a name that is no UTF-8 is not told so"
+grep -q '"name":"a??b"' <<<"$(printf 'CCO a\xff\x01b\n' | "$NORMA" predict "$tmp/values" --json)" || fail "a name that is no UTF-8 is not told so"
 
 # lines that are no molecules, or none for this model
 printf 'CCO\nC1CC ring\nCC\n[Xe] xenon\n' >"$tmp/bad.smi"

@@ -19,7 +19,7 @@ for f in config.yaml metrics.csv last.safetensors model.safetensors reconstructi
 done
 cmp -s "$tmp/run/reconstruction.png" "$tmp/run/pictures/mae-0000120.png" || fail "the last picture is not reconstruction.png"
 for column in train_mae eval_loss eval_uniformity_cls eval_uniformity_tokens eval_rank_cls eval_rank_tokens; do
-	head -1 "$tmp/run/metrics.csv" | grep -q "$column" || fail "no column $column"
+	grep -q "$column" <<<"$(head -1 "$tmp/run/metrics.csv")" || fail "no column $column"
 done
 grep -q '"picture"' "$tmp/run/events.jsonl" || fail "the pictures are not in the record"
 run 0 runs --store "$tmp/runs.db"; says "pretrain"

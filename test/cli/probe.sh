@@ -7,7 +7,7 @@ set -euo pipefail
 . test/cli/made_up.inc
 made_up_mnist 320 100
 # the first of its kind: that of the chosen setting of the class token
-number() { grep -o "\"$1\":[-0-9.e]*" <<<"$out" | head -n 1 | sed 's/.*://'; }
+number() { grep -o "\"$1\":[-0-9.e]*" <<<"$out" | sed -n 1p | sed 's/.*://'; }
 above() { awk -v a="$1" -v b="$2" 'BEGIN { exit !(a > b) }' || fail "$1 is not above $2"; }
 # without the time and the command, which differ between equal results
 results() { sed 's/"command":"[^"]*",//; s/"seconds":[-0-9.e]*,//; s/"cached":[a-z]*,//; s/"settings":.*//' <<<"$out"; }

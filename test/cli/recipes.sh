@@ -9,10 +9,10 @@ study() { plans "recipes/$1.yaml" --out "$tmp/none"; }
 # arm NAME TEXT: the arm's settings have it
 arm() {
 	local line
-	line=$(grep -F -- "$1 " <<<"$out" | head -1)
+	line=$(grep -F -- "$1 " <<<"$out" | sed -n 1p)
 	grep -qF -- "$2" <<<"$line" || fail "'$1' lacks '$2': $line"
 }
-lacks() { ! grep -F -- "$1 " <<<"$out" | grep -qF -- "$2" || fail "'$1' has '$2'"; }
+lacks() { ! grep -qF -- "$2" <<<"$(grep -F -- "$1 " <<<"$out")" || fail "'$1' has '$2'"; }
 
 # AugReg's augmentation by model, on ImageNet-1k and on ImageNet-21k, where the mean of the patches is pooled
 for name in dpn/table1 dpn/table6 dpn/figure1; do study $name; arm "Ti/16," "randaugment=n=2,m=0"; arm "S/16," "randaugment=n=2,m=15"; done
@@ -34,7 +34,7 @@ done
 study dtn/table10; says "dtn:attention=free,init=zero"; says "position_bias=eq7"
 study dtn/layers
 for layers in 4 6 8; do arm "$layers layers" "class_at=$layers"; arm "$layers layers" "blocks[0:$layers].*=dtn"; done
-study dtn/table1; grep -E '^ViT-T, LN ' <<<"$out" | grep -qE '72\.2$' || fail "no published ViT-T"
+study dtn/table1; grep -qE '72\.2$' <<<"$(grep -E '^ViT-T, LN ' <<<"$out")" || fail "no published ViT-T"
 study norms/kinds; says "norm=gn:scope=token"; says "norm=in:scope=token"
 study sepnorm/figure5; arm "linear 0.1, LN" "power=linear"; lacks "cls 0.1, LN" power
 study dpn/table2; arm "L/16, 1.1M, 384, DPN" "88.3"; arm "B/32, 220K, 224, Base" "77.6"

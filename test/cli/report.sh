@@ -66,7 +66,7 @@ done
 has 'Every seed: top‑1 of a linear probe on [CLS]'
 if command -v rsvg-convert >/dev/null; then
 	run 0 report "$tmp"/ln-* -o "$page" --figures "$tmp/pdf" --format pdf --json; json report figures
-	head -c 5 "$tmp/pdf/curves-training-loss.pdf" | grep -q '%PDF-' || fail "no PDF"
+	grep -q '%PDF-' <<<"$(head -c 5 "$tmp/pdf/curves-training-loss.pdf")" || fail "no PDF"
 	[ -z "$(find "$tmp/pdf" -name '*.svg')" ] || fail "drafts are left"
 fi
 run 2 report "$tmp"/ln-* -o "$page" --figures "$tmp/pdf" --format gif

@@ -83,7 +83,7 @@ cp "$tmp/labels" "$labels"
 made_up "$tmp/data/mnist" t10k 60
 again 1
 complains "the evaluation data are not what they were"
-set=$("$NORMA" doctor | sed -n 's/.*\b\(avx2\|avx512\)\b.*/\1/p' | head -1)
+set=$("$NORMA" doctor | sed -n 's/.*\b\(avx2\|avx512\)\b.*/\1/p' | sed -n 1p)
 if [ -n "$set" ] && [ "${NORMA_ISA:-auto}" != plain ]; then
 	made_up "$tmp/data/mnist" t10k 50
 	NORMA_ISA=plain again 1

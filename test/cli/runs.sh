@@ -29,7 +29,7 @@ run 0 runs --json; [ "$(wc -l <"$tmp/out")" = 3 ] || fail "not a line for each r
 says '"status":"killed"'; says '"finished":null'; says '"seed":2'
 
 # one run, by name, number, directory
-run 0 runs vit-ln-0; head -1 "$tmp/out" | grep -q "op.1 .* % at the end, best .* % at step" || fail "the headline is not first: $out"
+run 0 runs vit-ln-0; grep -q "op.1 .* % at the end, best .* % at step" <<<"$(head -1 "$tmp/out")" || fail "the headline is not first: $out"
 says "Results"; says "best_top1"; says "epochs: 3"; says "vit_tiny"; says "line two"; says "eval_top1"; silent
 says "┤⠑⠢"
 ! grep -q $'\033' "$tmp/out" || fail "an escape sequence of the store reaches the terminal"

@@ -138,10 +138,10 @@ sed -i '$d' "$tmp/runs/live/metrics.csv"        # cut, as a resume does
 holds "$tmp/stream" 'event: reload'
 # who comes back gets what was missed, or is told to begin anew
 ran="a viewer that comes back"
-last=$(sed -n 's/^id: //p' "$tmp/stream" | head -n 1) next=$(sed -n 's/^id: //p' "$tmp/stream" | sed -n 2p)
+last=$(sed -n 's/^id: //p' "$tmp/stream" | sed -n 1p) next=$(sed -n 's/^id: //p' "$tmp/stream" | sed -n 2p)
 stream "$tmp/again" events/live -H "Last-Event-ID: $last"
 holds "$tmp/again" '^event'
-[ "$(sed -n 's/^id: //p' "$tmp/again" | head -n 1)" = "$next" ] || fail "not the next event: $(head -n 5 "$tmp/again")"
+[ "$(sed -n 's/^id: //p' "$tmp/again" | sed -n 1p)" = "$next" ] || fail "not the next event: $(head -n 5 "$tmp/again")"
 stream "$tmp/old" events/live -H 'Last-Event-ID: 1.1'
 holds "$tmp/old" '^event: reload'
 

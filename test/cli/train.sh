@@ -21,7 +21,7 @@ run 1 train --data mnist --model "$model" --out "$tmp/run"; complains "--resume"
 run 0 train "$tmp/run/config.yaml" --out "$tmp/again" --steps 3 --json; [ "$(number steps)" = 3 ] || fail "the flag did not count"
 # a record of an earlier version keeps its columns, and its speed is still read
 sed -i '1s/samples_per_s/images_per_s/' "$tmp/again/metrics.csv"
-run 0 train --resume "$tmp/again"; head -1 "$tmp/again/metrics.csv" | grep -q images_per_s || fail "another name for the rate"
+run 0 train --resume "$tmp/again"; grep -q images_per_s <<<"$(head -1 "$tmp/again/metrics.csv")" || fail "another name for the rate"
 run 0 report "$tmp/again" -o "$tmp/again.html"; grep -q 'Speed' "$tmp/again.html" || fail "the report has no speed"
 # blocks in their order, though the file has them by name
 run 0 train --data mnist --model "vit_nano:dim=8,depth=11,heads=1,patch=14" --batch 32 --steps 1 --out "$tmp/deep"

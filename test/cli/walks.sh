@@ -20,7 +20,7 @@ while read -r name; do
 		;;
 	*)
 		# A definition begins at the first column and does not end in a semicolon.
-		grep -E "^[a-z].*\b$name\(" "$file" | grep -qv ';$' || fail "$page says that $file defines $name"
+		grep -qE "^[a-z].*\b$name\(.*[^;]$" "$file" || fail "$page says that $file defines $name"
 		;;
 	esac
 done <"$tmp/names"
