@@ -133,6 +133,7 @@ NR_API nr_t *nr_path_bias(struct nr_net *, const struct nr_path_bias *);
 NR_API nr_t *nr_patches(struct nr_net *, nr_t *image, int64_t patch, enum nr_patch_order);
 /* Patches (channel, row, column) times timm's weight name.weight (D,C,p,p). */
 NR_API nr_t *nr_patch_linear(struct nr_net *, const char *name, nr_t *patches, int64_t patch, int64_t dim);
+NR_API nr_t *nr_patch_linear_no_bias(struct nr_net *, const char *name, nr_t *patches, int64_t patch, int64_t dim);
 /* x (B,T,C) + table (1,T,C) or (T,C) */
 NR_API nr_t *nr_add_table(struct nr_net *, nr_t *x, nr_t *table);
 /* Puts a learned token (1,n,C) before every sample; the tokens' special count and lengths grow by n. */

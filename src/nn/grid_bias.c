@@ -26,7 +26,10 @@ static int64_t heads(const struct nr_node *k)
 	return k->in[0]->d[g->with_signs ? 1 : 0];
 }
 /* Where the table has an entry of a head. */
-static int64_t place(const struct nr_grid_bias *g, int64_t e, int64_t h, int64_t H) { return g->with_signs ? e * H + h : h * entries(g) + e; }
+static int64_t place(const struct nr_grid_bias *g, int64_t e, int64_t h, int64_t H)
+{
+	return g->with_signs ? e * H + h : h * entries(g) + e;
+}
 
 static int shape(struct nr_node *k)
 {

@@ -1,5 +1,6 @@
-/* log_offsets: a linear layer on every offset (dy, dx) between two places of a grid of h x w, y = W s(d) + b with s(d) = sign(d) log(1 + |d|):
- * the first layer of the MLP that makes continuous position biases. Liu et al. 2022 (Swin v2), arXiv:2111.09883, Eq. 4 and 5. Offsets are
+/* log_offsets: a linear layer on every offset (dy, dx) between two places of a grid of h x w, y = W s(d) + b with
+ * s(d) = sign(d) log(1 + |d|): the first layer of the MLP that makes continuous position biases. Liu et al. 2022 (Swin v2),
+ * arXiv:2111.09883, Eq. 4 and 5. Offsets are
  * in the order of nr_grid_bias's tables. */
 #include <math.h>
 

@@ -94,11 +94,12 @@ static void backward(const struct nr_call *k)
 static nr_t *try_case(struct nr_net *n, nr_t **x, const char *o)
 {
 	const struct nr_tokens tok = { .special = o[2] - '0', .h = 2, .w = 3, .pos = o[3] == 'p' ? x[1] : NULL };
-	const struct nr_rope r = { o[0] == 'd' ? NR_ROPE_DINOV3 : NR_ROPE_EVA, 4 + 4 * (o[0] == 'd'), o[1] - '0', 100, o[0] == 'r' ? 5 : 0 };
+	const bool split = o[0] == 'd';
+	const struct nr_rope r = { split ? NR_ROPE_DINOV3 : NR_ROPE_EVA, split ? 8 : 4, o[1] - '0', 100, o[0] == 'r' ? 5 : 0 };
 	return nr_rope(n, nr_with_tokens(n, x[0], tok), r);
 }
-static const struct nr_case cases[] = { { "2x6x8", "e20" }, { "1x7x12", "e21" }, { "2x8x24", "d22" }, { "1x6x8", "d10" }, { "3x7x12", "r31" },
-	{ "2x4x8 2x3:i0-5", "e21p" }, { NULL, NULL } };
+static const struct nr_case cases[] = { { "2x6x8", "e20" }, { "1x7x12", "e21" }, { "2x8x24", "d22" }, { "1x6x8", "d10" },
+	{ "3x7x12", "r31" }, { "2x4x8 2x3:i0-5", "e21p" }, { NULL, NULL } };
 const struct nr_op nr_op_rope = {
 	.name = "rope", .shape = shape, .forward = forward, .backward = backward,
 	.flags = NR_CHEAP | NR_STRIDED | NR_INPLACE | NR_INPLACE_GRAD, .keeps = NR_KEEP_X(1), .try_case = try_case, .cases = cases,
