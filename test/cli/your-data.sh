@@ -18,6 +18,7 @@ pictures pictures 10
 cp pictures/class-0/0.tif new.jpg
 made_up_values | cut -d, -f1,2 >molecules.csv
 sentences 1 60 >lines.txt
+{ echo text,label; sentences 2 60 | awk '{ print $0 "," (NR % 2 ? "good" : "bad") }'; } >reviews.csv
 "$NORMA" mlm --data lines.txt --tokenizer "$vocab" --model bert:dim=16,depth=1,heads=2,hidden=24,positions=24 --max-length 16 --batch 8 --steps 1 --out bert >"$tmp/out" 2>&1 ||
 	{ ran="norma mlm"; fail "$(cat "$tmp/out")"; }
 
@@ -29,6 +30,7 @@ case $1 in
 train | compare) more=(--model vit_nano:image=24,patch=6,dim=16,depth=1,heads=2 --batch 8) ;;
 graph) more=(--model graphormer-nano:depth=1,atoms=81 --batch 8) ;;
 simcse) more=(--batch 8 --steps 2 --max-length 16) ;;
+text) more=(--batch 8 --max-length 16) ;;
 esac
 exec "$NORMA" "$@" "${more[@]}"
 WRAPPER
@@ -42,6 +44,6 @@ while read -r line; do
 	count=$((count + 1))
 	bash -c "${line//--epochs 10/--epochs 1}" >"$tmp/out" 2>"$tmp/err" </dev/null || fail "$(cat "$tmp/err")"
 done <<<"$commands"
-[ "$count" -ge 13 ] || fail "the page has only $count commands"
-for f in norms.html molecules.html runs/pictures/best.safetensors runs/sentences/model.safetensors; do [ -s "$f" ] || fail "no $f"; done
+[ "$count" -ge 16 ] || fail "the page has only $count commands"
+for f in norms.html molecules.html runs/pictures/best.safetensors runs/sentences/model.safetensors runs/reviews/classes.json; do [ -s "$f" ] || fail "no $f"; done
 exit "$failed"
