@@ -72,8 +72,8 @@ static const struct nr_dataset *of_file(const char *path, struct nr_error *err)
 	if (table && has_column(path, "label")) return nr_dataset_find("labelled", err);
 	if (table) {
 		unclear(path, "line 1 has neither a column 'smiles' nor 'label'", err);
-		nr_hint(err, "molecules:path=%s,smiles=COLUMN for molecules, text:path=%s for texts, labelled:path=%s,label=COLUMN for texts "
-			"with labels", path, path, path);
+		nr_hint(err, "molecules:path=%s,smiles=COLUMN for molecules, text:path=%s for texts, labelled:path=%s,label=COLUMN for "
+			"texts with labels", path, path, path);
 	} else {
 		unclear(path, "its name does not end with .txt, .csv or .npz", err);
 		nr_hint(err,

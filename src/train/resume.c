@@ -17,8 +17,8 @@ int nr_trainer_past(struct nr_trainer *t, struct nr_error *err)
 		char *end, *stop;
 		const long long until = strtoll(at, &end, 10), total = *end == ':' ? strtoll(end + 1, &stop, 10) : 0;
 		if (*end != ':' || (*stop && *stop != ',') || until <= before || until > total || t->pasts == NR_EXTENSIONS) {
-			nr_fail(err, NR_EVALUE, "cannot follow", t->c.extended, "it is no list of at most %d STEP:STEPS with steps that rise",
-				NR_EXTENSIONS);
+			nr_fail(err, NR_EVALUE, "cannot follow", t->c.extended,
+				"it is no list of at most %d STEP:STEPS with steps that rise", NR_EXTENSIONS);
 			return nr_hint(err, "leave `extended` out: norma writes it itself");
 		}
 		t->past[t->pasts++] = (struct nr_past){ until, nr_trainer_schedule(t, total) };
