@@ -34,7 +34,8 @@ rm "$tmp/pics/class-2/empty.png" "$tmp/pics/class-0/cut.tif"
 # all that is measured of it takes mean, std, size and classes from the checkpoint
 ckpt=$tmp/run/best.safetensors
 run 0 eval "$ckpt" --json; json top1 nll; silent
-run 0 knn "$ckpt" --k 3; run 0 fewshot "$ckpt" --shots 3; run 0 analyze "$ckpt" --only cost,layers
+run 0 knn "$ckpt" --k 3; run 0 fewshot "$ckpt" --shots 3; run 0 analyze "$ckpt" --only cost,layers,map --out "$tmp/told"
+for k in 0 1 2; do grep -q ">class-$k<" "$tmp/told/map_cls.svg" || fail "the legend of the map lacks class-$k"; done
 run 0 probe "$ckpt" --epochs 1 --batch 8; run 0 predict "$ckpt" "$tmp/pics/class-1/0.tif"; says "class-1"
 # a folder with some of the classes has the numbers of the model; one that it does not know is named
 mkdir -p "$tmp/part/val"; cp -r "$tmp/pics/class-2" "$tmp/part/val/"; mkdir "$tmp/part/train"; cp -r "$tmp/pics/class-2" "$tmp/part/train/"
