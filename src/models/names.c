@@ -102,6 +102,34 @@ const char *nr_naming_text(const struct nr_naming *naming, const char *entry, ch
 	return text;
 }
 
+const struct nr_naming *nr_naming_numbered(const struct nr_naming *n, const int64_t *depth, struct nr_arena *arena)
+{
+	if (!n->numbered) return n;
+	const struct nr_rename *first = n->numbered(depth, arena);
+	int64_t a = 0, b = 0;
+	while (first && first[a].ours) a++;
+	while (n->rules[b].ours) b++;
+	struct nr_naming *both = nr_arena_alloc(arena, sizeof *both);
+	struct nr_rename *rules = nr_arena_alloc(arena, (size_t)(a + b + 1) * sizeof *rules);
+	if (!first || !both || !rules) return NULL;
+	memcpy(rules, first, (size_t)a * sizeof *rules);
+	memcpy(rules + a, n->rules, (size_t)(b + 1) * sizeof *rules);
+	*both = *n;
+	both->rules = rules;
+	return both;
+}
+
+/* How many blocks each stage of the store's model has. */
+static void count_blocks(const struct nr_store *s, int64_t *depth)
+{
+	memset(depth, 0, NR_MAXLEVELS * sizeof *depth);
+	for (int64_t i = 0; i < nr_store_count(s); i++) {
+		long long stage, block;
+		if (sscanf(nr_store_at(s, i)->name, "stages.%lld.blocks.%lld.", &stage, &block) != 2) continue;
+		if (stage >= 0 && stage < NR_MAXLEVELS && block >= depth[stage]) depth[stage] = block + 1;
+	}
+}
+
 /* ---- values with their order changed --------------------------------------------------------------------------------- */
 
 int64_t nr_naming_place(char order, int64_t k, int64_t patch, int64_t channels)
@@ -162,15 +190,21 @@ static void tell(const struct reading *r, enum nr_import_fate fate, const char *
 
 static int choose(struct reading *r, const struct nr_model *m, struct nr_error *err)
 {
+	int64_t depth[NR_MAXLEVELS];
+	count_blocks(r->store, depth);
 	if (r->how->naming && strcmp(r->how->naming, "auto")) {
 		r->naming = nr_naming_find(m, r->how->naming, err);
-		return r->naming ? NR_OK : (int)err->code;
+		if (!r->naming) return err->code;
+		r->naming = nr_naming_numbered(r->naming, depth, r->arena);
+		return r->naming ? NR_OK : nr_fail(err, NR_EMEMORY, "cannot load", r->path, "out of memory");
 	}
 	int64_t best = hits(r, &ours);
 	r->naming = &ours;
 	for (const struct nr_naming *n = m->namings; n->name; n++) {
-		const int64_t found = hits(r, n);
-		if (found > best) best = found, r->naming = n;
+		const struct nr_naming *here = nr_naming_numbered(n, depth, r->arena);
+		if (!here) return nr_fail(err, NR_EMEMORY, "cannot load", r->path, "out of memory");
+		const int64_t found = hits(r, here);
+		if (found > best) best = found, r->naming = here;
 	}
 	if (best) return NR_OK;
 	nr_fail(err, NR_EFORMAT, "cannot load", r->path,
@@ -427,7 +461,10 @@ int nr_model_export(const struct nr_store *s, const struct nr_model *m, const ch
 	w.tensor = w.arena ? nr_arena_alloc(w.arena, (size_t)(w.room + 1) * sizeof *w.tensor) : NULL;
 	w.entry = w.arena ? nr_arena_alloc(w.arena, (size_t)(w.room + 1) * sizeof *w.entry) : NULL;
 	struct nr_st_meta *all = w.arena ? nr_arena_alloc(w.arena, (size_t)(n_meta + 1) * sizeof *all) : NULL;
-	int code = w.tensor && w.entry && all ? NR_OK : nr_fail(err, NR_EMEMORY, "cannot write", path, "out of memory");
+	int64_t depth[NR_MAXLEVELS];
+	count_blocks(s, depth);
+	if (w.arena) w.naming = nr_naming_numbered(w.naming, depth, w.arena);
+	int code = w.tensor && w.entry && all && w.naming ? NR_OK : nr_fail(err, NR_EMEMORY, "cannot write", path, "out of memory");
 	for (int64_t i = 0; !code && i < nr_store_count(s); i++) code = write_entry(&w, nr_store_at(s, i), path, err);
 	if (!code) {
 		all[0] = (struct nr_st_meta){ "format", "pt" };         /* what public readers look for */

@@ -10,6 +10,8 @@ const char *nr_model_text_without(const char *text, const char *option, struct n
 const char *nr_naming_text(const struct nr_naming *, const char *entry, char *order, struct nr_arena *);
 /* Where value k of ours stands in theirs; patch and channels: of a picture's patches. */
 int64_t nr_naming_place(char order, int64_t k, int64_t patch, int64_t channels);
+/* The naming with the rules for these numbers of blocks, in the arena; itself if they are not needed. NULL: out of memory. */
+const struct nr_naming *nr_naming_numbered(const struct nr_naming *, const int64_t *depth, struct nr_arena *);
 bool nr_naming_ignores(const struct nr_naming *, const char *name);     /* a tensor that public files carry and never use */
 
 #endif
