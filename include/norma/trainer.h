@@ -32,6 +32,7 @@ struct nr_train {
 	/* how long, how fast */
 	double epochs;
 	int64_t steps, batch, accumulate;   /* steps > 0 instead of epochs */
+	bool rebuild;                       /* NR_PLAN_REBUILD */
 	struct nr_optim optim;
 	struct nr_schedule schedule;        /* its kind and what that reads; the rest follows from lr, epochs and the next line */
 	double warmup, min_lr, warmup_lr;   /* warm-up in epochs */

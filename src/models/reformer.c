@@ -4,8 +4,9 @@
  *   x1 = x2 = word + position;  y1 = x1 + attention(N x2),  y2 = x2 + mlp(N y1);  N [y1, y2]
  *
  * Layers are "lsh" (queries are keys) or "local" (chunks of neighbours), in a pattern that is repeated. Positions are a table, or
- * axial: two small tables side by side, whose rows and columns make a grid. With ff_chunk the MLP takes so many tokens at a time. The
- * head is two layers on the first token. */
+ * axial: two small tables side by side, whose rows and columns make a grid. With ff_chunk the MLP takes so many tokens at a time. With
+ * `reversible` a training step keeps y1 and y2 of the last block alone and rebuilds all others from them (graph/plan_reverse.c). The head
+ * is two layers on the first token. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,6 +24,7 @@ struct reformer {
 		local_before, local_after, ff_chunk;
 	double dropout, attention_dropout;
 	int32_t pool;
+	bool reversible;
 	char *act, *layers, *buckets, *axial, *axial_dims;
 };
 
@@ -48,6 +50,8 @@ static const struct nr_option options[] = {
 	NR_OPT_INT(struct reformer, local_before, 1, 0, 64, "local: earlier chunks that a chunk sees"),
 	NR_OPT_INT(struct reformer, local_after, 0, 0, 64, "local: later chunks that a chunk sees"),
 	NR_OPT_INT(struct reformer, ff_chunk, 0, 0, 10000000, "tokens that the MLP takes at a time; 0: all"),
+	NR_OPT_BOOL(struct reformer, reversible, "0",
+		"training: keep the last block alone and rebuild the others from it in backward; memory does not grow with depth"),
 	NR_OPT_STRING(struct reformer, act, "relu", "activation of the MLP: gelu, gelu_tanh, relu, silu"),
 	NR_OPT_FLOAT(struct reformer, dropout, 0, 0, 0.99, "dropout of embeddings and branches"),
 	NR_OPT_FLOAT(struct reformer, attention_dropout, 0, 0, 0.99, "dropout of attention"),
@@ -201,6 +205,11 @@ static nr_t *beside(struct nr_net *n, nr_t *a, nr_t *b)
 	return y ? nr_with_tokens(n, y, *a->tok) : NULL;
 }
 
+static nr_t *sum(struct nr_net *n, const char *branch, nr_t *x, nr_t *y, const struct reformer *c)
+{
+	return c->reversible ? nr_residual_reversible(n, branch, x, y) : nr_residual(n, branch, x, y, 0);
+}
+
 static nr_t *encode_layers(struct nr_net *n, const struct nr_inputs *in, nr_t *x, const void *conf, nr_t **layer)
 {
 	const struct reformer *c = conf;
@@ -208,8 +217,8 @@ static nr_t *encode_layers(struct nr_net *n, const struct nr_inputs *in, nr_t *x
 	for (int64_t i = 0; i < c->depth; i++) {
 		nr_t *buckets = NULL;
 		nr_push_nth(n, "blocks", i, c->depth);
-		x1 = nr_residual(n, "attn", x1, attend(n, in, nr_norm(n, "attn.in", x2), c, i, &buckets), 0);
-		x2 = nr_residual(n, "mlp", x2, feed_forward(n, nr_norm(n, "mlp.in", x1), c), 0);
+		x1 = sum(n, "attn", x1, attend(n, in, nr_norm(n, "attn.in", x2), c, i, &buckets), c);
+		x2 = sum(n, "mlp", x2, feed_forward(n, nr_norm(n, "mlp.in", x1), c), c);
 		nr_pop(n, x2);
 		nr_hidden(n, x2, "block%lld", (long long)i);
 		if (buckets) nr_hidden(n, buckets, "buckets%lld", (long long)i);
