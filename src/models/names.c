@@ -262,6 +262,42 @@ static int read_all(struct reading *r, struct nr_store *s, struct nr_error *err)
 	return NR_OK;
 }
 
+/* The names of the tensors that nothing took: "'a', 'b' and 3 more"; NULL: there is none. */
+static const char *not_taken(const struct reading *r, struct nr_arena *arena)
+{
+	enum { SHOWN = 3 };
+	const bool own = nr_st_metadata(r->file, "norma") != NULL;
+	const char *text = NULL;
+	int64_t count = 0;
+	for (int64_t i = 0; i < nr_st_count(r->file); i++) {
+		const char *name = nr_st_get(r->file, i)->name;
+		if (r->seen[i] || nr_naming_ignores(r->naming, name) || of_decoder(name) || (own && of_training(name))) continue;
+		if (count++ < SHOWN) text = nr_arena_printf(arena, "%s%s'%.100s'", text ? text : "", text ? ", " : "", name);
+	}
+	return count > SHOWN ? nr_arena_printf(arena, "%s and %lld more", text, (long long)(count - SHOWN)) : text;
+}
+
+int nr_naming_matches(const struct nr_store *s, const struct nr_st_file *f, const struct nr_naming *naming, struct nr_arena *arena,
+	const char **why)
+{
+	struct nr_import how = { 0 };
+	struct nr_error err = { 0 };
+	struct reading r = { .store = s, .file = f, .naming = naming, .how = &how, .arena = arena, .path = nr_st_path(f),
+		.seen = nr_arena_alloc(arena, (size_t)nr_st_count(f) + 1) };
+	int64_t lacking = 0;
+	bool found;
+	*why = NULL;
+	if (!r.seen) return 0;
+	for (int64_t i = 0; i < nr_store_count(s); i++) {
+		if (!read_entry(&r, nr_store_at(s, i), NULL, &found, &err)) continue;
+		if (!lacking++) *why = nr_arena_strdup(arena, err.detail);
+		err = (struct nr_error){ 0 };
+	}
+	const char *left = not_taken(&r, arena);
+	if (left) *why = nr_arena_printf(arena, "tensors that were not understood: %s", left);
+	return !lacking && !left;
+}
+
 int nr_model_import(struct nr_store *s, const struct nr_model *m, const char *path, struct nr_import *how, struct nr_error *err)
 {
 	struct nr_st_file *f;
