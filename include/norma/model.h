@@ -31,8 +31,9 @@
 struct nr_preset { const char *name, *text; };               /* "s/16", "patch=16,dim=384,heads=6"; lists end with a NULL name */
 /* Ours to theirs: rules are applied in order, each to the first place where its left side stands at the beginning of a
  * part of the name. `#` on the left is a number, which `#` on the right repeats; `#+` and `#-` are one more and one less. A right side of
- * several words names tensors whose rows follow each other in ours (query key value). '@' before it: vectors over the pixels of a
- * patch, whose order is (row, column, channel) there; '~': the first of the columns is the last there. */
+ * several words names tensors whose rows follow each other in ours (query key value; `2*` before a word: it has twice the rows). '@' before
+ * it: vectors over the pixels of a patch, whose order is (row, column, channel) there; '~': the first of the columns is the last there;
+ * '^': leading sizes of 1 are left out there. */
 struct nr_rename { const char *ours, *theirs; };
 struct nr_st_file;
 struct nr_naming {                          /* "timm", ...; lists end with a NULL name */

@@ -28,7 +28,7 @@ NR_API nr_t *nr_linear(struct nr_net *, const char *name, nr_t *x, int64_t out);
 NR_API nr_t *nr_linear_no_bias(struct nr_net *, const char *name, nr_t *x, int64_t out);
 NR_API nr_t *nr_linear_tied(struct nr_net *, nr_t *x, nr_t *weight, nr_t *bias);           /* with a weight of someone else's */
 NR_API nr_t *nr_linear_gelu(struct nr_net *, const char *name, nr_t *x, int64_t out);      /* gelu(linear(x)), erf form */
-/* Activation by name: relu gelu gelu_tanh hard_swish tanh sigmoid silu exp. */
+/* Activation by name: relu gelu gelu_tanh quick_gelu hard_swish tanh sigmoid silu exp. */
 NR_API nr_t *nr_activate(struct nr_net *, const char *name, nr_t *x);
 
 /* Softmax attention of packed qkv (B,T,3C) -> (B,T,C). Key padding comes from the tokens' valid lengths. */
@@ -96,9 +96,24 @@ NR_API nr_t *nr_position_bias(struct nr_net *, nr_t *a, int64_t h, int64_t w, in
 
 /* A bias of attention (H,qh qw,kh kw) from a table of offsets between two places of a grid: |dy| kw + |dx| of a table (H,kh kw) as in
  * LeViT or, with signs, (dy + kh - 1) (2 kw - 1) + dx + kw - 1 of a table ((2 kh - 1) (2 kw - 1),H) as in Swin. Queries stand on every
- * stride-th row and column of the keys' grid, d is from key to query. */
-struct nr_grid_bias { int64_t kh, kw, stride; int with_signs; };
+ * stride-th row and column of the keys' grid, d is from key to query. Special tokens that come before the grid as queries and keys get
+ * zeros or, with signs, the values of three further rows of the table: of special queries, of special keys, of both (BEiT). */
+struct nr_grid_bias { int64_t kh, kw, stride; int with_signs; int64_t special; int special_rows; };
 NR_API nr_t *nr_grid_bias(struct nr_net *, nr_t *table, struct nr_grid_bias);
+/* A linear layer on all offsets (dy, dx) of a grid, in the order of that table: weight (D,2), bias (D) -> ((2 h - 1) (2 w - 1),D).
+ * It reads sign(d) log(1 + |d|), as the biases of Swin v2 and timm's relpos ViTs do. */
+NR_API nr_t *nr_log_offsets(struct nr_net *, nr_t *weight, nr_t *bias, int64_t h, int64_t w);
+
+/* Rotary positions on a grid: pairs of channels of each head turn by angles that depend on the token's row, or on its column.
+ * x (B,T,heads d): the first `turned` heads turn, so that packed qkv (B,T,3C) takes 2 H of them. See nn/rope.c. */
+enum nr_rope_kind { NR_ROPE_NONE, NR_ROPE_EVA, NR_ROPE_DINOV3 };
+struct nr_rope {
+	enum nr_rope_kind kind;
+	int64_t width, turned;              /* channels of a head; heads that turn */
+	double theta;                       /* the longest period, about: 10000 in EVA-02, 100 in DINOv3 */
+	int64_t reference;                  /* EVA-02: places are counted as on a grid of that many rows and columns; 0: of their own */
+};
+NR_API nr_t *nr_rope(struct nr_net *, nr_t *x, struct nr_rope);
 
 /* Performer's attention of one head from packed k q v (B,T,3C), with positive random features of w (m,C): (B,T,C). See nn/performer.c. */
 NR_API nr_t *nr_performer(struct nr_net *, nr_t *kqv, nr_t *w, double eps);
@@ -118,6 +133,7 @@ NR_API nr_t *nr_path_bias(struct nr_net *, const struct nr_path_bias *);
 NR_API nr_t *nr_patches(struct nr_net *, nr_t *image, int64_t patch, enum nr_patch_order);
 /* Patches (channel, row, column) times timm's weight name.weight (D,C,p,p). */
 NR_API nr_t *nr_patch_linear(struct nr_net *, const char *name, nr_t *patches, int64_t patch, int64_t dim);
+NR_API nr_t *nr_patch_linear_no_bias(struct nr_net *, const char *name, nr_t *patches, int64_t patch, int64_t dim);
 /* x (B,T,C) + table (1,T,C) or (T,C) */
 NR_API nr_t *nr_add_table(struct nr_net *, nr_t *x, nr_t *table);
 /* Puts a learned token (1,n,C) before every sample; the tokens' special count and lengths grow by n. */

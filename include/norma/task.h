@@ -89,8 +89,8 @@ struct nr_task {
 	int (*evaluate)(struct nr_task_run *, const struct nr_evaluation *, double *value, int64_t *samples, struct nr_error *);
 	int (*draw)(struct nr_task_run *, const char *path, struct nr_error *);
 	const char *picture;
-	int (*predictions)(struct nr_task_run *, struct nr_str *csv, struct nr_error *);
-	const char *predicted;              /* its file; NULL: predictions.csv */
+	int (*predictions)(struct nr_task_run *, struct nr_str *text, struct nr_error *);
+	const char *predicted;              /* its file; NULL: predictions.csv. Without a text there is none */
 
 	/* describe: lines of the run's header; or NULL. meta: what its checkpoints say beside what all do, at most NR_TASK_META texts
 	 * in the arena; returns how many. Or NULL. close: also after a failure; or NULL */

@@ -43,7 +43,8 @@ static void measure(int64_t K, const struct counts *c, struct nr_text_score *s)
 	s->matthews = spread > 0 ? (right * n - both) / spread : 0;
 }
 
-int nr_score_classes(int64_t n, int64_t K, const real *output, const int32_t *label, struct nr_text_score *s, struct nr_error *err)
+int nr_score_classes(int64_t n, int64_t K, const real *output, const int32_t *label, int64_t *confusion, struct nr_text_score *s,
+	struct nr_error *err)
 {
 	struct counts *c = calloc((size_t)K, sizeof *c);
 	double loss = 0;
@@ -55,6 +56,7 @@ int nr_score_classes(int64_t n, int64_t K, const real *output, const int32_t *la
 		c[label[i]].truth++;
 		c[told].told++;
 		c[told].right += told == label[i];
+		if (confusion) confusion[label[i] * K + told]++;
 		loss += loss_of(K, output + i * K, label[i]);
 		s->samples++;
 	}

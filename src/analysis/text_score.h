@@ -11,8 +11,10 @@ struct nr_text_score {                      /* NAN: not measured */
 	double pearson, spearman;           /* of values */
 	int64_t samples;
 };
-/* output (n,classes): scores of classes; label outside 0 .. classes - 1: left out. */
-int nr_score_classes(int64_t n, int64_t classes, const real *output, const int32_t *label, struct nr_text_score *, struct nr_error *);
+/* output (n,classes): scores of classes; label outside 0 .. classes - 1: left out. confusion (classes,classes): NULL, or counts of truth
+ * against prediction, added to. */
+int nr_score_classes(int64_t n, int64_t classes, const real *output, const int32_t *label, int64_t *confusion, struct nr_text_score *,
+	struct nr_error *);
 /* output (n); a value that is NAN is left out. */
 int nr_score_values(int64_t n, const real *output, const double *value, struct nr_text_score *, struct nr_error *);
 

@@ -5,7 +5,7 @@
 
 #include "base/json.h"
 #include "base/log.h"
-#include "base/table.h"
+#include "class_tables.h"
 #include "infer/metrics.h"
 #include "model_flags.h"
 #include "predict_texts.h"
@@ -23,55 +23,6 @@ static const struct nr_option options[] = {
 	NR_OPT_BOOL(struct eval, confusion, "0", "print the confusion matrix; rows are true classes"),
 	NR_OPT_END
 };
-
-static const char *class_name(const struct cli_opened *o, int64_t k, char *buf, size_t size)
-{
-	if (o->source->class_name) return o->source->class_name[k];
-	snprintf(buf, size, "%lld", (long long)k);
-	return buf;
-}
-
-static void print_confusion(const struct cli_opened *o, int64_t K, const int64_t *m)
-{
-	struct nr_table *t = nr_table_make();
-	char buf[32];
-	nr_table_column(t, "truth", NR_LEFT);
-	for (int64_t k = 0; k < K; k++) nr_table_column(t, class_name(o, k, buf, sizeof buf), NR_RIGHT);
-	for (int64_t i = 0; i < K * K; i++) {
-		if (i % K == 0) nr_table_cell(t, "%s", class_name(o, i / K, buf, sizeof buf));
-		nr_table_cell(t, "%lld", (long long)m[i]);
-	}
-	cli_print_table(t);
-}
-
-static void print_classes(const struct cli_opened *o, int64_t K, const int64_t *m)
-{
-	static const char *const columns[] = { "class", "samples", "accuracy", "precision", "F1" };
-	struct nr_table *t = nr_table_make();
-	char buf[32];
-	for (int i = 0; i < 5; i++) nr_table_column(t, columns[i], i ? NR_RIGHT : NR_LEFT);
-	for (int64_t k = 0; k < K; k++) {
-		const struct nr_class_score c = nr_metric_class(K, m, k);
-		nr_table_cell(t, "%s", class_name(o, k, buf, sizeof buf));
-		nr_table_cell(t, "%lld", (long long)c.samples);
-		nr_table_cell(t, "%.2f %%", 100 * c.recall);
-		nr_table_cell(t, "%.2f %%", 100 * c.precision);
-		nr_table_cell(t, "%.2f %%", 100 * c.f1);
-	}
-	cli_print_table(t);
-}
-
-static json_t *classes_json(const struct cli_opened *o, int64_t K, const int64_t *m)
-{
-	json_t *list = json_array();
-	char buf[32];
-	for (int64_t k = 0; k < K; k++) {
-		const struct nr_class_score c = nr_metric_class(K, m, k);
-		json_array_append_new(list, json_pack("{s:s, s:I, s:f, s:f, s:f}", "name", class_name(o, k, buf, sizeof buf), "samples",
-			(json_int_t)c.samples, "accuracy", c.recall, "precision", c.precision, "f1", c.f1));
-	}
-	return list;
-}
 
 /* Norms that were put in place of others have statistics of nothing. */
 static void hint_statistics(const struct nr_store *s)
@@ -94,30 +45,22 @@ static void hint_statistics(const struct nr_store *s)
 static int print_score(const struct eval *v, const struct cli_opened *o, const char *path,
 	const struct nr_score *s, const int64_t *confusion, struct nr_error *err)
 {
-	const int64_t K = nr_model_int(&o->w->model, "classes");
+	const struct nr_class_counts told = { nr_model_int(&o->w->model, "classes"), confusion, o->source->class_name };
 	if (v->m.json) {
 		json_t *j = json_pack("{s:s, s:s, s:s, s:s, s:f, s:f, s:f, s:f, s:I}", "file", path, "data",
 			o->source->of->name, "split", nr_split_name(o->e.split), "stats", kinds[v->stats],
 			"top1", s->top1, "top5", s->top5, "nll", s->loss, "ece", s->ece, "samples",
 			(json_int_t)s->samples);
-		json_t *rows = v->confusion ? json_array() : NULL;
-		if (j && confusion) {
-			json_object_set_new(j, "macro_f1", json_real(nr_metric_macro_f1(K, confusion)));
-			json_object_set_new(j, "classes", classes_json(o, K, confusion));
-		}
-		for (int64_t i = 0; rows && i < K * K; i++) json_array_append_new(rows, json_integer(confusion[i]));
-		if (rows) json_object_set_new(j, "confusion", rows);
+		if (confusion) cli_json_classes(j, &told, v->confusion);
 		return cli_print_json(j, err);
 	}
 	printf("%s on %s/%s, %lld samples, %s statistics\n", path, o->source->of->name, nr_split_name(o->e.split), (long long)s->samples,
 		kinds[v->stats]);
 	printf("top-1 %s%.2f %%%s   top-5 %.2f %%   NLL %.4f   calibration error %.2f %%", cli_bold(),
 		100 * s->top1, cli_plain(), 100 * s->top5, s->loss, 100 * s->ece);
-	if (confusion) printf("   macro-F1 %.2f %%", 100 * nr_metric_macro_f1(K, confusion));
+	if (confusion) printf("   macro-F1 %.2f %%", 100 * nr_metric_macro_f1(told.classes, confusion));
 	putchar('\n');
-	if (confusion && K <= 30) print_classes(o, K, confusion);
-	if (v->confusion && K <= 30) print_confusion(o, K, confusion);
-	else if (v->confusion) puts("(the confusion matrix of more than 30 classes is in --json)");
+	if (confusion) cli_print_classes(&told, v->confusion);
 	return NR_OK;
 }
 
@@ -126,9 +69,8 @@ static int measure(struct cli *c, const struct cli_model *m, struct cli_opened *
 	const struct eval *v = (const struct eval *)(const void *)m;
 	if (o->w->model.of->reads == NR_TEXTS) {
 		nr_progress_release(&o->bar);
-		if (v->stats != RUNNING || v->confusion)
-			return cli_usage(c, "--stats and --confusion do not apply to a model that reads texts");
-		return cli_eval_texts(c, o->w, path, o->source, o->e.split, o->e.count, v->m.json);
+		if (v->stats != RUNNING) return cli_usage(c, "--stats does not apply to a model that reads texts");
+		return cli_eval_texts(c, o->w, path, o->source, o->e.split, o->e.count, &(struct eval_texts){ v->m.json, v->confusion });
 	}
 	const int64_t K = nr_model_int(&o->w->model, "classes");
 	const bool counts = v->confusion || K <= MOST_COUNTED;

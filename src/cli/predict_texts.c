@@ -10,6 +10,7 @@
 #include "analysis/text_score.h"
 #include "base/args.h"
 #include "base/real.h"
+#include "class_tables.h"
 #include "norma/tokenizer.h"
 
 struct opened { struct nr_tokenizer *tokenizer; struct nr_text_runner *run; int64_t width; bool value; };
@@ -133,28 +134,36 @@ int cli_predict_texts(struct cli *c, const struct predict_texts *o, const struct
 
 /* ---- eval ------------------------------------------------------------------------------------------------------------------------ */
 
-static int print_score(struct cli *c, const char *path, const struct nr_source *s, enum nr_split split, const struct nr_text_score *v,
-	bool value,
-	bool json)
+static json_t *score_json(const char *path, const struct nr_source *s, enum nr_split split, const struct nr_text_score *v, bool value)
 {
-	if (json && value)
-		return cli_print_json(json_pack("{s:s, s:s, s:s, s:f, s:f, s:f, s:I}", "file", path, "data", s->of->name, "split",
-			nr_split_name(split), "mse", v->loss, "pearson", v->pearson, "spearman", v->spearman, "samples",
-			(json_int_t)v->samples), c->err);
-	if (json)
-		return cli_print_json(json_pack("{s:s, s:s, s:s, s:f, s:f, s:f, s:f, s:I}", "file", path, "data", s->of->name, "split",
-			nr_split_name(split), "accuracy", v->accuracy, "f1", v->f1, "matthews", v->matthews, "nll", v->loss, "samples",
-			(json_int_t)v->samples), c->err);
+	if (value) return json_pack("{s:s, s:s, s:s, s:f, s:f, s:f, s:I}", "file", path, "data", s->of->name, "split",
+		nr_split_name(split), "mse", v->loss, "pearson", v->pearson, "spearman", v->spearman, "samples", (json_int_t)v->samples);
+	return json_pack("{s:s, s:s, s:s, s:f, s:f, s:f, s:f, s:I}", "file", path, "data", s->of->name, "split", nr_split_name(split),
+		"accuracy", v->accuracy, "f1", v->f1, "matthews", v->matthews, "nll", v->loss, "samples", (json_int_t)v->samples);
+}
+
+static int print_score(struct cli *c, const char *path, const struct nr_source *s, enum nr_split split, const struct nr_text_score *v,
+	const struct nr_class_counts *told, const struct eval_texts *o)
+{
+	const bool value = !told->confusion;
+	if (o->json) {
+		json_t *j = score_json(path, s, split, v, value);
+		if (!value) cli_json_classes(j, told, o->confusion);
+		return cli_print_json(j, c->err);
+	}
 	printf("%s on %s/%s, %lld samples\n", path, s->of->name, nr_split_name(split), (long long)v->samples);
-	if (value) printf("Spearman %s%.4f%s   Pearson %.4f   squared error %.5g\n", cli_bold(), v->spearman, cli_plain(), v->pearson,
-		v->loss);
-	else
-		printf("accuracy %s%.2f %%%s   F1 %.2f %%   Matthews %.4f   NLL %.4f\n", cli_bold(), 100 * v->accuracy, cli_plain(),
-			100 * v->f1, v->matthews, v->loss);
+	if (value) {
+		printf("Spearman %s%.4f%s   Pearson %.4f   squared error %.5g\n", cli_bold(), v->spearman, cli_plain(), v->pearson,
+			v->loss);
+		return NR_OK;
+	}
+	printf("accuracy %s%.2f %%%s   F1 %.2f %%   Matthews %.4f   NLL %.4f\n", cli_bold(), 100 * v->accuracy, cli_plain(),
+		100 * v->f1, v->matthews, v->loss);
+	cli_print_classes(told, o->confusion);
 	return NR_OK;
 }
 
-struct truth { const char **text; int32_t *label; double *value; real *out; };
+struct truth { const char **text; int32_t *label; double *value; real *out; int64_t *confusion; };
 
 static const char *text_of(struct cli *c, const struct nr_source *s, enum nr_split split, int64_t i)
 {
@@ -174,12 +183,11 @@ static int score(struct cli *c, struct opened *m, const struct nr_source *s, enu
 	}
 	if (nr_text_runner_run(m->run, t->text, n, t->out, c->err)) return c->err->code;
 	if (m->value) return nr_score_values(n, t->out, t->value, v, c->err);
-	return nr_score_classes(n, m->width, t->out, t->label, v, c->err);
+	return nr_score_classes(n, m->width, t->out, t->label, t->confusion, v, c->err);
 }
 
 int cli_eval_texts(struct cli *c, const struct nr_weights *w, const char *path, const struct nr_source *s, enum nr_split split,
-	int64_t count,
-	bool json)
+	int64_t count, const struct eval_texts *o)
 {
 	const int64_t n = count ? count : s->count[split];
 	struct opened m;
@@ -187,19 +195,21 @@ int cli_eval_texts(struct cli *c, const struct nr_weights *w, const char *path, 
 	if (nr_source_expect(s, NR_TEXTS, c->err)) return c->err->code;
 	int code = open_runner(&m, w, path, NULL, c->err);
 	struct truth t = { malloc((size_t)n * sizeof *t.text + 1), malloc((size_t)n * sizeof *t.label + 1),
-		malloc((size_t)n * sizeof *t.value + 1), malloc((size_t)(n * m.width) * sizeof *t.out + 1) };
-	if (!code && (!t.text || !t.label || !t.value || !t.out)) code = nr_fail(c->err, NR_EMEMORY, "cannot evaluate", path,
-		"out of memory");
+		malloc((size_t)n * sizeof *t.value + 1), malloc((size_t)(n * m.width) * sizeof *t.out + 1),
+		m.value ? NULL : calloc((size_t)(m.width * m.width) + 1, sizeof *t.confusion) };
+	if (!code && (!t.text || !t.label || !t.value || !t.out || (!m.value && !t.confusion)))
+		code = nr_fail(c->err, NR_EMEMORY, "cannot evaluate", path, "out of memory");
+	if (!code && m.value && o->confusion) code = cli_usage(c, "--confusion does not apply to a model that tells values");
 	if (!code && !m.value && s->classes != m.width)
 		code = nr_fail(c->err, NR_EVALUE, "cannot evaluate on", s->of->name, "it has %d classes, but the model has %lld",
-			s->classes,
-			(long long)m.width);
+			s->classes, (long long)m.width);
 	if (!code) code = score(c, &m, s, split, n, &t, &v);
-	if (!code) code = print_score(c, path, s, split, &v, m.value, json);
+	if (!code) code = print_score(c, path, s, split, &v, &(struct nr_class_counts){ m.width, t.confusion, s->class_name }, o);
 	free(t.text);
 	free(t.label);
 	free(t.value);
 	free(t.out);
+	free(t.confusion);
 	close_runner(&m);
 	return code;
 }

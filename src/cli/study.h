@@ -8,7 +8,7 @@
 /* Commands that can be stages: they take a checkpoint or train, and print their result as JSON. In the arena; NULL: out of memory. */
 const struct nr_study_command *cli_study_commands(struct cli *);
 
-struct cli_study { bool retry, rerun, stop, dry_run, json; struct nr_list tune; char *columns; };
+struct cli_study { bool retry, rerun, force, stop, dry_run, json; struct nr_list tune; char *columns; };
 #define CLI_STUDY_OPTIONS(S, f)                                                                                                        \
 	{ .name = "tune", .type = NR_TLIST, .offset = offsetof(S, f.tune), .size = sizeof(struct nr_list), .text = "",                 \
 	  .metavar = "KEY=V,V",                                                                                                        \
@@ -19,6 +19,8 @@ struct cli_study { bool retry, rerun, stop, dry_run, json; struct nr_list tune; 
 	  .help = "repeat runs that diverged" },                                                                                       \
 	{ .name = "rerun", .type = NR_TBOOL, .offset = offsetof(S, f.rerun), .size = sizeof(bool), .text = "0",                        \
 	  .help = "move runs made with other settings aside and repeat them" },                                                        \
+	{ .name = "force", .type = NR_TBOOL, .offset = offsetof(S, f.force), .size = sizeof(bool), .text = "0",                        \
+	  .help = "go on with trainings though their data or the instruction set changed; their records say so" },                     \
 	{ .name = "dry_run", .type = NR_TBOOL, .offset = offsetof(S, f.dry_run), .size = sizeof(bool), .text = "0",                    \
 	  .help = "check everything and list the runs, but start none" },                                                              \
 	{ .name = "columns", .type = NR_TSTRING, .offset = offsetof(S, f.columns), .size = sizeof(char *), .text = "",                 \

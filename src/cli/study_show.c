@@ -189,6 +189,12 @@ int cli_study_tune(struct cli *c, struct nr_study *s, const struct cli_study *ho
 
 struct outcome { struct nr_study_run *run; int64_t runs, done, failed, reused; bool interrupted; };
 
+static struct nr_study_how how_to_run(const struct cli *c, const struct cli_study *how)
+{
+	return (struct nr_study_how){ .program = "/proc/self/exe", .threads = c->common->threads, .retry = how->retry,
+		.rerun = how->rerun, .force = how->force };
+}
+
 static int run_all(struct cli *c, const struct nr_study *s, const struct cli_study *how, struct outcome *o)
 {
 	const char *term = getenv("TERM");
@@ -197,8 +203,7 @@ static int run_all(struct cli *c, const struct nr_study *s, const struct cli_stu
 	nr_progress_init(&plain, NULL, "", 1, 0);       /* knows what the terminal can draw */
 	show.utf8 = plain.utf8;
 	const struct nr_study_watch watch = { tell, &show };
-	const struct nr_study_how way = { .program = "/proc/self/exe", .threads = c->common->threads, .retry = how->retry,
-		.rerun = how->rerun };
+	const struct nr_study_how way = how_to_run(c, how);
 	*o = (struct outcome){ 0 };
 	if (show.terminal) nr_log_before(clear, &show);
 	const int code = nr_study_run(s, &way, &watch, &o->run, &o->runs, &o->interrupted, c->err);
@@ -252,7 +257,8 @@ int cli_study_go(struct cli *c, const struct nr_study *asked, const struct cli_s
 	struct outcome o;
 	s->columns = how->columns;
 	if (nr_tex_columns_check(s, how->columns, c->err)) return c->err->code;
-	const int fault = nr_study_rehearse(s, c->err);
+	const struct nr_study_how way = how_to_run(c, how);
+	const int fault = nr_study_rehearse(s, &way, c->err);
 	if (how->dry_run) return fault == NR_EMEMORY || list_runs(c, s) ? (int)c->err->code : fault;     /* the list, then what is wrong */
 	if (fault) return fault;
 	if (s->tune && tune_first(c, asked, how, again, s)) return c->err->code;

@@ -183,12 +183,12 @@ int nr_source_classes_read(struct nr_source *s, const char *path, int32_t want, 
 	if (!text || !name) {
 		e = nr_fail(err, NR_ELIMIT, "cannot read", path, "%zu bytes are too many for a list of names", b.size);
 	} else {
-		memcpy(text, b.data, size);
+		if (size) memcpy(text, b.data, size);
 		char *rest = text;
 		for (int32_t i = 0; i < n && !e; i++) {
 			name[i] = strsep(&rest, "\n");
-			name[i][strcspn(name[i], "\r")] = 0;
-			if (!*name[i]) e = nr_fail(err, NR_EFORMAT, "cannot read", path,
+			if (name[i]) name[i][strcspn(name[i], "\r")] = 0;
+			if (!name[i] || !*name[i]) e = nr_fail(err, NR_EFORMAT, "cannot read", path,
 				"line %d is not the name of a class", i + 1);
 		}
 		if (!e && want && n != want) e = nr_fail(err, NR_EFORMAT, "cannot read", path,

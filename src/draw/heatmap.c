@@ -4,6 +4,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "draw/html.h"
 #include "draw/png.h"
@@ -75,11 +76,23 @@ static double widest(const char *const *label, int64_t n)
 	return LETTER * (double)most;
 }
 
-struct grid { double left, cell_w, cell_h; struct range range; };
+struct grid { double left, cell_w, cell_h; struct range range; bool slanted; };        /* slanted: names of columns that would not fit */
+
+/* Whether every number fits into its cell. */
+static bool fits(const struct nr_heatmap *m, const struct grid *g)
+{
+	size_t most = 0;
+	char text[32];
+	for (int64_t i = 0; i < m->rows * m->cols; i++) {
+		const size_t n = isfinite(m->value[i]) ? strlen(short_number(m->value[i], text, sizeof text)) : 0;
+		most = n > most ? n : most;
+	}
+	return g->cell_w >= LETTER * (double)most && g->cell_h >= 15;
+}
 
 static void add_cells(struct nr_str *s, const struct nr_heatmap *m, const struct grid *g)
 {
-	const bool told = g->cell_w >= 36 && g->cell_h >= 15;
+	const bool told = fits(m, g);
 	const double gap = told ? .5 : -.2;             /* many small cells leave none: it would show at some and not at others */
 	char text[32];
 	for (int64_t i = 0; i < m->rows * m->cols; i++) {
@@ -95,20 +108,36 @@ static void add_cells(struct nr_str *s, const struct nr_heatmap *m, const struct
 	}
 }
 
+/* How far slanted labels reach down. */
+static double fall_of(const struct nr_heatmap *m, const struct grid *g)
+{
+	return g->slanted ? .65 * widest(m->col_label, m->cols) : 0;
+}
+
+static void add_slanted(struct nr_str *s, const char *label, double x, double y)
+{
+	nr_str_printf(s, "<g transform=\"translate(%.1f,%.1f) rotate(-40)\">", x, y);
+	nr_svg_text(s, "tick", "end", 0, 0, label);
+	nr_str_add(s, "</g>");
+}
+
 /* As many labels as there is room for, at even distances. */
 static void add_labels(struct nr_str *s, const struct nr_heatmap *m, const struct grid *g)
 {
 	char buf[24];
 	const double bottom = TOP + (double)m->rows * g->cell_h;
 	const int64_t every = (int64_t)ceil((widest(m->col_label, m->cols) + 4) / g->cell_w), each = (int64_t)ceil(13 / g->cell_h);
-	for (int64_t c = 0; c < m->cols; c += every)
-		nr_svg_text(s, "tick", "middle", g->left + ((double)c + .5) * g->cell_w, bottom + 15,
-			label_of(m->col_label, c, buf, sizeof buf));
+	for (int64_t c = 0; c < m->cols; c += g->slanted ? 1 : every) {
+		const char *label = label_of(m->col_label, c, buf, sizeof buf);
+		const double x = g->left + ((double)c + .5) * g->cell_w;
+		if (g->slanted) add_slanted(s, label, x + 4, bottom + 13);
+		else nr_svg_text(s, "tick", "middle", x, bottom + 15, label);
+	}
 	for (int64_t r = 0; r < m->rows; r += each)
 		nr_svg_text(s, "tick", "end", g->left - 6, TOP + ((double)r + .5) * g->cell_h + 4,
 			label_of(m->row_label, r, buf, sizeof buf));
 	if (m->y_label) nr_svg_text(s, "unit", "start", 2, 13, m->y_label);
-	if (m->x_label) nr_svg_text(s, "unit", "end", g->left + (double)m->cols * g->cell_w, bottom + 32, m->x_label);
+	if (m->x_label) nr_svg_text(s, "unit", "end", g->left + (double)m->cols * g->cell_w, bottom + 32 + fall_of(m, g), m->x_label);
 }
 
 struct nr_size nr_svg_heatmap(struct nr_str *s, const struct nr_heatmap *m)
@@ -121,7 +150,8 @@ struct nr_size nr_svg_heatmap(struct nr_str *s, const struct nr_heatmap *m)
 	g.cell_w = fmin(MOST_CELL, (WIDTH - g.left - BAR) / (double)(m->cols ? m->cols : 1));
 	g.cell_h = fmin(fmax(g.cell_w, 14), fmin(MOST_TALL, 560 / (double)(m->rows ? m->rows : 1)));
 	const double tall = fmax((double)m->rows * g.cell_h, 40);
-	const struct nr_size size = { WIDTH, TOP + tall + BOTTOM };
+	g.slanted = m->col_label && g.cell_w >= 11 && widest(m->col_label, m->cols) + 4 > g.cell_w;
+	const struct nr_size size = { WIDTH, TOP + tall + BOTTOM + fall_of(m, &g) };
 	nr_svg_open(s, m->name, size);
 	nr_str_add(s, ">");
 	if (empty) {

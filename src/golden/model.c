@@ -79,13 +79,13 @@ static bool theirs(struct golden_case *c, const struct golden_model *m, const st
 {
 	char order;
 	const char *text = nr_naming_text(m->naming, e->name, &order, c->arena);
-	int64_t parts = 1;
-	for (const char *s = text; *s; s++) parts += *s == ' ';
-	const int64_t n = e->count / parts, p = nr_model_int(&m->model, "patch"), channels = nr_model_int(&m->model, "channels");
-	for (int64_t i = 0; i < parts; i++, text += strcspn(text, " ") + 1) {
-		const char *name = nr_arena_printf(c->arena, "%s.%.*s", prefix, (int)strcspn(text, " "), text);
-		const char *resampled = nr_arena_printf(c->arena, "in.%.*s_resampled", (int)strcspn(text, " "), text);
-		real *mine = values + i * n, *moved = golden_reals(c, n);
+	const int64_t parts = nr_naming_parts(text), p = nr_model_int(&m->model, "patch"), channels = nr_model_int(&m->model, "channels");
+	char word[256];
+	for (int64_t share, i = 0; (share = nr_naming_word(&text, word, sizeof word)); i += share) {
+		const char *name = nr_arena_printf(c->arena, "%s.%s", prefix, word);
+		const char *resampled = nr_arena_printf(c->arena, "in.%s_resampled", word);
+		const int64_t n = e->count / parts * share;
+		real *mine = values + i * (e->count / parts), *moved = golden_reals(c, n);
 		if (way == READ && !golden_has(c, name)) return false;
 		if (way == COMPARE) {
 			for (int64_t k = 0; k < n; k++) moved[nr_naming_place(order, k, p, channels)] = mine[k];
@@ -208,16 +208,17 @@ static int64_t segments(struct golden_case *c, struct golden_model *m, const jso
 		const struct nr_entry *e = nr_store_at(m->store, i);
 		char order;
 		const char *text = nr_naming_text(m->naming, e->name, &order, c->arena);
-		int64_t parts = 1;
-		for (const char *t = text; *t; t++) parts += *t == ' ';
+		const int64_t parts = nr_naming_parts(text), one = e->count / parts;
+		char name[256];
 		golden_expect(c, parts <= MOST_NAMES, text);
-		for (int64_t k = 0, n = e->count / parts; !e->buffer && !e->frozen && k < parts; k++, text += strcspn(text, " ") + 1) {
-			const char *name = nr_arena_printf(c->arena, "%.*s", (int)strcspn(text, " "), text);
+		for (int64_t share, k = 0; !e->buffer && !e->frozen && (share = nr_naming_word(&text, name, sizeof name)); k += share) {
+			const int64_t n = one * share;
 			const bool decay = !listed(spared, name) && !ends_with(name, suffixes);
 			if (listed(frozen, name)) continue;
 			if (!suffixes)
 				golden_expect(c, decay == !(e->init & NR_NO_DECAY), nr_arena_printf(c->arena, "weight decay of %s", name));
-			s[count++] = (struct nr_segment){ .value = nr_value(e) + k * n, .grad = nr_grad(e) + k * n, .m = golden_reals(c, n),
+			s[count++] = (struct nr_segment){ .value = nr_value(e) + k * one, .grad = nr_grad(e) + k * one,
+				.m = golden_reals(c, n),
 				.v = golden_reals(c, n), .count = n, .nd = e->nd, .lr_scale = 1, .decay = decay };
 		}
 	}

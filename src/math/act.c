@@ -11,6 +11,7 @@
 #define INV_SQRT_2PI ((real)0.39894228040143267794)
 #define SQRT_2_OVER_PI ((real)0.79788456080286535588)
 #define CUBIC ((real)0.044715)
+#define QUICK ((real)1.702)
 
 INL real sigmoid(real x)
 {
@@ -29,6 +30,7 @@ INL real value(enum nr_act act, real x)
 	case NR_ACT_SIGMOID: return sigmoid(x);
 	case NR_ACT_SILU: return x * sigmoid(x);
 	case NR_ACT_EXP: return nr_exp(x);
+	case NR_ACT_QUICK_GELU: return x * sigmoid(QUICK * x);
 	default: return x;
 	}
 }
@@ -50,6 +52,7 @@ INL real derivative(enum nr_act act, real x)
 	case NR_ACT_SIGMOID: return sigmoid(x) * sigmoid(-x);
 	case NR_ACT_SILU: return sigmoid(x) * (1 + x * sigmoid(-x));
 	case NR_ACT_EXP: return nr_exp(x);
+	case NR_ACT_QUICK_GELU: return sigmoid(QUICK * x) * (1 + QUICK * x * sigmoid(-QUICK * x));
 	default: return 1;
 	}
 }
@@ -96,7 +99,7 @@ const struct nr_act_kernels *nr_act_active = &nr_act_plain;
 static const char *const names[NR_ACT_COUNT] = {
 	[NR_ACT_NONE] = "none", [NR_ACT_RELU] = "relu", [NR_ACT_GELU] = "gelu", [NR_ACT_GELU_TANH] = "gelu_tanh",
 	[NR_ACT_HARD_SWISH] = "hard_swish", [NR_ACT_TANH] = "tanh", [NR_ACT_SIGMOID] = "sigmoid",
-	[NR_ACT_SILU] = "silu", [NR_ACT_EXP] = "exp",
+	[NR_ACT_SILU] = "silu", [NR_ACT_EXP] = "exp", [NR_ACT_QUICK_GELU] = "quick_gelu",
 };
 
 const char *nr_act_name(enum nr_act act) { return (unsigned)act < NR_ACT_COUNT ? names[act] : "?"; }

@@ -1,4 +1,4 @@
-/* Activations: exp, GELU (erf and tanh forms), hard-swish, tanh, sigmoid, ReLU, SiLU; values and derivatives.
+/* Activations: exp, GELU (erf, tanh and quick forms), hard-swish, tanh, sigmoid, ReLU, SiLU; values and derivatives.
  *
  * Error bounds against double on every instruction set, tested on dense grids in test/unit/act.c: exp 1e-7 relative, the
  * others 3e-7 relative above 1 and absolute below (GELU erf forward 2e-7). Forward functions pass NaN on. Outputs may be
@@ -21,6 +21,7 @@ enum nr_act {
 	NR_ACT_SIGMOID,    /* 1 / (1 + e^-x) */
 	NR_ACT_SILU,       /* x sigmoid(x) */
 	NR_ACT_EXP,
+	NR_ACT_QUICK_GELU, /* x sigmoid(1.702 x) (CLIP) */
 	NR_ACT_COUNT
 };
 

@@ -27,13 +27,14 @@ NR_ACT_FUNCTIONS(tanh, NR_ACT_TANH)
 NR_ACT_FUNCTIONS(sigmoid, NR_ACT_SIGMOID)
 NR_ACT_FUNCTIONS(silu, NR_ACT_SILU)
 NR_ACT_FUNCTIONS(exp, NR_ACT_EXP)
+NR_ACT_FUNCTIONS(quick_gelu, NR_ACT_QUICK_GELU)
 
 #define NR_ACT_ROW(what)                                                                                               \
 	{                                                                                                              \
 		[NR_ACT_NONE] = none_##what, [NR_ACT_RELU] = relu_##what, [NR_ACT_GELU] = gelu_##what,                 \
 		[NR_ACT_GELU_TANH] = gelu_tanh_##what, [NR_ACT_HARD_SWISH] = hard_swish_##what,                        \
 		[NR_ACT_TANH] = tanh_##what, [NR_ACT_SIGMOID] = sigmoid_##what, [NR_ACT_SILU] = silu_##what,           \
-		[NR_ACT_EXP] = exp_##what,                                                                             \
+		[NR_ACT_EXP] = exp_##what, [NR_ACT_QUICK_GELU] = quick_gelu_##what,                                    \
 	}
 #define NR_ACT_TABLE                                                                                                   \
 	{                                                                                                              \

@@ -10,11 +10,18 @@
 enum nr_position_bias { NR_NO_POSITION_BIAS, NR_POSITION_BIAS_ZERO, NR_POSITION_BIAS_EQ7 };     /* none, from zero, from DTN's Eq. 7 */
 extern const char *const nr_position_biases[];  /* "0", "1", "eq7"; ends with NULL */
 
+enum nr_glu { NR_NO_GLU, NR_GLU_PACKED, NR_GLU_SPLIT };       /* SwiGLU: mlp.fc1 makes gates and values, or mlp.fc1_g and mlp.fc1_x do */
+extern const char *const nr_glus[];             /* "0", "packed", "split"; ends with NULL */
+
 struct nr_block {
 	int64_t heads, hidden;              /* hidden: width of the MLP */
 	const char *act;                    /* its activation; NULL: gelu */
+	int32_t glu;                        /* enum nr_glu: instead, silu(gate) times values */
 	double drop_path, dropout, attention_dropout;
 	bool no_qkv_bias, no_proj_bias;
+	bool no_key_bias;                   /* queries and values have biases of their own, attn.q_bias and attn.v_bias (BEiT) */
+	bool split_qkv;                     /* layers attn.q, attn.k (without bias) and attn.v instead of attn.qkv (EVA-02) */
+	const struct nr_rope *rope;         /* queries and keys turn: its kind, theta and reference are read; or NULL */
 	bool no_hidden_dropout;             /* `dropout` does not act between the MLP's activation and its second layer (BERT), */
 	double hidden_dropout;              /* but this does (Graphormer) */
 	nr_t *bias;                         /* (B,H,T,T) added to the scores; or NULL */
@@ -27,6 +34,8 @@ struct nr_block {
 nr_t *nr_norm_qk(struct nr_net *, nr_t *qkv, int64_t heads);
 nr_t *nr_block(struct nr_net *, nr_t *x, const struct nr_block *);
 nr_t *nr_block_mlp(struct nr_net *, nr_t *x, const struct nr_block *);     /* its MLP alone, without the norm before it */
+/* Attention and MLP side by side, from one norm and one layer: x + proj(attention) + proj(mlp). Entries and sites are under "par". */
+nr_t *nr_parallel_block(struct nr_net *, nr_t *x, const struct nr_block *);
 /* Width of an MLP from its ratio, as timm rounds it; a ratio that is a quotient of widths gives back the width. */
 static inline int64_t nr_mlp_width(double ratio, int64_t dim) { return (int64_t)(ratio * (double)dim + 1e-6); }
 

@@ -16,7 +16,7 @@ const struct nr_st_tensor *nr_look_find(const struct nr_look *l, const char *ent
 	const char *text = nr_naming_text(l->naming, entry, &order, l->arena);
 	char name[256];
 	if (!text) return NULL;
-	snprintf(name, sizeof name, "%.*s", (int)strcspn(text, " "), text);
+	nr_naming_word(&text, name, sizeof name);
 	return nr_st_find(l->file, name);
 }
 
@@ -50,6 +50,13 @@ const char *nr_look_sep(const struct nr_look *l, const char *site)
 	snprintf(name, sizeof name, "%s.special.weight", site);
 	if (!nr_look_find(l, name)) return NULL;
 	return nr_arena_printf(l->arena, "sep(%s,%s)", kind_of_norm(l, site, "special"), kind_of_norm(l, site, "rest"));
+}
+
+int64_t nr_root(int64_t n)
+{
+	int64_t side = 0;
+	while ((side + 1) * (side + 1) <= n && side < 4096) side++;
+	return side * side == n ? side : 0;
 }
 
 int64_t nr_heads_assumed(int64_t dim) { return dim % 64 == 0 ? dim / 64 : dim % 32 == 0 ? dim / 32 : 1; }

@@ -57,6 +57,7 @@ int64_t nr_look_depth(const struct nr_look *, const char *entry);      /* how ma
 int64_t nr_look_depth_at(const struct nr_look *, const char *scope, const char *entry);   /* how many scope.N have it */
 /* "sep(bn,ln)", by what is at a site; NULL: there is no such norm. */
 const char *nr_look_sep(const struct nr_look *, const char *site);
+int64_t nr_root(int64_t);                   /* of a square; 0: it is none */
 /* Heads of 64 channels, or 32: what is assumed. */
 int64_t nr_heads_assumed(int64_t dim);
 

@@ -85,7 +85,7 @@ static nr_t *encoder(struct nr_net *n, const struct nr_model_spec *m, const stru
 static nr_t *decoder(struct nr_net *n, const struct nr_model_spec *m, const struct nr_mae *o, const struct sizes *s,
 	const struct nr_mae_graph *g)
 {
-	const struct nr_position_table pos = { s->side, o->decoder_dim, s->classes, o->pos };
+	const struct nr_position_table pos = { s->side, s->side, o->decoder_dim, s->classes, o->pos };
 	const struct nr_block b = { .heads = o->decoder_heads, .hidden = nr_mlp_width(o->decoder_mlp, o->decoder_dim),
 		.act = o->decoder_act, .no_qkv_bias = nr_model_int(m, "qkv_bias") == 0 };
 	nr_push(n, "decoder");

@@ -8,117 +8,6 @@
 #include "models/names.h"
 #include "norma/model.h"
 
-static const struct nr_naming ours = { .name = "norma", .rules = (const struct nr_rename[]){ { NULL, NULL } } };
-
-const struct nr_naming *nr_naming_find(const struct nr_model *m, const char *name, struct nr_error *err)
-{
-	struct nr_near near = { .word = name };
-	if (!strcmp(name, ours.name)) return &ours;
-	for (const struct nr_naming *n = m->namings; n->name; n++) {
-		if (!strcmp(n->name, name)) return n;
-		nr_near_try(&near, n->name);
-	}
-	nr_near_try(&near, ours.name);
-	nr_fail(err, NR_ENAME, "no naming", name, "%s has no such names", m->name);
-	if (near.best) {
-		nr_hint(err, "did you mean '%s'?", near.best);
-		return NULL;
-	}
-	struct nr_str known = { 0 };
-	for (const struct nr_naming *n = m->namings; n->name; n++) nr_str_printf(&known, "%s, ", n->name);
-	nr_hint(err, "there are %s%s", nr_str_text(&known), ours.name);
-	nr_str_release(&known);
-	return NULL;
-}
-
-/* How much of s `what` stands for, which may have a number, '#'; 0: they differ. */
-static size_t stands_for(const char *what, const char *s, long long *number)
-{
-	const char *at = s;
-	for (; *what; what++) {
-		char *end;
-		if (*what == '#' && *at >= '0' && *at <= '9') *number = strtoll(at, &end, 10), at = end;
-		else if (*what != *at++) return 0;
-	}
-	return (size_t)(at - s);
-}
-
-/* Where `what` stands in name at the beginning of a part, and how long it is there. */
-static const char *part_at(const char *name, const char *what, size_t *length, long long *number)
-{
-	for (const char *s = name; s; s = strchr(s, '.') ? strchr(s, '.') + 1 : NULL)
-		if ((*length = stands_for(what, s, number))) return s;
-	return NULL;
-}
-
-/* A word of a right side, with the number of the left one. */
-static void put_word(struct nr_str *all, const char *word, size_t length, long long number)
-{
-	for (size_t i = 0; i < length; i++) {
-		if (word[i] != '#') {
-			nr_str_printf(all, "%c", word[i]);
-			continue;
-		}
-		const int by = word[i + 1] == '+' ? 1 : word[i + 1] == '-' ? -1 : 0;
-		nr_str_printf(all, "%lld", number + by);
-		i += by != 0;
-	}
-}
-
-/* Every word of text with the rule applied; a right side of several words makes several. */
-static const char *apply(const struct nr_rename *r, const char *text, struct nr_arena *arena)
-{
-	struct nr_str all = { 0 };
-	const char *theirs = r->theirs + (*r->theirs == '@' || *r->theirs == '~');
-	for (const char *s = text; *s; s += strcspn(s, " "), s += *s == ' ') {
-		char word[256];
-		size_t length;
-		long long number = 0;
-		snprintf(word, sizeof word, "%.*s", (int)strcspn(s, " "), s);
-		const char *at = part_at(word, r->ours, &length, &number);
-		if (!at) nr_str_printf(&all, "%s%s", all.len ? " " : "", word);
-		for (const char *t = theirs; at && *t; t += strcspn(t, " "), t += *t == ' ') {
-			nr_str_printf(&all, "%s%.*s", all.len ? " " : "", (int)(at - word), word);
-			put_word(&all, t, strcspn(t, " "), number);
-			nr_str_add(&all, at + length);
-		}
-	}
-	const char *out = all.failed ? NULL : nr_arena_strdup(arena, nr_str_text(&all));
-	nr_str_release(&all);
-	return out;
-}
-
-const char *nr_naming_text(const struct nr_naming *naming, const char *entry, char *order, struct nr_arena *arena)
-{
-	const char *text = entry;
-	*order = 0;
-	for (const struct nr_rename *r = naming->rules; r->ours && text; r++) {
-		size_t length;
-		long long number;
-		if (!strstr(text, r->ours) && !strchr(r->ours, '#')) continue;
-		if ((*r->theirs == '@' || *r->theirs == '~') && part_at(text, r->ours, &length, &number)) *order = *r->theirs;
-		text = apply(r, text, arena);
-	}
-	return text;
-}
-
-const struct nr_naming *nr_naming_numbered(const struct nr_naming *n, const int64_t *depth, struct nr_arena *arena)
-{
-	if (!n->numbered) return n;
-	const struct nr_rename *first = n->numbered(depth, arena);
-	int64_t a = 0, b = 0;
-	while (first && first[a].ours) a++;
-	while (n->rules[b].ours) b++;
-	struct nr_naming *both = nr_arena_alloc(arena, sizeof *both);
-	struct nr_rename *rules = nr_arena_alloc(arena, (size_t)(a + b + 1) * sizeof *rules);
-	if (!first || !both || !rules) return NULL;
-	memcpy(rules, first, (size_t)a * sizeof *rules);
-	memcpy(rules + a, n->rules, (size_t)(b + 1) * sizeof *rules);
-	*both = *n;
-	both->rules = rules;
-	return both;
-}
-
 /* How many blocks each stage of the store's model has. */
 static void count_blocks(const struct nr_store *s, int64_t *depth)
 {
@@ -131,13 +20,6 @@ static void count_blocks(const struct nr_store *s, int64_t *depth)
 }
 
 /* ---- values with their order changed --------------------------------------------------------------------------------- */
-
-int64_t nr_naming_place(char order, int64_t k, int64_t patch, int64_t channels)
-{
-	const int64_t pixels = patch * patch;
-	if (order == '@') return k % pixels * channels + k / pixels;            /* (channels,p,p) of ours, (p,p,channels) of theirs */
-	return order == '~' ? k / 3 * 3 + (k + 2) % 3 : k;                      /* DTN's positions: d^2 dx dy, dx dy d^2 */
-}
 
 /* One entry's values from their order to ours, or the other way. */
 static void reorder(const struct nr_store *s, char order, int64_t n, const real *from, real *to, bool out)
@@ -177,8 +59,7 @@ static int64_t hits(const struct reading *r, const struct nr_naming *naming)
 		char order;
 		const char *text = nr_naming_text(naming, nr_store_at(r->store, i)->name, &order, r->arena);
 		char first[256];
-		snprintf(first, sizeof first, "%.*s", text ? (int)strcspn(text, " ") : 0, text ? text : "");
-		found += nr_st_find(r->file, first) != NULL;
+		found += text && nr_naming_word(&text, first, sizeof first) && nr_st_find(r->file, first) != NULL;
 	}
 	return found;
 }
@@ -198,8 +79,8 @@ static int choose(struct reading *r, const struct nr_model *m, struct nr_error *
 		r->naming = nr_naming_numbered(r->naming, depth, r->arena);
 		return r->naming ? NR_OK : nr_fail(err, NR_EMEMORY, "cannot load", r->path, "out of memory");
 	}
-	int64_t best = hits(r, &ours);
-	r->naming = &ours;
+	int64_t best = hits(r, &nr_naming_ours);
+	r->naming = &nr_naming_ours;
 	for (const struct nr_naming *n = m->namings; n->name; n++) {
 		const struct nr_naming *here = nr_naming_numbered(n, depth, r->arena);
 		if (!here) return nr_fail(err, NR_EMEMORY, "cannot load", r->path, "out of memory");
@@ -212,12 +93,20 @@ static int choose(struct reading *r, const struct nr_model *m, struct nr_error *
 	return nr_hint(err, "`norma inspect` shows what it has");
 }
 
-static bool same_shape(const struct nr_st_tensor *t, const struct nr_entry *e, int64_t parts)
+/* The shape of a tensor that holds `share` of the parts of an entry; '^': without leading sizes of 1. */
+static int their_shape(const struct nr_entry *e, int64_t share, int64_t parts, char order, int64_t *shape)
 {
-	if (t->nd != e->nd) return false;
-	for (int i = 0; i < e->nd; i++)
-		if (t->shape[i] != (i == 0 ? e->d[0] / parts : e->d[i])) return false;
-	return true;
+	int skip = 0;
+	while (order == '^' && skip + 1 < e->nd && e->d[skip] == 1) skip++;
+	for (int i = skip; i < e->nd; i++) shape[i - skip] = i == 0 ? e->d[0] / parts * share : e->d[i];
+	return e->nd - skip;
+}
+
+static bool same_shape(const struct nr_st_tensor *t, const struct nr_entry *e, int64_t share, int64_t parts, char order)
+{
+	int64_t want[NR_MAXD];
+	const int nd = their_shape(e, share, parts, order, want);
+	return t->nd == nd && !memcmp(t->shape, want, (size_t)nd * sizeof *want);
 }
 
 static void sizes_text(int nd, const int64_t *d, char *buf, size_t size)
@@ -228,14 +117,14 @@ static void sizes_text(int nd, const int64_t *d, char *buf, size_t size)
 		used += (size_t)snprintf(buf + used, size - used, "%s%lld", i ? "x" : "", (long long)d[i]);
 }
 
-static int wrong_shape(const struct reading *r, const struct nr_st_tensor *t, const struct nr_entry *e, int64_t parts, struct nr_error *err)
+static int wrong_shape(const struct reading *r, const struct nr_st_tensor *t, const struct nr_entry *e, int64_t share, int64_t parts,
+	char order, struct nr_error *err)
 {
 	char have[96], want[96];
 	int64_t d[NR_MAXD];
-	memcpy(d, e->d, sizeof d);
-	d[0] /= parts;
+	const int nd = their_shape(e, share, parts, order, d);
 	sizes_text(t->nd, t->shape, have, sizeof have);
-	sizes_text(e->nd, d, want, sizeof want);
+	sizes_text(nd, d, want, sizeof want);
 	nr_fail(err, NR_ESHAPE, "cannot load", r->path,
 		"tensor '%s' is %s, but the model needs %s", t->name, *have ? have : "a scalar", want);
 	if (strstr(e->name, "pos_embed") && !r->how->resample)
@@ -262,7 +151,7 @@ static int resample(const struct reading *r, const struct nr_st_tensor *t, const
 	static const char *const names[] = { "timm", "mae", "dino", "bilinear", "bigvision", NULL };
 	int kind = 0;
 	while (names[kind] && (!r->how->resample || strcmp(names[kind], r->how->resample))) kind++;
-	if (!r->how->resample) return wrong_shape(r, t, e, 1, err);
+	if (!r->how->resample) return wrong_shape(r, t, e, 1, 1, 0, err);
 	if (!names[kind]) {
 		const char *near = nr_nearest(r->how->resample, names);
 		nr_fail(err, NR_ENAME, "no way to resample positions", r->how->resample, "no such name");
@@ -277,7 +166,7 @@ static int resample(const struct reading *r, const struct nr_st_tensor *t, const
 		special = 1;
 		for (from = 1; from * from < have - special;) from++;
 	}
-	if (to * to != rows || from * from != have - special) return wrong_shape(r, t, e, 1, err);
+	if (to * to != rows || from * from != have - special) return wrong_shape(r, t, e, 1, 1, 0, err);
 	if (!out) return NR_OK;
 	real *old = nr_arena_alloc(r->arena, (size_t)(have * C) * sizeof *old);
 	real *tmp = nr_arena_alloc(r->arena, (size_t)(to * from * C) * sizeof *tmp);
@@ -296,12 +185,10 @@ static int read_entry(struct reading *r, const struct nr_entry *e, real *out, bo
 	char order;
 	const char *text = nr_naming_text(r->naming, e->name, &order, r->arena);
 	if (!text) return nr_fail(err, NR_EMEMORY, "cannot load", r->path, "out of memory");
-	int64_t parts = 1;
-	for (const char *s = text; *s; s++) parts += *s == ' ';
+	const int64_t parts = nr_naming_parts(text);
+	char name[256];
 	*found = true;
-	for (int64_t i = 0; i < parts; i++, text += strcspn(text, " ") + 1) {
-		char name[256];
-		snprintf(name, sizeof name, "%.*s", (int)strcspn(text, " "), text);
+	for (int64_t share, at = 0; (share = nr_naming_word(&text, name, sizeof name)); at += share) {
 		const struct nr_st_tensor *t = nr_st_find(r->file, name);
 		if (!t && r->how->partial) {
 			*found = false;
@@ -309,15 +196,16 @@ static int read_entry(struct reading *r, const struct nr_entry *e, real *out, bo
 		}
 		if (!t) return missing(r, name, err);
 		mark(r, t);
-		if (r->how->partial && !same_shape(t, e, parts) && !strncmp(e->name, "head.", 5)) {
+		const bool same = same_shape(t, e, share, parts, order);
+		if (r->how->partial && !same && !strncmp(e->name, "head.", 5)) {
 			*found = false;                 /* a head for other classes starts anew */
 			return NR_OK;
 		}
-		real *to = out ? out + i * (e->count / parts) : NULL;
+		real *to = out ? out + at * (e->count / parts) : NULL;
 		int code = NR_OK;
-		if (!same_shape(t, e, parts))
-			code = strstr(e->name, "pos_embed") ? resample(r, t, e, to, err) : wrong_shape(r, t, e, parts, err);
-		else if (to) code = nr_st_to_real(t, to, e->count / parts, err);
+		if (!same)
+			code = strstr(e->name, "pos_embed") ? resample(r, t, e, to, err) : wrong_shape(r, t, e, share, parts, order, err);
+		else if (to) code = nr_st_to_real(t, to, e->count / parts * share, err);
 		if (code) return code;
 	}
 	if (order && out) {
@@ -336,15 +224,6 @@ static bool of_training(const char *name) { return !strncmp(name, "optim.", 6) |
 static bool of_decoder(const char *name)
 {
 	return !strncmp(name, "decoder.", 8) || !strncmp(name, "decoder_", 8) || !strcmp(name, "mask_token");
-}
-
-bool nr_naming_ignores(const struct nr_naming *n, const char *name)
-{
-	for (const char *const *s = n->ignored; s && *s; s++) {
-		const size_t want = strlen(*s) - 1, have = strlen(name);
-		if (!strcmp(*s, name) || (**s == '*' && have >= want && !strcmp(*s + 1, name + have - want))) return true;
-	}
-	return false;
 }
 
 static int left_over(const struct reading *r, struct nr_error *err)
@@ -429,19 +308,18 @@ static int write_entry(struct writing *w, const struct nr_entry *e, const char *
 	char order;
 	const char *text = nr_naming_text(w->naming, e->name, &order, w->arena);
 	const real *values = nr_value(e);
-	int64_t parts = 1;
-	for (const char *p = text; p && *p; p++) parts += *p == ' ';
+	const int64_t parts = text ? nr_naming_parts(text) : 1;
 	if (text && order) {
 		real *copy = nr_arena_alloc(w->arena, (size_t)e->count * sizeof *copy);
 		if (copy) reorder(w->store, order, e->count, values, copy, true);
 		values = copy;
 	}
 	if (!text || !values || w->count + parts > w->room) return nr_fail(err, NR_EMEMORY, "cannot write", path, "out of memory");
-	for (int64_t k = 0; k < parts; k++, text += strcspn(text, " ") + 1) {
-		struct nr_st_tensor t = { .name = nr_arena_printf(w->arena, "%.*s", (int)strcspn(text, " "), text),
-			.dtype = sizeof(real) == 4 ? NR_ST_F32 : NR_ST_F64, .nd = e->nd, .data = values + k * (e->count / parts),
-			.bytes = (size_t)(e->count / parts) * sizeof(real) };
-		for (int d = 0; d < e->nd; d++) t.shape[d] = d ? e->d[d] : e->d[0] / parts;
+	char word[256];
+	for (int64_t share, at = 0, n = e->count / parts; (share = nr_naming_word(&text, word, sizeof word)); at += share) {
+		struct nr_st_tensor t = { .name = nr_arena_strdup(w->arena, word), .dtype = sizeof(real) == 4 ? NR_ST_F32 : NR_ST_F64,
+			.data = values + at * n, .bytes = (size_t)(n * share) * sizeof(real) };
+		t.nd = their_shape(e, share, parts, order, t.shape);
 		if (!t.name) return nr_fail(err, NR_EMEMORY, "cannot write", path, "out of memory");
 		if (clash(w, t.name, e->name, path, err)) return err->code;
 		w->entry[w->count] = e->name;

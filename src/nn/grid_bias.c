@@ -1,25 +1,34 @@
 /* grid_bias: scores learned for each offset between two places of a grid, spread to (H,Tq,Tk): Swin's relative position bias
- * (arXiv:2103.14030, Eq. 4), LeViT's attention bias (arXiv:2104.01136, section 4.1). */
+ * (arXiv:2103.14030, Eq. 4), BEiT's with a class token (arXiv:2106.08254), LeViT's attention bias (arXiv:2104.01136, section 4.1). */
 #include "math/row.h"
 #include "nn/op.h"
 
 static int64_t side(int64_t k, int64_t stride) { return (k - 1) / stride + 1; }
 
-/* Entry of the table for query i and key j. */
+/* Entry of the table for query i and key j, special tokens first; -1: there is none. */
 static int64_t entry(const struct nr_grid_bias *g, int64_t i, int64_t j)
 {
+	const int64_t S = g->special, offsets = (2 * g->kh - 1) * (2 * g->kw - 1);
+	if (i < S || j < S) return !g->special_rows ? -1 : i < S && j < S ? offsets + 2 : i < S ? offsets : offsets + 1;
+	i -= S, j -= S;
 	const int64_t qw = side(g->kw, g->stride), dy = i / qw * g->stride - j / g->kw, dx = i % qw * g->stride - j % g->kw;
 	if (g->with_signs) return (dy + g->kh - 1) * (2 * g->kw - 1) + dx + g->kw - 1;
 	return (dy < 0 ? -dy : dy) * g->kw + (dx < 0 ? -dx : dx);
 }
 static int64_t entries(const struct nr_grid_bias *g)
 {
-	return g->with_signs ? (2 * g->kh - 1) * (2 * g->kw - 1) : g->kh * g->kw;
+	return g->with_signs ? (2 * g->kh - 1) * (2 * g->kw - 1) + (g->special_rows ? 3 : 0) : g->kh * g->kw;
 }
+static int64_t keys(const struct nr_grid_bias *g) { return g->special + g->kh * g->kw; }
 static int64_t heads(const struct nr_node *k)
 {
 	const struct nr_grid_bias *g = k->attr;
 	return k->in[0]->d[g->with_signs ? 1 : 0];
+}
+/* Where the table has an entry of a head. */
+static int64_t place(const struct nr_grid_bias *g, int64_t e, int64_t h, int64_t H)
+{
+	return g->with_signs ? e * H + h : h * entries(g) + e;
 }
 
 static int shape(struct nr_node *k)
@@ -27,26 +36,27 @@ static int shape(struct nr_node *k)
 	const struct nr_grid_bias *g = k->attr;
 	const nr_t *t = k->in[0];
 	char s[64];
-	if (nr_expect(k, g->kh > 0 && g->kw > 0 && g->stride > 0, "no grid of %lld x %lld", (long long)g->kh, (long long)g->kw) ||
+	if (nr_expect(k, g->kh > 0 && g->kw > 0 && g->stride > 0 && g->special >= 0 && (g->with_signs || !g->special_rows),
+		"no grid of %lld x %lld", (long long)g->kh, (long long)g->kw) ||
 	    nr_expect(k, t->nd == 2 && t->d[g->with_signs ? 0 : 1] == entries(g),
 		"the table %s has no %lld offsets of a grid of %lld x %lld", nr_shape_text(t, s, sizeof s), (long long)entries(g),
 			(long long)g->kh, (long long)g->kw))
 		return NR_ESHAPE;
-	nr_out(k, 0, NR_REAL, 3, (int64_t[]){ heads(k), side(g->kh, g->stride) * side(g->kw, g->stride), g->kh * g->kw }, NULL);
+	nr_out(k, 0, NR_REAL, 3, (int64_t[]){ heads(k), g->special + side(g->kh, g->stride) * side(g->kw, g->stride), keys(g) }, NULL);
 	return 0;
 }
 
 static void forward(const struct nr_call *k)
 {
 	const struct nr_grid_bias *g = k->node->attr;
-	const int64_t H = heads(k->node), Q = k->node->out[0]->d[1], K = g->kh * g->kw, N = entries(g);
+	const int64_t H = heads(k->node), Q = k->node->out[0]->d[1], K = keys(g);
 	const real *t = k->x[0].p;
 #pragma omp parallel for schedule(static) if (H * Q * K > 16384)
 	for (int64_t r = 0; r < H * Q; r++) {
 		real *y = (real *)k->y[0].p + r * K;
 		for (int64_t j = 0; j < K; j++) {
 			const int64_t e = entry(g, r % Q, j);
-			y[j] = g->with_signs ? t[e * H + r / Q] : t[r / Q * N + e];
+			y[j] = e < 0 ? 0 : t[place(g, e, r / Q, H)];
 		}
 	}
 }
@@ -55,24 +65,29 @@ static void forward(const struct nr_call *k)
 static void backward(const struct nr_call *k)
 {
 	const struct nr_grid_bias *g = k->node->attr;
-	const int64_t H = heads(k->node), Q = k->node->out[0]->d[1], K = g->kh * g->kw, N = entries(g);
+	const int64_t H = heads(k->node), Q = k->node->out[0]->d[1], K = keys(g);
 	real *t = k->dx[0].p;
-	if (!k->add[0]) nr_array_fill(H * N, 0, t);
+	if (!k->add[0]) nr_array_fill(H * entries(g), 0, t);
 #pragma omp parallel for schedule(static) if (H * Q * K > 16384)
 	for (int64_t h = 0; h < H; h++)
 		for (int64_t i = 0; i < Q; i++) {
 			const real *dy = (const real *)k->dy[0].p + (h * Q + i) * K;
-			for (int64_t j = 0; j < K; j++) t[g->with_signs ? entry(g, i, j) * H + h : h * N + entry(g, i, j)] += dy[j];
+			for (int64_t j = 0; j < K; j++) {
+				const int64_t e = entry(g, i, j);
+				if (e >= 0) t[place(g, e, h, H)] += dy[j];
+			}
 		}
 }
 
-/* "342s": rows, columns, stride, with signs */
+/* "342s": rows, columns, stride, with signs; then "1": special tokens, "+": with rows of their own */
 static nr_t *try_case(struct nr_net *n, nr_t **x, const char *o)
 {
-	return nr_grid_bias(n, x[0], (struct nr_grid_bias){ o[0] - '0', o[1] - '0', o[2] - '0', o[3] == 's' });
+	struct nr_grid_bias g = { .kh = o[0] - '0', .kw = o[1] - '0', .stride = o[2] - '0', .with_signs = o[3] == 's' };
+	if (o[3] && o[4]) g.special = o[4] - '0', g.special_rows = o[5] == '+';
+	return nr_grid_bias(n, x[0], g);
 }
 static const struct nr_case cases[] = { { "35x2", "341s" }, { "3x12", "341" }, { "2x25", "552" }, { "1x1", "111s" }, { "2x6", "232" },
-	{ NULL, NULL } };
+	{ "38x2", "341s1+" }, { "35x3", "341s1" }, { "18x2", "231s2+" }, { "1x1", "111s2" }, { NULL, NULL } };
 const struct nr_op nr_op_grid_bias = {
 	.name = "grid_bias", .shape = shape, .forward = forward, .backward = backward, .try_case = try_case, .cases = cases,
 };

@@ -169,7 +169,7 @@ static void one_backward(const struct nr_call *k)
 static nr_t *one_try(struct nr_net *n, nr_t **x, const char *options) { return nr_activate(n, options, x[0]); }
 static const struct nr_case one_cases[] = {
 	{ "2x5x7", "gelu" }, { "3x11", "gelu_tanh" }, { "40x3", "hard_swish" }, { "5", "tanh" }, { "2x3", "sigmoid" },
-	{ "2x3", "silu" }, { "2x9", "exp" }, { "3x4", "relu" }, { NULL, NULL },
+	{ "2x3", "silu" }, { "2x9", "exp" }, { "2x5", "quick_gelu" }, { "3x4", "relu" }, { NULL, NULL },
 };
 static const struct nr_fuse one_fuse[] = { { "linear", &op_linear_act }, { NULL, NULL } };
 const struct nr_op nr_op_act = {

@@ -55,11 +55,20 @@ nr_t *nr_patches(struct nr_net *n, nr_t *image, int64_t patch, enum nr_patch_ord
 	return nr_with_tokens(n, y, (struct nr_tokens){ .h = h, .w = w });
 }
 
-nr_t *nr_patch_linear(struct nr_net *n, const char *name, nr_t *x, int64_t patch, int64_t dim)
+static nr_t *patch_linear(struct nr_net *n, const char *name, nr_t *x, int64_t patch, int64_t dim, int bias)
 {
 	if (!x) return NULL;
 	nr_push(n, "%s", name);
 	nr_t *w = nr_param(n, "weight", NR_XAVIER, NR_SHAPE(dim, nr_cols(x) / (patch * patch), patch, patch));
+	if (!bias) return nr_pop(n, nr_apply(n, &nr_op_linear, NULL, 0, x, w));
 	nr_t *b = nr_param(n, "bias", NR_ZEROS | NR_NO_DECAY, NR_SHAPE(dim));
 	return nr_pop(n, nr_apply(n, &nr_op_linear, NULL, 0, x, w, b));
+}
+nr_t *nr_patch_linear(struct nr_net *n, const char *name, nr_t *x, int64_t patch, int64_t dim)
+{
+	return patch_linear(n, name, x, patch, dim, 1);
+}
+nr_t *nr_patch_linear_no_bias(struct nr_net *n, const char *name, nr_t *x, int64_t patch, int64_t dim)
+{
+	return patch_linear(n, name, x, patch, dim, 0);
 }

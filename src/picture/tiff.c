@@ -54,7 +54,7 @@ static int leave(thandle_t h)
 
 static toff_t length(thandle_t h) { return ((const struct reader *)h)->size; }
 
-static int keep_error(TIFF *t, void *reader, const char *module, const char *format, va_list values)
+__attribute__((format(printf, 4, 0))) static int keep_error(TIFF *t, void *reader, const char *module, const char *format, va_list values)
 {
 	struct reader *r = reader;
 	(void)t, (void)module;

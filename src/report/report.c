@@ -15,6 +15,7 @@
 #include "report/analysis_figures.h"
 #include "report/arms.h"
 #include "report/citations.h"
+#include "report/class_figures.h"
 #include "report/figure_files.h"
 #include "report/molecules.h"
 #include "report/page.h"
@@ -152,6 +153,7 @@ static void add_page(struct nr_str *s, const struct nr_report *o, const struct n
 	add_head(s, a, o, nr_str_text(&title));
 	add_arms(s, a, arena);
 	nr_section_curves(s, a, "curves", "Curves", arena);
+	nr_section_classes(s, a, arena);
 	nr_section_molecules(s, a, arena);
 	nr_section_spectra(s, a, true, arena);
 	nr_analysis_figures(s, a, arena);

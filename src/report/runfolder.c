@@ -189,6 +189,7 @@ int nr_runfolder_read(struct nr_runfolder *r, const char *dir, struct nr_arena *
 	load_events(r, a);
 	r->env = load_object(r, dir, "env.json", a);
 	load_columns(r, dir, "metrics.csv", a, &r->metrics);
+	if (has(dir, "classes.json", a)) r->classes = load_object(r, dir, "classes.json", a);
 	if (has(dir, "predictions.csv", a)) load_columns(r, dir, "predictions.csv", a, &r->predictions);
 	if (has(dir, "layer_gradients.csv", a)) load_columns(r, dir, "layer_gradients.csv", a, &r->layer_gradients);
 	if (has(dir, "lambda.csv", a)) load_columns(r, dir, "lambda.csv", a, &r->lambda);
@@ -208,10 +209,11 @@ void nr_runfolder_release(struct nr_runfolder *r)
 	json_decref(r->env);
 	json_decref(r->probe);
 	json_decref(r->analysis);
+	json_decref(r->classes);
 	nr_str_release(&r->notes);
 	nr_str_release(&r->absent);
 	nr_str_release(&r->commands);
-	r->env = r->probe = r->analysis = NULL;
+	r->env = r->probe = r->analysis = r->classes = NULL;
 }
 
 /* ---- looking things up ------------------------------------------------------------------------------------------------- */

@@ -32,7 +32,7 @@ struct nr_picture_bytes { const unsigned char *bytes; size_t size; int64_t width
 struct nr_runfolder {
 	const char *dir, *name;                 /* as given; its last part */
 	struct nr_config settings;
-	json_t *env, *probe, *analysis;         /* objects, or NULL */
+	json_t *env, *probe, *analysis, *classes;   /* objects, or NULL */
 	struct nr_columns metrics, spectrum, predictions, layer_gradients, lambda;  /* without columns if not there */
 	struct nr_columns points[NR_PARTS_MAX]; /* of the parts of the analysis that have maps of samples, likewise */
 	struct nr_picture_bytes reconstruction; /* PNG; size 0 if not there */

@@ -8,6 +8,7 @@
 #include "norma/version.h"
 #include "report/analysis_figures.h"
 #include "report/citations.h"
+#include "report/class_figures.h"
 #include "report/molecules.h"
 #include "report/page.h"
 #include "report/report_runs.h"
@@ -124,6 +125,7 @@ static void add_all(struct nr_str *s, const struct nr_study_read *v, const struc
 	nr_study_trade_offs(s, v, arena);
 	nr_study_tuning(s, v, arena);
 	add_curves(s, v, arena);
+	for (int k = 0; k < v->stages; k++) nr_section_classes(s, &v->stage[k].arms, arena);
 	for (int k = 0; k < v->stages; k++) nr_section_molecules(s, &v->stage[k].arms, arena);
 	for (int k = 0; k < v->stages; k++) nr_section_spectra(s, &v->stage[k].arms, false, arena);
 	for (int k = 0; k < v->stages; k++) nr_analysis_figures(s, &v->stage[k].arms, arena);

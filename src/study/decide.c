@@ -60,3 +60,15 @@ int nr_looks_decide(const struct nr_looks *l, const struct nr_study *s, const do
 	nr_arena_free(arena);
 	return d ? NR_OK : no_memory(err);
 }
+
+bool nr_arm_settled(const struct nr_study *s, const struct nr_decision *decision, int64_t arm)
+{
+	if (s->arm[arm].against != arm) return decision[arm].seeds > 0;
+	int64_t arms = 0, open = 0;
+	for (int64_t a = 0; a < s->arms; a++) {
+		if (a == arm || s->arm[a].against != arm) continue;
+		arms++;
+		open += !decision[a].seeds;
+	}
+	return arms && !open;
+}

@@ -50,11 +50,6 @@ static int refuse_change(struct engine *e, const struct nr_job *j, const struct 
 		"give the study another out, or use --rerun to repeat the run and move the old one aside");
 }
 
-static bool counts(const struct engine *e, enum nr_mark_status status)
-{
-	return status == NR_MARK_DONE || (status == NR_MARK_DIVERGED && !e->how->retry);
-}
-
 /* A process that ended while nobody watched has printed its result. */
 static bool adopt(const struct nr_job *j, double seconds)
 {
@@ -77,7 +72,7 @@ static int look_at_stage(struct engine *e, struct nr_study_run *r, int64_t stage
 	if (m.status != NR_MARK_NONE && strcmp(m.settings, j.settings))
 		return e->how->rerun ? nr_job_set_aside(&j, e->err) : refuse_change(e, &j, &m);
 	if (m.status == NR_MARK_BEGUN && adopt(&j, m.seconds) && nr_mark_read(&j, &m, e->arena, e->err)) return e->err->code;
-	if (!counts(e, m.status)) return NR_OK;
+	if (!nr_mark_counts(&m, e->how)) return NR_OK;
 	if (m.status == NR_MARK_DIVERGED) {
 		r->status = NR_RUN_FAILED;
 		r->reused = true;
@@ -125,19 +120,6 @@ static void note_value(struct engine *e, const struct nr_study_run *r)
 	json_decref(o);
 }
 
-/* A baseline is needed while one of its arms is open. */
-static bool settled(const struct engine *e, int64_t arm)
-{
-	if (e->s->arm[arm].against != arm) return e->decision[arm].seeds > 0;
-	int64_t arms = 0, open = 0;
-	for (int64_t a = 0; a < e->s->arms; a++) {
-		if (a == arm || e->s->arm[a].against != arm) continue;
-		arms++;
-		open += !e->decision[a].seeds;
-	}
-	return arms && !open;
-}
-
 /* What no decision waits for is not begun; what runs may end. */
 static void spare(struct engine *e)
 {
@@ -145,7 +127,7 @@ static void spare(struct engine *e)
 	if (!e->looks.count || nr_looks_decide(&e->looks, e->s, e->value, e->decision, &trouble)) return;
 	for (int64_t a = 0; a < e->s->arms; a++) {
 		const struct nr_study_run *last = NULL;
-		for (int64_t i = 0; settled(e, a) && i < e->runs; i++)
+		for (int64_t i = 0; nr_arm_settled(e->s, e->decision, a) && i < e->runs; i++)
 			if (e->run[i].arm == a && e->run[i].status == NR_RUN_WAITING) {
 				e->run[i].status = NR_RUN_SPARED;
 				last = &e->run[i];
@@ -177,7 +159,7 @@ static void start(struct engine *e, int64_t i)
 	const double now = nr_clock();
 	if (nr_job_make(&t->job, e->s, r->arm, r->seed, r->stage, e->arena, &trouble) || nr_mark_read(&t->job, &m, e->arena, &trouble) ||
 		nr_folder_make(t->job.base, &trouble) || nr_mark_write(&t->job, NR_MARK_BEGUN, m.seconds, NULL, &trouble) ||
-		nr_job_start(&t->job, e->how->program, e->threads, &pid, e->arena, &trouble)) {
+		nr_job_start(&t->job, e->how, e->threads, &pid, e->arena, &trouble)) {
 		failed(e, r, nr_error_text(&trouble, text, sizeof text));
 		return;
 	}

@@ -105,6 +105,11 @@ int nr_mark_read(const struct nr_job *j, struct nr_stage_mark *m, struct nr_aren
 	return m->settings && m->fault && m->version ? NR_OK : nr_fail(err, NR_EMEMORY, "cannot read", j->mark, "out of memory");
 }
 
+bool nr_mark_counts(const struct nr_stage_mark *m, const struct nr_study_how *how)
+{
+	return m->status == NR_MARK_DONE || (m->status == NR_MARK_DIVERGED && !how->retry);
+}
+
 int nr_mark_write(const struct nr_job *j, enum nr_mark_status status, double seconds, const char *fault, struct nr_error *err)
 {
 	struct nr_str s = { 0 };

@@ -24,13 +24,15 @@ int nr_job_make(struct nr_job *, const struct nr_study *, int64_t arm, int64_t s
 /* Absent: NR_MARK_NONE. */
 int nr_mark_read(const struct nr_job *, struct nr_stage_mark *, struct nr_arena *, struct nr_error *);
 int nr_mark_write(const struct nr_job *, enum nr_mark_status, double seconds, const char *fault, struct nr_error *);
+/* Nothing is left to do for this stage: it is done, or diverged and is not to be repeated. */
+bool nr_mark_counts(const struct nr_stage_mark *, const struct nr_study_how *);
 /* The first setting that differs: "epochs=3 became epochs=5". */
 const char *nr_mark_difference(const struct nr_stage_mark *, const struct nr_job *, struct nr_arena *);
 /* Moves the stage's folder and result out of the way; nothing is deleted. */
 int nr_job_set_aside(const struct nr_job *, struct nr_error *);
 
 /* Starts the stage, or goes on with it where its folder has a checkpoint. *pid 0: not yet, another process still writes there. */
-int nr_job_start(const struct nr_job *, const char *program, int64_t threads, pid_t *pid, struct nr_arena *, struct nr_error *);
+int nr_job_start(const struct nr_job *, const struct nr_study_how *, int64_t threads, pid_t *pid, struct nr_arena *, struct nr_error *);
 /* The last line that the process printed, as an object; NULL without an error: it has not finished. */
 json_t *nr_job_result(const struct nr_job *);
 /* The last line of its log that says something, or a text in its place; in the arena. */

@@ -67,12 +67,13 @@ static int fresh_arguments(const struct nr_job *j, struct nr_list *args, struct 
 }
 
 /* finetune has no --resume of its own: train goes on with any run of its kind. */
-static int resume_arguments(const struct nr_job *j, struct nr_list *args, struct nr_arena *arena)
+static int resume_arguments(const struct nr_job *j, bool force, struct nr_list *args, struct nr_arena *arena)
 {
 	const struct nr_study_command *c = j->study->stage[j->stage].command;
 	const char *name = nr_study_option(c, "resume") ? c->name : "train";
 	int code = add(args, nr_arena_strdup(arena, name), arena);
 	code |= add(args, nr_arena_strdup(arena, "--resume"), arena);
+	if (force) code |= add(args, nr_arena_strdup(arena, "--force"), arena);
 	return code | add(args, nr_arena_printf(arena, "--out=%s", j->dir), arena);
 }
 
@@ -147,7 +148,8 @@ static int spawn(const struct nr_job *j, const char *program, const struct nr_li
 	return NR_OK;
 }
 
-int nr_job_start(const struct nr_job *j, const char *program, int64_t threads, pid_t *pid, struct nr_arena *arena, struct nr_error *err)
+int nr_job_start(const struct nr_job *j, const struct nr_study_how *how, int64_t threads, pid_t *pid, struct nr_arena *arena,
+	struct nr_error *err)
 {
 	const struct nr_study_stage *stage = &j->study->stage[j->stage];
 	struct nr_list args = { NULL, 0 };
@@ -156,12 +158,12 @@ int nr_job_start(const struct nr_job *j, const char *program, int64_t threads, p
 	*pid = 0;
 	if (nr_folder_make(j->base, err)) return err->code;
 	if (stage->trains && events && nr_file_locked(events)) return NR_OK;
-	int code = stage->trains && exists(j->dir, "last.safetensors") ? resume_arguments(j, &args, arena)
+	int code = stage->trains && exists(j->dir, "last.safetensors") ? resume_arguments(j, how->force, &args, arena)
 								      : fresh_arguments(j, &args, arena, err);
 	if (!code) code = add(&args, nr_arena_strdup(arena, "--json"), arena);
 	if (err->code) return err->code;
 	if (code || !env || !events) return nr_fail(err, NR_EMEMORY, "cannot start", stage->name, "out of memory");
-	return spawn(j, program, &args, env, pid, err);
+	return spawn(j, how->program, &args, env, pid, err);
 }
 
 /* ---- what it leaves ------------------------------------------------------------------------------------------------------------ */

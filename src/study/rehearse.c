@@ -1,5 +1,5 @@
 /* What a study would stumble over later: data that do not open, samples of another kind, splits that are not there, classes that do not
- * fit, weights that are missing. Every stage of every arm is looked at, every data set is opened once. */
+ * fit, weights that are missing. Every stage of every arm that has yet to run is looked at, every data set is opened once. */
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -9,12 +9,16 @@
 #include "norma/data.h"
 #include "norma/model.h"
 #include "norma/task.h"
+#include "study/job.h"
+#include "study/results.h"
 #include "study/settings.h"
 
 enum { MOST = 64 };
 struct opened { const char *data, *root; struct nr_source *source; };
 struct rehearsal {
 	const struct nr_study *s;
+	const struct nr_study_how *how;
+	const struct nr_decision *decision;     /* (arms) */
 	struct nr_arena *arena;
 	struct opened open[MOST];
 	int count;
@@ -106,17 +110,33 @@ static int64_t trained_by(const struct nr_study *s, int64_t stage)
 	return stage;
 }
 
-/* A checkpoint measured on data: they must be of its kind, and for its head have its classes. */
+/* A checkpoint measured on data: they must be of its kind, and for its head have its classes (before: what it learned from; NULL: no
+ * longer needed). */
 static int check_measure(const struct part *p, const struct nr_source *s, const struct part *trained, const struct nr_source *before)
 {
 	struct nr_error why = { 0 };
 	unsigned want;
 	const char *only = setting(p, "only");
 	nr_source_expect(s, trained->task->kind, &why);
-	if (!why.code && !strcmp(p->stage->command->name, "eval") && s->classes != before->classes)
+	if (!why.code && before && !strcmp(p->stage->command->name, "eval") && s->classes != before->classes)
 		nr_fail(&why, NR_EVALUE, "cannot use", s->of->name, "the model has %d classes, the data %d", before->classes, s->classes);
 	if (!why.code && !strcmp(p->stage->command->name, "analyze") && *only) nr_parts_read(only, &want, &why);
 	return why.code ? complain(p, &why) : NR_OK;
+}
+
+/* Of at least one seed. Settings that changed are for the run itself to refuse; with --rerun they are run again. What cannot be told
+ * counts as yet to run. */
+static bool has_to_run(struct rehearsal *r, int64_t arm, int64_t stage)
+{
+	if (nr_arm_settled(r->s, r->decision, arm)) return false;
+	for (int64_t seed = 0; seed < r->s->seeds; seed++) {
+		struct nr_job j;
+		struct nr_stage_mark m;
+		struct nr_error ignored = { 0 };
+		if (nr_job_make(&j, r->s, arm, seed, stage, r->arena, &ignored) || nr_mark_read(&j, &m, r->arena, &ignored)) return true;
+		if (!nr_mark_counts(&m, r->how) || (r->how->rerun && strcmp(m.settings, j.settings) != 0)) return true;
+	}
+	return false;
 }
 
 static int check_stage(struct rehearsal *r, int64_t arm, int64_t stage)
@@ -140,16 +160,28 @@ static int check_stage(struct rehearsal *r, int64_t arm, int64_t stage)
 	if (p.task && nr_source_expect(source, p.task->kind, &why)) return complain(&p, &why);
 	if (check_split(&p, source, "split", data) || check_split(&p, source, "eval_split", data)) return r->err->code;
 	if (p.task) return check_classes(&p, source);
-	const struct nr_source *before = trained.task ? source_of(&trained, setting(&trained, "data")) : NULL;
-	return before ? check_measure(&p, source, &trained, before) : (int)r->err->code;
+	if (!trained.task) return r->err->code;
+	const struct nr_source *before = has_to_run(r, arm, by) ? source_of(&trained, setting(&trained, "data")) : NULL;
+	return r->err->code ? (int)r->err->code : check_measure(&p, source, &trained, before);
 }
 
-int nr_study_rehearse(const struct nr_study *s, struct nr_error *err)
+/* Arms that an early stop has decided. */
+static int decisions(struct rehearsal *r)
 {
-	struct rehearsal r = { .s = s, .arena = nr_arena_make(), .err = err };
-	int code = r.arena ? NR_OK : nr_fail(err, NR_EMEMORY, "cannot check the study", NULL, "out of memory");
+	struct nr_summary m = { 0 };
+	if (r->arena && !r->s->stop.on) m.decision = nr_arena_alloc(r->arena, (size_t)r->s->arms * sizeof *m.decision);
+	else if (r->arena && nr_summary_make(&m, r->s, NULL, 0, r->arena, r->err)) return r->err->code;
+	r->decision = m.decision;
+	return m.decision ? NR_OK : nr_fail(r->err, NR_EMEMORY, "cannot check the study", NULL, "out of memory");
+}
+
+int nr_study_rehearse(const struct nr_study *s, const struct nr_study_how *how, struct nr_error *err)
+{
+	struct rehearsal r = { .s = s, .how = how, .arena = nr_arena_make(), .err = err };
+	int code = decisions(&r);
 	for (int64_t arm = 0; !code && arm < s->arms; arm++)
-		for (int64_t stage = 0; !code && stage < s->stages; stage++) code = check_stage(&r, arm, stage);
+		for (int64_t stage = 0; !code && stage < s->stages; stage++)
+			if (has_to_run(&r, arm, stage)) code = check_stage(&r, arm, stage);
 	while (r.count) nr_source_close(r.open[--r.count].source);
 	nr_arena_free(r.arena);
 	return code;

@@ -54,6 +54,9 @@ int nr_looks_make(struct nr_looks *, const struct nr_study *, struct nr_arena *,
 /* value: (arms, seeds), NAN: not there. A look needs the values of all seeds up to it, of the arm and of its baseline. */
 int nr_looks_decide(const struct nr_looks *, const struct nr_study *, const double *value, struct nr_decision *, struct nr_error *);
 
+/* No run of this arm is needed any more. A baseline is needed while one of its arms is open. */
+bool nr_arm_settled(const struct nr_study *, const struct nr_decision *, int64_t arm);
+
 struct nr_summary {
 	const struct nr_study *study;
 	struct nr_arena *arena;

@@ -114,8 +114,6 @@ int nr_study_expand(struct nr_study *, const struct nr_factor *, int64_t axes, s
 /* Settings for a study without a file: value is not copied. */
 int nr_settings_add(struct nr_settings *, const struct nr_setting *, struct nr_arena *);
 int nr_study_check(struct nr_study *, struct nr_error *);
-/* Looks ahead at every stage of every arm: do its data open, have they its splits, its kind of samples, its classes? (rehearse.c) */
-int nr_study_rehearse(const struct nr_study *, struct nr_error *);
 /* The study as a file that nr_study_parse reads, with the same runs. */
 int nr_study_text(const struct nr_study *, struct nr_str *);
 
@@ -160,7 +158,12 @@ struct nr_study_how {
 	int64_t threads;                    /* of all runs together; 0: every CPU */
 	bool retry;                         /* also what diverged */
 	bool rerun;                         /* what was made with other settings is moved aside and made again */
+	bool force;                         /* trainings go on though data or instruction set changed: train --resume --force */
 };
+
+/* Looks ahead at every stage of every arm that has yet to run: do its data open, have they its splits, its kind of samples, its
+ * classes? (rehearse.c) */
+int nr_study_rehearse(const struct nr_study *, const struct nr_study_how *, struct nr_error *);
 
 /* Runs what is not done yet. SIGINT and SIGTERM are taken while it runs: the children are told once, and *interrupted is set when
  * they have saved. A run that fails does not stop the others. The caller frees *runs with nr_study_runs_free. */

@@ -1,8 +1,10 @@
 /* classify: a linear head on what the model pools, and cross entropy: softmax, or a sigmoid for each class as big_vision has it
  * (arXiv:2106.10270). Labels may be smoothed or mixed by the loader. */
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/real.h"
+#include "infer/classes.h"
 #include "infer/metrics.h"
 #include "norma/nn.h"
 #include "train/task.h"
@@ -40,6 +42,8 @@ struct classify {
 	struct nr_runner eval;
 	int32_t *rank;
 	double *weight;                                 /* (classes); NULL: all 1 */
+	int64_t *confusion;                             /* (classes,classes) of the last evaluation; NULL: too many */
+	enum nr_split split;                            /* of that evaluation */
 };
 
 /* What a sample of each class counts: the mean over the training samples is 1. */
@@ -101,7 +105,10 @@ static nr_t *record(struct nr_task_run *r)
 static int ready(struct nr_task_run *r, int64_t batch, struct nr_error *err)
 {
 	struct classify *s = r->own;
-	if (!(s->rank = malloc((size_t)r->c->batch * sizeof *s->rank)))
+	const size_t K = (size_t)r->source->classes;
+	s->rank = malloc((size_t)r->c->batch * sizeof *s->rank);
+	if (K <= NR_CLASSES_COUNTED) s->confusion = calloc(K * K, sizeof *s->confusion);
+	if (!s->rank || (K <= NR_CLASSES_COUNTED && !s->confusion))
 		return nr_fail(err, NR_EMEMORY, "cannot start the training", NULL, "out of memory");
 	return nr_runner_open(&s->eval, r->w, batch, err);
 }
@@ -152,8 +159,13 @@ static void measure(struct nr_task_run *r, const struct nr_batch *b, double *sum
 static int evaluate(struct nr_task_run *r, const struct nr_evaluation *e, double *value, int64_t *samples, struct nr_error *err)
 {
 	struct classify *s = r->own;
+	struct nr_evaluation counted = *e;
 	struct nr_score score;
-	if (nr_evaluate(&s->eval, e, &score, err)) return err->code;
+	const size_t K = (size_t)r->source->classes;
+	counted.confusion = s->confusion;
+	s->split = e->split;
+	if (s->confusion) memset(s->confusion, 0, K * K * sizeof *s->confusion);
+	if (nr_evaluate(&s->eval, &counted, &score, err)) return err->code;
 	value[0] = score.loss;
 	value[1] = score.top1;
 	value[2] = score.top5;
@@ -162,11 +174,20 @@ static int evaluate(struct nr_task_run *r, const struct nr_evaluation *e, double
 	return NR_OK;
 }
 
+/* Which classes it tells apart. */
+static int predictions(struct nr_task_run *r, struct nr_str *text, struct nr_error *err)
+{
+	const struct classify *s = r->own;
+	const struct nr_class_counts told = { r->source->classes, s->confusion, r->source->class_name };
+	return s->confusion ? nr_class_counts_record(text, &told, nr_split_name(s->split), err) : NR_OK;
+}
+
 static void close(struct nr_task_run *r)
 {
 	struct classify *s = r->own;
 	nr_runner_close(&s->eval);
 	free(s->rank);
+	free(s->confusion);
 }
 
 static const struct nr_task_metric of_step[] = {
@@ -209,5 +230,7 @@ const struct nr_task nr_task_classify = {
 	.bind = bind,
 	.measure = measure,
 	.evaluate = evaluate,
+	.predictions = predictions,
+	.predicted = "classes.json",
 	.close = close,
 };

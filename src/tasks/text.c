@@ -10,6 +10,7 @@
 
 #include "analysis/text_score.h"
 #include "base/log.h"
+#include "infer/classes.h"
 #include "infer/metrics.h"
 #include "norma/infer.h"
 #include "norma/nn.h"
@@ -35,7 +36,7 @@ static const struct nr_option options[] = {
 
 struct shape { nr_t *ids, *types, *valid, *label, *target, *output; };
 enum { HELD, TEST, SETS };
-struct held { const char *name, **text; int32_t *label; double *value; real *output; int64_t count; };
+struct held { const char *name, **text; int32_t *label; double *value; real *output; int64_t count, *confusion; };
 struct text {
 	struct nr_texts texts;
 	struct shape shape[NR_TASK_SHAPES];
@@ -182,7 +183,9 @@ static int open_set(struct nr_task_run *r, struct held *h, const struct nr_sourc
 	h->label = malloc((size_t)count * sizeof *h->label + 1);
 	h->value = malloc((size_t)count * sizeof *h->value + 1);
 	h->output = malloc((size_t)(count * K) * sizeof *h->output + 1);
-	bool whole = h->text && h->label && h->value && h->output;
+	const bool counts = !((const struct text *)r->own)->values && K <= NR_CLASSES_COUNTED;
+	h->confusion = counts ? malloc((size_t)(K * K) * sizeof *h->confusion) : NULL;
+	bool whole = h->text && h->label && h->value && h->output && (h->confusion || !counts);
 	for (int64_t i = 0; whole && i < count; i++) {
 		const int64_t at = index ? index[i] : i;
 		h->text[i] = joined(r, source, split, at);
@@ -214,7 +217,9 @@ static int run_set(struct text *s, struct held *h, struct nr_text_score *score, 
 	if (!h->count) return NR_OK;
 	if (nr_text_runner_run(s->runner, h->text, h->count, h->output, err)) return err->code;
 	if (s->values) return nr_score_values(h->count, h->output, h->value, score, err);
-	return nr_score_classes(h->count, nr_text_runner_width(s->runner), h->output, h->label, score, err);
+	const size_t K = (size_t)nr_text_runner_width(s->runner);
+	if (h->confusion) memset(h->confusion, 0, K * K * sizeof *h->confusion);
+	return nr_score_classes(h->count, (int64_t)K, h->output, h->label, h->confusion, score, err);
 }
 
 static int evaluate(struct nr_task_run *r, const struct nr_evaluation *e, double *value, int64_t *samples, struct nr_error *err)
@@ -227,6 +232,15 @@ static int evaluate(struct nr_task_run *r, const struct nr_evaluation *e, double
 	memcpy(value, all, sizeof all);
 	*samples = held.samples;
 	return NR_OK;
+}
+
+/* Which classes it tells apart, on the split that decides. */
+static int predictions(struct nr_task_run *r, struct nr_str *text, struct nr_error *err)
+{
+	const struct text *s = r->own;
+	const struct held *h = &s->held[HELD];
+	const struct nr_class_counts told = { nr_model_int(&r->w->model, "classes"), h->confusion, r->source->class_name };
+	return h->confusion ? nr_class_counts_record(text, &told, h->name, err) : NR_OK;
 }
 
 /* ---- the rest ---------------------------------------------------------------------------------------------- */
@@ -255,6 +269,7 @@ static void close(struct nr_task_run *r)
 		free(s->held[k].label);
 		free(s->held[k].value);
 		free(s->held[k].output);
+		free(s->held[k].confusion);
 	}
 	nr_texts_close(&s->texts);
 	free(s->rank);
@@ -310,6 +325,8 @@ const struct nr_task nr_task_text = {
 	.bind = bind,
 	.measure = measure,
 	.evaluate = evaluate,
+	.predictions = predictions,
+	.predicted = "classes.json",
 	.describe = describe,
 	.close = close,
 };

@@ -342,16 +342,16 @@ static int write_metrics(struct nr_trainer *t, struct nr_error *err)
 	return nr_recorder_metrics(t->recorder, t->state.step, epoch_of(t), m, n, err);
 }
 
-/* What the best weights say of each sample, for a report. */
+/* What the best weights say of samples or classes, for a report. */
 static int write_predictions(struct nr_trainer *t, struct nr_error *err)
 {
-	struct nr_str csv = { 0 };
+	struct nr_str text = { 0 };
 	const char *name = t->task->predicted ? t->task->predicted : "predictions.csv";
 	if (!t->task->predictions) return NR_OK;
-	int code = t->task->predictions(&t->run, &csv, err);
-	if (!code && csv.failed) code = nr_fail(err, NR_EMEMORY, "cannot write", name, "out of memory");
-	if (!code) code = nr_save_file(nr_trainer_path(t, name), csv.text, csv.len, err);
-	nr_str_release(&csv);
+	int code = t->task->predictions(&t->run, &text, err);
+	if (!code && text.failed) code = nr_fail(err, NR_EMEMORY, "cannot write", name, "out of memory");
+	if (!code && text.len) code = nr_save_file(nr_trainer_path(t, name), text.text, text.len, err);
+	nr_str_release(&text);
 	return code;
 }
 

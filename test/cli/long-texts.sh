@@ -37,8 +37,9 @@ for model in lra-transformer:$size lra-bigbird:$size,block=4,random=1 lra-reform
 		run 0 $text --out "$tmp/b" --threads 3; weights "$tmp/a/model.safetensors" "$tmp/b/model.safetensors"
 	}
 done
-run 0 eval "$tmp/a" --split val; says "accuracy"; says "20 samples"
-run 0 eval "$tmp/a" --json; json accuracy f1 matthews nll samples; says '"split":"test"'
+run 0 eval "$tmp/a" --split val --confusion; says "accuracy"; says "20 samples"; says "precision"; says "truth"
+run 0 eval "$tmp/a" --json; json accuracy f1 matthews nll samples macro_f1 classes; says '"split":"test"'
+run 0 report "$tmp/a" -o "$tmp/a.html"; grep -q "Confusion: " "$tmp/a.html" || fail "no confusion matrix in the report"
 run 0 predict "$tmp/a" "MAX 1 2 X" --top 2; says "MAX 1 2 X"; says "%"
 run 0 predict "$tmp/a" --json "MIN 4 5 X"; json text top; says '"probability"'
 run 2 predict "$tmp/a" --pixels half "MAX 1 X"; complains "does not apply to a model that reads texts"
@@ -64,7 +65,7 @@ rm -rf "$tmp/a"
 run 0 text --data "labelled:path=$tmp/values.jsonl,val=0.2,test=0.2" --tokenizer "$vocab" --model bert:$small --batch 8 --steps 4 \
 	--max-length 32 --out "$tmp/a"
 says "a value of a text; spearman decides"; says "test_spearman"
-run 0 eval "$tmp/a"; says "Spearman"
+run 0 eval "$tmp/a"; says "Spearman"; run 2 eval "$tmp/a" --confusion; complains "tells values"
 echo "the dog sees a cat" | "$NORMA" predict "$tmp/a" >"$tmp/said" || fail "predict from standard input"
 grep -q "the dog sees a cat" "$tmp/said" || fail "nothing said of a line of standard input"
 run 1 text --data "labelled:path=$tmp/pairs.csv,label=lable" --tokenizer "$vocab"; complains "no column 'lable'"; complains "did you mean 'label'?"

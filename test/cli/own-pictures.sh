@@ -61,6 +61,11 @@ study "  - eval: {split: test}"; run 1 study "$tmp/study.yaml" --dry-run; compla
 # classes: each by itself, their mean, and weights for those that are rare
 run 0 eval "$ckpt"; says "macro-F1"; says "precision"; says "class-2"
 run 0 eval "$ckpt" --json; json macro_f1 classes; says '"name":"class-0","samples":'
+# the best weights' scores are recorded with the run, the same as those of eval, and shown in its report
+recorded=$(sed 's/.*"classes":\(.*\),"confusion.*/\1/' "$tmp/run/classes.json")
+run 0 eval "$ckpt" --json --confusion; says "${recorded:0:30}"; says "$(sed 's/.*"confusion":\([^}]*\)}/\1/' "$tmp/run/classes.json")"
+run 0 report "$tmp/run" -o "$tmp/run.html"; grep -q "Confusion: " "$tmp/run.html" || fail "no confusion matrix in the report"
+grep -q "macro-F1" "$tmp/run.html" || fail "no macro-F1 in the report"
 mkdir "$tmp/rare"; cp -r "$tmp/pics/class-0" "$tmp/pics/class-1" "$tmp/rare/"; rm "$tmp"/rare/class-1/[4-9].tif
 for weights in none balanced; do
 	run 0 train --data "$tmp/rare/" "${small[@]}" --batch 8 --steps 2 --class-weights $weights --out "$tmp/$weights" --json; losses="${losses:-} $(grep -o '"train_loss":[0-9.]*' "$tmp/out")"

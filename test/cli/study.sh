@@ -49,6 +49,10 @@ before=$(marks "$tmp/two")
 run 0 study "$tmp/two.yaml"; complains "4 of 4 runs were done already"
 [ "$(marks "$tmp/two")" = "$before" ] || fail "something ran again"
 run 0 study "$tmp/two/study.yaml" --json; json arms notes; [ "$(marks "$tmp/two")" = "$before" ] || fail "its own record is another study"
+# what is done needs no data any more: only stages that have yet to run are looked at
+NORMA_DATA=$tmp/nowhere run 0 study "$tmp/two.yaml"; says "knn.top1 %"
+NORMA_DATA=$tmp/nowhere run 0 study "$tmp/two.yaml" --dry-run; says "2 arms x 2 seeds"
+NORMA_DATA=$tmp/nowhere run 1 study "$tmp/two.yaml" --seeds 3; complains "the study would fail in stage 'train'"
 # more seeds: only these run
 run 0 study "$tmp/two.yaml" --seeds 3 --parallel 2; complains "4 of 6 runs were done already"
 [ "$(marks "$tmp/two" | grep -v seed-2)" = "$before" ] || fail "old runs ran again"
@@ -113,6 +117,16 @@ ran="interrupt" err=$(cat "$tmp/err")
 complains "resume with: norma study $tmp/interrupted/study.yaml"
 grep -q '"status":"interrupted"' "$tmp/interrupted/ln/seed-0/train/events.jsonl" || fail "the training did not save"
 grep -q '"status":"begun"' "$tmp/interrupted/ln/seed-0/train.mark" || fail "not marked as begun"
+# other data since: the study refuses, --force is passed on to its trainings, and their records say so
+made_up "$tmp/data/mnist" t10k 60
+run 1 study "$tmp/interrupted/study.yaml"; complains "--force"
+"$NORMA" study "$tmp/interrupted/study.yaml" --force >"$tmp/out" 2>"$tmp/err" &
+pid=$!
+await grep -q '"forced":"the evaluation data are not what they were"' "$tmp/interrupted/ln/seed-0/train/events.jsonl"
+kill -TERM "$pid"
+wait "$pid" || true
+grep -q '^\$ norma train --resume --force ' "$tmp/interrupted/ln/seed-0/train.log" || fail "the log does not say that it was forced"
+made_up "$tmp/data/mnist" t10k 50
 
 # ---- a run that fails: the others go on
 study broken
@@ -135,7 +149,7 @@ sed -i 's/^grid.*/arms: [{name: good, norm: ln}, {name: idle, norm: ln, lr: 0}]/
 run 0 study "$tmp/early.yaml"; complains "idle is decided: no further runs"; says "differs (6 seeds)"; says "after 6,"
 [ "$(find "$tmp/early" -name knn.json | wc -l)" = 12 ] || fail "not stopped at the first look: $(find "$tmp/early" -name knn.json)"
 before=$(marks "$tmp/early")
-run 0 study "$tmp/early/study.yaml" --json; json looks; [ "$(marks "$tmp/early")" = "$before" ] || fail "it went on after the decision"
+NORMA_DATA=$tmp/nowhere run 0 study "$tmp/early/study.yaml" --json; json looks; [ "$(marks "$tmp/early")" = "$before" ] || fail "it went on after the decision"
 
 # ---- tuning: every arm's best value first, on seeds of its own
 study tuned "tune: {lr: [1e-5, 3e-3, 1e6], train.epochs: 1, metric: train.eval_loss}"
@@ -147,7 +161,7 @@ says "tuned by train.eval_loss, ln: lr 1e-5"; says "taken: lr 3e-3"
 grep -q 'lr=3e-3' "$tmp/tuned/ln/seed-0/train.mark" || fail "the best value was not taken"
 grep -q 'epochs=2' "$tmp/tuned/ln/seed-0/train.mark" || fail "the real runs were short too"
 before=$(marks "$tmp/tuned")
-run 0 study "$tmp/tuned/study.yaml"; says "taken: lr 3e-3"; [ "$(marks "$tmp/tuned")" = "$before" ] || fail "something ran again"
+NORMA_DATA=$tmp/nowhere run 0 study "$tmp/tuned/study.yaml"; says "taken: lr 3e-3"; [ "$(marks "$tmp/tuned")" = "$before" ] || fail "something ran again"
 run 0 study "$tmp/two.yaml" --tune lr=1e-3,2e-3 --tune batch=8,16 --tune budget=3 --tune epochs=1 --dry-run; says "tuning first: 3 settings"
 run 2 study "$tmp/two.yaml" --tune lr; complains "e.g. --tune lr=1e-3,2e-3"
 

@@ -30,12 +30,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct nr_st_file *f;
 	struct nr_guess guess = { 0 };
 	const char *pooler = NULL;
+	struct nr_error err = { 0 };
 	if (access(fuzz_path("model.safetensors"), F_OK)) write_weights();
 	for (int i = 0; names[i]; i++) unlink(fuzz_path(names[i]));
 	fuzz_split(data, size, names);
 	assert(!nr_st_open(&f, fuzz_path("model.safetensors"), NULL));
 	if (nr_model_guess(&guess, f, arena)) assert(guess.model && *guess.model);
-	nr_sentence_pooler(&pooler, fuzz_path("model.safetensors"), arena, NULL);
+	assert(nr_sentence_pooler(&pooler, fuzz_path("model.safetensors"), arena, &err) == (int)err.code);
 	nr_st_close(f);
 	nr_arena_free(arena);
 	return 0;

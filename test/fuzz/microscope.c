@@ -10,7 +10,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	struct nr_microscope_arm arm = { .letter = "A" };
+	struct nr_microscope_arm arm = { 0 };
 	struct nr_microscope_view v = { .arm = &arm, .arms = 1 };
 	struct nr_error err = { 0 };
 	struct nr_arena *arena = nr_arena_make();

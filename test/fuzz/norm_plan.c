@@ -21,6 +21,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	char *text = strndup((const char *)data, size < 8192 ? size : 8192);
 	plan->arena = nr_arena_make();
 	plan->defaults.norm = "layer";
+	plan->defaults.placement = "pre";
 	plan->sites[plan->n_sites++] = "attn.in";
 	plan->sites[plan->n_sites++] = "mlp.in";
 	const int e = nr_norm_plan_parse(plan, text, &err);

@@ -16,9 +16,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct nr_arena *arena = nr_arena_make();
 	struct nr_study *s = calloc(1, sizeof *s);
 	struct nr_yaml_errors errors = { 0 };
+	struct nr_error err = { 0 };
 	fuzz_write("published.yaml", data, size);
-	if (!nr_study_parse(s, text, sizeof text - 1, fuzz_path("study.yaml"), fuzz_commands, arena, &errors, NULL) &&
-		!nr_study_check(s, NULL) && !nr_published_read(s, fuzz_path("study.yaml"), NULL)) {
+	if (!nr_study_parse(s, text, sizeof text - 1, fuzz_path("study.yaml"), fuzz_commands, arena, &errors, &err) &&
+		!nr_study_check(s, &err) && !nr_published_read(s, fuzz_path("study.yaml"), &err)) {
 		struct nr_str out = { 0 };
 		char cell[128];
 		for (int64_t arm = 0; arm < s->arms; arm++) {

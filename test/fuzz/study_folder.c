@@ -18,8 +18,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (!nr_study_read(&s, fuzz_folder(), fuzz_commands, arena, &err)) {
 		for (int metric = 0; nr_study_metric(&s, metric) && metric < 8; metric++)
 			for (int arm = 0; arm < 2; arm++) nr_json_at(nr_study_cell(&s, metric, arm), "mean");
-		nr_study_read_release(&s);
 	} else assert(err.detail[0]);
+	nr_study_read_release(&s);
 	nr_arena_free(arena);
 	fuzz_clear();
 	return 0;

@@ -19,6 +19,7 @@ static double value_of(enum nr_act act, double x)
 	case NR_ACT_SIGMOID: return sigmoid_of(x);
 	case NR_ACT_SILU: return x * sigmoid_of(x);
 	case NR_ACT_EXP: return exp(x);
+	case NR_ACT_QUICK_GELU: return x * sigmoid_of(1.702 * x);
 	default: return x;
 	}
 }
@@ -35,6 +36,7 @@ static double slope_of(enum nr_act act, double x)
 	case NR_ACT_SIGMOID: return s * (1 - s);
 	case NR_ACT_SILU: return s * (1 + x * (1 - s));
 	case NR_ACT_EXP: return exp(x);
+	case NR_ACT_QUICK_GELU: return sigmoid_of(1.702 * x) * (1 + 1.702 * x * sigmoid_of(-1.702 * x));
 	default: return 1;
 	}
 }
@@ -81,7 +83,8 @@ static void errors_stay_within_the_stated_bounds(void **state)
 static void small_arguments_keep_their_digits(void **state)
 {
 	(void)state;
-	const enum nr_act acts[] = { NR_ACT_GELU, NR_ACT_GELU_TANH, NR_ACT_HARD_SWISH, NR_ACT_TANH, NR_ACT_SILU };
+	const enum nr_act acts[] = { NR_ACT_GELU, NR_ACT_GELU_TANH, NR_ACT_HARD_SWISH, NR_ACT_TANH, NR_ACT_SILU,
+		NR_ACT_QUICK_GELU };
 	for (int s = isa_next(-1); s >= 0; s = isa_next(s)) {
 		for (size_t a = 0; a < sizeof acts / sizeof *acts; a++) {
 			for (double v = 1e-6; v < 2; v *= 1.01) {

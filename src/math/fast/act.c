@@ -50,6 +50,7 @@ INL vf normal_tail(vf a) /* Q */
 
 #define SQRT_8_OVER_PI 1.59576912f /* 2 sqrt(2/pi) */
 #define CUBIC .044715f
+#define QUICK 1.702f
 
 INL vf tanh_tail(vf a) /* Q of the tanh form: 1 / (1 + e^2u) */
 {
@@ -84,6 +85,7 @@ INL vf value(enum nr_act act, vf x)
 	case NR_ACT_SIGMOID: return sigmoid(x);
 	case NR_ACT_SILU: return x * sigmoid(x);
 	case NR_ACT_EXP: return vexp_all(x);
+	case NR_ACT_QUICK_GELU: return x * sigmoid(x * QUICK);
 	default: return x;
 	}
 }
@@ -107,6 +109,7 @@ INL vf derivative(enum nr_act act, vf x)
 	case NR_ACT_SIGMOID: s = sigmoids(x, &q); return s * q;
 	case NR_ACT_SILU: s = sigmoids(x, &q); return s * (x * q + 1.f);
 	case NR_ACT_EXP: return vexp_all(x);
+	case NR_ACT_QUICK_GELU: s = sigmoids(x * QUICK, &q); return s * (x * q * QUICK + 1.f);
 	default: return bc(1);
 	}
 }

@@ -1,6 +1,6 @@
 /* The intrinsics of AVX2 and AVX-512 on CPUs without them: SIMDe, for the preset `emulated`. Those that its release 0.7.4 (Debian
- * 12) lacks follow; where a newer one has them, ours stand in their place. The target has no fused product, so values differ from
- * the CPU's by rounding. */
+ * 12) lacks follow; where a newer one has them, ours stand in their place. The target fuses no product but those of vplus, so values
+ * differ from the CPU's by rounding. */
 #ifndef NR_FAST_EMULATED_H
 #define NR_FAST_EMULATED_H
 

@@ -53,10 +53,14 @@ INL vf rounded(vf x)
 	return x;
 }
 /* sum + s b for kernels whose sums fill the 16 registers of AVX2: gcc, left to itself, moves one of them through memory in every
- * round. AVX-512 has room, and its compiler takes s from memory. */
+ * round. AVX-512 has room, and its compiler takes s from memory. Emulated, the product of two floats is exact in double, as if fused. */
 INL vf vplus(vf sum, vf s, vf b)
 {
-#if VL == 8 && !defined NR_EMULATED
+#ifdef NR_EMULATED
+	typedef double wide __attribute__((vector_size(VL * 8)));
+	const wide product = __builtin_convertvector(s, wide) * __builtin_convertvector(b, wide);
+	return __builtin_convertvector(product + __builtin_convertvector(sum, wide), vf);
+#elif VL == 8
 	__asm__("vfmadd231ps %2, %1, %0" : "+x"(sum) : "x"(s), "x"(b));
 	return sum;
 #else
