@@ -42,6 +42,8 @@ struct nr_naming {                          /* "timm", ...; lists end with a NUL
 	const char *norms;                  /* the norm plan of models of that software, where eps is not all that differs; or NULL */
 	const char *const *ignored;         /* names of tensors that are no weights (a table of positions 0, 1, ...) or copies of others; */
 					    /* ends with NULL, or NULL; `*` at the beginning stands for anything */
+	const struct nr_rename *wanted;     /* tensors that the software expects beside ours, written as zeros: `ours` is the entry whose */
+					    /* shape it has; ends with NULL, or NULL */
 };
 
 /* What a model is given: pictures, texts as numbers of their tokens, or molecules as graphs. What it does not read stays NULL. */
