@@ -46,6 +46,8 @@ struct nr_naming {                          /* "timm", ...; lists end with a NUL
 	const char *norms;                  /* the norm plan of models of that software, where eps is not all that differs; or NULL */
 	const char *const *ignored;         /* names of tensors that are no weights (a table of positions 0, 1, ...) or copies of others; */
 					    /* ends with NULL, or NULL; `*` at the beginning or end stands for anything */
+	const struct nr_rename *wanted;     /* tensors that the software expects beside ours, written as zeros: `ours` is the entry whose */
+					    /* shape it has; ends with NULL, or NULL */
 	/* Where blocks are counted in another way, which depends on how many each of the NR_MAXLEVELS stages has: rules that come before
 	 * the others, in the arena (NULL: out of memory), and these numbers as a file has them. NULL: they are not. */
 	const struct nr_rename *(*numbered)(const int64_t *depth, struct nr_arena *);

@@ -364,6 +364,22 @@ static int write_entry(struct writing *w, const struct nr_entry *e, const char *
 	return NR_OK;
 }
 
+static int write_wanted(struct writing *w, const char *path, struct nr_error *err)
+{
+	for (const struct nr_rename *r = w->naming->wanted; r && r->ours; r++) {
+		const struct nr_entry *e = nr_store_find(w->store, r->ours);
+		if (!e) continue;
+		const real *zeros = nr_arena_alloc(w->arena, (size_t)e->count * sizeof *zeros);
+		struct nr_st_tensor t = { .name = r->theirs, .dtype = sizeof(real) == 4 ? NR_ST_F32 : NR_ST_F64, .nd = e->nd, .data = zeros,
+			.bytes = (size_t)e->count * sizeof(real) };
+		if (!zeros || w->count == w->room) return nr_fail(err, NR_EMEMORY, "cannot write", path, "out of memory");
+		for (int i = 0; i < e->nd; i++) t.shape[i] = e->d[i];
+		w->entry[w->count] = r->ours;
+		w->tensor[w->count++] = t;
+	}
+	return NR_OK;
+}
+
 int nr_model_export(const struct nr_store *s, const struct nr_model *m, const char *path, const char *name, const struct nr_st_meta *meta,
 	int64_t n_meta, struct nr_error *err)
 {
@@ -380,6 +396,7 @@ int nr_model_export(const struct nr_store *s, const struct nr_model *m, const ch
 	if (w.arena) w.naming = nr_naming_numbered(w.naming, depth, w.arena);
 	int code = w.tensor && w.entry && all && w.naming ? NR_OK : nr_fail(err, NR_EMEMORY, "cannot write", path, "out of memory");
 	for (int64_t i = 0; !code && i < nr_store_count(s); i++) code = write_entry(&w, nr_store_at(s, i), path, err);
+	if (!code) code = write_wanted(&w, path, err);
 	if (!code) {
 		all[0] = (struct nr_st_meta){ "format", "pt" };         /* what public readers look for */
 		if (n_meta) memcpy(all + 1, meta, (size_t)n_meta * sizeof *meta);

@@ -125,6 +125,20 @@ static int is_local(const struct reformer *c, int64_t i)
 	return n == 5 && !strncmp(s, "local", n) ? 1 : n == 3 && !strncmp(s, "lsh", n) ? 0 : -1;
 }
 
+/* Texts are filled up to whole chunks of all kinds of layers, as Hugging Face does: the first chunk sees the last one, if only padding. */
+static int64_t multiple_of(const struct reformer *c)
+{
+	bool local = false, lsh = false;
+	for (int64_t i = 0; i < c->depth; i++) *(is_local(c, i) ? &local : &lsh) = true;
+	int64_t a = c->chunk, b = c->local_chunk;
+	while (b) {
+		const int64_t rest = a % b;
+		a = b;
+		b = rest;
+	}
+	return !local ? c->chunk : !lsh ? c->local_chunk : c->chunk / a * c->local_chunk;
+}
+
 /* ---- the model --------------------------------------------------------------------------------------------- */
 
 static nr_t *with_positions(struct nr_net *n, nr_t *x, const struct reformer *c)
@@ -161,7 +175,8 @@ static nr_t *attend(struct nr_net *n, const struct nr_inputs *in, nr_t *x, const
 {
 	const int64_t width = c->heads * (c->head_dim ? c->head_dim : c->dim / c->heads);
 	const int local = is_local(c, i);
-	struct nr_lsh_options o = { .heads = c->heads, .layer = i, .masked = 1, .dropout = (float)c->attention_dropout };
+	struct nr_lsh_options o = { .heads = c->heads, .layer = i, .multiple = multiple_of(c), .masked = 1,
+		.dropout = (float)c->attention_dropout };
 	if (!c->head_dim && c->dim % c->heads)
 		return nr_net_fail(n, NR_ESHAPE, "heads",
 			"%lld channels cannot be divided into %lld heads: set head_dim", (long long)c->dim,
@@ -283,8 +298,12 @@ static void saw_config(const struct nr_look *l, struct nr_sighting *s)
 	if (json_is_integer(buckets))
 		nr_saw_text(s, "buckets", nr_arena_printf(l->arena, "%lld", (long long)json_integer_value(buckets)));
 	if (json_array_size(buckets) == 2) nr_saw_text(s, "buckets", pair_text(l, "num_buckets"));
-	if (nr_look_find(l, "position.rows")) nr_saw_text(s, "axial", pair_text(l, "axial_pos_shape"));
-	if (nr_look_find(l, "position.rows")) nr_saw_text(s, "axial_dims", pair_text(l, "axial_pos_embds_dim"));
+	if (nr_look_find(l, "position.rows")) {
+		const struct nr_st_tensor *rows = nr_look_find(l, "position.rows"), *columns = nr_look_find(l, "position.columns");
+		nr_saw_text(s, "axial", pair_text(l, "axial_pos_shape"));
+		nr_saw_text(s, "axial_dims", pair_text(l, "axial_pos_embds_dim"));
+		if (columns && rows->nd == 3 && columns->nd == 3) nr_saw_at_most(s, "length", rows->shape[0] * columns->shape[1]);
+	}
 	nr_saw_text(s, "act", ours);
 	if (ours) nr_saw_all(s);
 }
@@ -302,6 +321,7 @@ static bool measure(const struct nr_look *l, struct nr_sighting *s)
 	nr_saw_key(s, "depth", depth);
 	nr_saw_key(s, "hidden", hidden);
 	nr_saw(s, "positions", nr_look_rows(l, "position.weight", C));
+	nr_saw_at_most(s, "length", nr_look_rows(l, "position.weight", C));
 	nr_saw(s, "classes", nr_look_rows(l, "head.out_proj.weight", C));
 	nr_saw_text(s, "layers", layers_text(l, depth));
 	if (type && !strcmp(type, "reformer")) saw_config(l, s);
