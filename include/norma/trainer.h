@@ -32,6 +32,7 @@ struct nr_train {
 	/* how long, how fast */
 	double epochs;
 	int64_t steps, batch, accumulate;   /* steps > 0 instead of epochs */
+	bool rebuild;                       /* NR_PLAN_REBUILD */
 	char *extended;                     /* "STEP:STEPS,...": up to STEP the learning rate followed the schedule of STEPS */
 	struct nr_optim optim;
 	struct nr_schedule schedule;        /* its kind and what that reads; the rest follows from lr, epochs and the next line */

@@ -115,7 +115,8 @@ static int record_shape(struct nr_trainer *t, int64_t i, struct nr_error *err)
 	if (t->c.microscope && nr_microscope_make(&s->microscope, s->net, t->arena, err)) return err->code;
 	s->loss = nr_scale(s->net, t->task->record(&t->run), 1 / (double)t->c.accumulate);
 	if (nr_norms_done(s->net, err)) return err->code;
-	if (nr_plan_make_beside(&s->plan, s->net, s->loss, NR_PLAN_TRAIN, t->shape[0].plan, err)) return err->code;
+	const unsigned flags = NR_PLAN_TRAIN | (t->c.rebuild ? NR_PLAN_REBUILD : 0u);
+	if (nr_plan_make_beside(&s->plan, s->net, s->loss, flags, t->shape[0].plan, err)) return err->code;
 	t->run.plan = s->plan;
 	return NR_OK;
 }

@@ -27,6 +27,7 @@ static const struct nr_option common[] = {
 		"STEP:STEPS,...: up to STEP the learning rate is that of a run of STEPS (written by --resume --epochs N)"),
 	NR_OPT_INT(S, batch, 128, 1, 1000000, "samples per step (with accumulate: per part of a step)"),
 	NR_OPT_INT(S, accumulate, 1, 1, 100000, "parts of a step: gradients are summed over N batches"),
+	NR_OPT_BOOL(S, rebuild, "0", "save memory by recomputing cheap outputs in backward; same results"),
 	{ .name = "schedule", .type = NR_TENUM, .offset = offsetof(S, schedule.kind), .size = NR_FIELD_SIZE(S, schedule.kind),
 	  .text = "cosine", .help = "how the learning rate changes after warm-up" },
 	NR_OPT_FLOAT(S, warmup, 1, 0, 1e6, "epochs of linear warm-up"),
