@@ -42,7 +42,7 @@ run 0 graph --data "$tmp/mols.csv:targets=LogS" "${small[@]}" --out "$tmp/run2" 
 
 # scaffolds: none is in two splits
 run 0 graph --data "molecules:path=$tmp/mols.csv,targets=LogS,split=scaffold,val=0.2,test=0.2" "${small[@]}" --epochs 1 --out "$tmp/scaffold"
-says "test 20 %, by scaffold"; grep -q test <<<"$(cut -d, -f1 "$tmp/scaffold/predictions.csv" | sort -u)" || fail "no test split"
+says ", by scaffold: none is in two splits"; says "val is 20 of 60 molecules, test 20"; grep -q test <<<"$(cut -d, -f1 "$tmp/scaffold/predictions.csv" | sort -u)" || fail "no test split"
 run 0 data info "molecules:path=$tmp/mols.csv,targets=LogS,split=file"; says "60 train"
 
 # held out: the report shows those molecules
