@@ -20,7 +20,7 @@ static int check(const struct infer_text *o, const struct nr_weights *w, const s
 		return nr_hint(err, "np.save(\"x.npy\", ids.astype(\"int32\")), short rows padded with %lld",
 			(long long)nr_model_int(&w->model, "pad"));
 	}
-	if (o->what != INFER_LOGITS || nr_store_find(w->store, "head.weight")) return NR_OK;
+	if (o->what != INFER_LOGITS || nr_weights_has_head(w)) return NR_OK;
 	nr_fail(err, NR_EVALUE, "cannot run the model", w->model.text, "it has no classification head");
 	return nr_hint(err, "--what pooled or --what tokens");
 }
@@ -33,7 +33,7 @@ static int record(struct recorded *r, const struct infer_text *o, const struct n
 	r->in = nr_model_inputs(r->net, &w->model, batch);
 	r->out = nr_model_tokens(r->net, &w->model, &r->in);
 	if (o->what != INFER_TOKENS) r->out = w->model.of->pool(r->net, r->out, w->model.conf);
-	if (o->what == INFER_LOGITS) r->out = nr_linear(r->net, "head", r->out, nr_model_int(&w->model, "classes"));
+	if (o->what == INFER_LOGITS) r->out = nr_model_head(r->net, &w->model, r->out);
 	if (nr_norms_done(r->net, err)) return err->code;
 	return nr_plan_make(&r->plan, r->net, r->out, 0, err);
 }
