@@ -33,7 +33,7 @@ static int record(struct recorded *r, const struct infer_text *o, const struct n
 	r->in = nr_model_inputs(r->net, &w->model, batch);
 	r->out = nr_model_tokens(r->net, &w->model, &r->in);
 	if (o->what != INFER_TOKENS) r->out = w->model.of->pool(r->net, r->out, w->model.conf);
-	if (o->what == INFER_LOGITS) r->out = nr_linear(r->net, "head", r->out, nr_model_int(&w->model, "classes"));
+	if (o->what == INFER_LOGITS) r->out = nr_model_head(r->net, &w->model, r->out);
 	if (nr_norms_done(r->net, err)) return err->code;
 	return nr_plan_make(&r->plan, r->net, r->out, 0, err);
 }
