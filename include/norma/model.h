@@ -38,6 +38,7 @@ struct nr_architecture { const char *name, *text, *norms; };
  * it: vectors over the pixels of a patch, whose order is (row, column, channel) there; '~': the first of the columns is the last there;
  * '^': leading sizes of 1 are left out there. */
 struct nr_rename { const char *ours, *theirs; };
+struct nr_st_file;
 struct nr_naming {                          /* "timm", ...; lists end with a NULL name */
 	const char *name;
 	const struct nr_rename *rules;
@@ -45,6 +46,12 @@ struct nr_naming {                          /* "timm", ...; lists end with a NUL
 	const char *norms;                  /* the norm plan of models of that software, where eps is not all that differs; or NULL */
 	const char *const *ignored;         /* names of tensors that are no weights (a table of positions 0, 1, ...) or copies of others; */
 					    /* ends with NULL, or NULL; `*` at the beginning or end stands for anything */
+	const struct nr_rename *wanted;     /* tensors that the software expects beside ours, written as zeros: `ours` is the entry whose */
+					    /* shape it has; ends with NULL, or NULL */
+	/* Where blocks are counted in another way, which depends on how many each of the NR_MAXLEVELS stages has: rules that come before
+	 * the others, in the arena (NULL: out of memory), and these numbers as a file has them. NULL: they are not. */
+	const struct nr_rename *(*numbered)(const int64_t *depth, struct nr_arena *);
+	void (*depths)(const struct nr_st_file *, int64_t *depth);
 };
 
 /* What a model is given: pictures, texts as numbers of their tokens, or molecules as graphs. What it does not read stays NULL. */

@@ -76,6 +76,8 @@ NR_API nr_t *nr_norm(struct nr_net *, const char *site, nr_t *x);
 NR_API const char *nr_norm_at(struct nr_net *, const char *site);
 /* x + y as the plan has it: norm BRANCH.out on y, the residual's scaling, drop path, the sum, norm BRANCH.res. */
 NR_API nr_t *nr_residual(struct nr_net *, const char *branch, nr_t *x, nr_t *y, double drop_path);
+/* The same by nr_add_reversible. */
+NR_API nr_t *nr_residual_reversible(struct nr_net *, const char *branch, nr_t *x, nr_t *y);
 /* What the plan (Sub-LN, DeepNorm) multiplies the initial values of value, output and MLP weights with. */
 NR_API double nr_norms_gain(const struct nr_net *);
 /* Calls watch.at at every site that has a norm, which its result then replaces: it may note what goes in and out, or put something

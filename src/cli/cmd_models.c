@@ -8,6 +8,7 @@
 #include "cli.h"
 #include "graph/net.h"
 #include "models/guess.h"
+#include "nn/products.h"
 #include "norma/infer.h"
 #include "norms/choice.h"
 #include "weights_meta.h"
@@ -42,22 +43,6 @@ struct recorded {
 	double macs;
 };
 
-/* Multiply-adds of products alone, as papers and torch's counters have them. */
-static double macs_of(const struct nr_net *n)
-{
-	static const char *const products[] = { "linear", "linear_act", "attention", "cross_attention", "kv_attention", "window_attention",
-		"performer", "block_attention", "lsh_attention", "local_attention", "matmul", "conv", "depthwise", NULL };
-	double all = 0;
-	for (int32_t i = 0; i < n->n_node; i++) {
-		const struct nr_op *op = n->node[i]->op;
-		double forward = 0, backward = 0;
-		for (int k = 0; products[k]; k++)
-			if (!strcmp(op->name, products[k]) && op->cost) op->cost(n->node[i], &forward, &backward);
-		all += forward / 2;
-	}
-	return all;
-}
-
 static void release(struct recorded *r)
 {
 	nr_net_free(r->net);
@@ -80,7 +65,7 @@ static int record(struct cli *c, struct recorded *r, const char *name, const str
 		const struct nr_entry *e = nr_store_at(r->store, i);
 		*(e->buffer ? &r->buffers : &r->params) += e->count;
 	}
-	r->macs = macs_of(r->net);
+	r->macs = nr_net_macs(r->net);
 	return NR_OK;
 }
 

@@ -142,10 +142,10 @@ static int read_meta(struct nr_weights *w, const char *path, const char **model,
 /* One of these is there if the model's head is. */
 static const char *const head_entries[] = { "head.weight", "head.bias", "head.logits.weight", "head.out_proj.weight", NULL };
 
-static bool store_has_head(const struct nr_store *s)
+bool nr_weights_has_head(const struct nr_weights *w)
 {
 	bool found = false;
-	for (int i = 0; head_entries[i]; i++) found |= nr_store_find(s, head_entries[i]) != NULL;
+	for (int i = 0; head_entries[i]; i++) found |= nr_store_find(w->store, head_entries[i]) != NULL;
 	return found;
 }
 
@@ -226,7 +226,7 @@ static int name_entries(struct nr_weights *w, const char *path, bool head, unsig
 
 int nr_weights_record(struct nr_net *n, const struct nr_weights *w, const char *norms, struct nr_error *err)
 {
-	return record_with(n, w, norms, store_has_head(w->store), nr_text_heads_of(w->store), err);
+	return record_with(n, w, norms, nr_weights_has_head(w), nr_text_heads_of(w->store), err);
 }
 
 /* A name that is not known may be of a plug-in, which the file names. */

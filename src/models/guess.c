@@ -322,6 +322,14 @@ static void consider(const struct nr_look *l, struct nr_guess *best, int *most)
 	*most = found;
 }
 
+/* A naming for the blocks that the file has; NULL: out of memory. */
+static const struct nr_naming *for_file(const struct nr_naming *n, const struct nr_st_file *f, struct nr_arena *arena)
+{
+	int64_t depth[NR_MAXLEVELS] = { 0 };
+	if (n->depths) n->depths(f, depth);
+	return nr_naming_numbered(n, depth, arena);
+}
+
 bool nr_json_three(const json_t *list, double *to)
 {
 	for (size_t i = 0; i < 3; i++) {
@@ -351,8 +359,10 @@ int nr_model_guess(struct nr_guess *g, const struct nr_st_file *f, struct nr_are
 	for (const struct nr_model *const *m = nr_models(); *m; m++) {
 		if (!(*m)->file) continue;
 		consider(&(struct nr_look){ f, *m, nr_naming_find(*m, "norma", NULL), config, arena }, g, &most);
-		for (const struct nr_naming *n = (*m)->namings; n->name; n++)
-			consider(&(struct nr_look){ f, *m, n, config, arena }, g, &most);
+		for (const struct nr_naming *n = (*m)->namings; n->name; n++) {
+			const struct nr_naming *here = for_file(n, f, arena);
+			if (here) consider(&(struct nr_look){ f, *m, here, config, arena }, g, &most);
+		}
 	}
 	read_input(g, json_object_get(config, "pretrained_cfg"));
 	json_decref(config);

@@ -30,13 +30,9 @@ void nr_config_lists(json_t *j, const char *const *pair)
 {
 	for (; pair[0]; pair += 2) {
 		json_t *list = json_array();
-		for (const char *s = pair[1]; *s; s += *s == '-') {
-			char *end;
-			const double v = strtod(s, &end);
-			if (end == s) break;
+		double v;
+		for (const char *s = pair[1]; *s && (s = nr_stages_next(s, &v)); s += *s == '-')
 			json_array_append_new(list, v == (double)(json_int_t)v ? json_integer((json_int_t)v) : json_real(v));
-			s = end;
-		}
 		json_object_set_new(j, pair[0], list);
 	}
 }

@@ -8,6 +8,17 @@
 #include "models/names.h"
 #include "norma/model.h"
 
+/* How many blocks each stage of the store's model has. */
+static void count_blocks(const struct nr_store *s, int64_t *depth)
+{
+	memset(depth, 0, NR_MAXLEVELS * sizeof *depth);
+	for (int64_t i = 0; i < nr_store_count(s); i++) {
+		long long stage, block;
+		if (sscanf(nr_store_at(s, i)->name, "stages.%lld.blocks.%lld.", &stage, &block) != 2) continue;
+		if (stage >= 0 && stage < NR_MAXLEVELS && block >= depth[stage]) depth[stage] = block + 1;
+	}
+}
+
 /* ---- values with their order changed --------------------------------------------------------------------------------- */
 
 /* One entry's values from their order to ours, or the other way. */
@@ -60,15 +71,21 @@ static void tell(const struct reading *r, enum nr_import_fate fate, const char *
 
 static int choose(struct reading *r, const struct nr_model *m, struct nr_error *err)
 {
+	int64_t depth[NR_MAXLEVELS];
+	count_blocks(r->store, depth);
 	if (r->how->naming && strcmp(r->how->naming, "auto")) {
 		r->naming = nr_naming_find(m, r->how->naming, err);
-		return r->naming ? NR_OK : (int)err->code;
+		if (!r->naming) return err->code;
+		r->naming = nr_naming_numbered(r->naming, depth, r->arena);
+		return r->naming ? NR_OK : nr_fail(err, NR_EMEMORY, "cannot load", r->path, "out of memory");
 	}
 	int64_t best = hits(r, &nr_naming_ours);
 	r->naming = &nr_naming_ours;
 	for (const struct nr_naming *n = m->namings; n->name; n++) {
-		const int64_t found = hits(r, n);
-		if (found > best) best = found, r->naming = n;
+		const struct nr_naming *here = nr_naming_numbered(n, depth, r->arena);
+		if (!here) return nr_fail(err, NR_EMEMORY, "cannot load", r->path, "out of memory");
+		const int64_t found = hits(r, here);
+		if (found > best) best = found, r->naming = here;
 	}
 	if (best) return NR_OK;
 	nr_fail(err, NR_EFORMAT, "cannot load", r->path,
@@ -347,6 +364,22 @@ static int write_entry(struct writing *w, const struct nr_entry *e, const char *
 	return NR_OK;
 }
 
+static int write_wanted(struct writing *w, const char *path, struct nr_error *err)
+{
+	for (const struct nr_rename *r = w->naming->wanted; r && r->ours; r++) {
+		const struct nr_entry *e = nr_store_find(w->store, r->ours);
+		if (!e) continue;
+		const real *zeros = nr_arena_alloc(w->arena, (size_t)e->count * sizeof *zeros);
+		struct nr_st_tensor t = { .name = r->theirs, .dtype = sizeof(real) == 4 ? NR_ST_F32 : NR_ST_F64, .nd = e->nd, .data = zeros,
+			.bytes = (size_t)e->count * sizeof(real) };
+		if (!zeros || w->count == w->room) return nr_fail(err, NR_EMEMORY, "cannot write", path, "out of memory");
+		for (int i = 0; i < e->nd; i++) t.shape[i] = e->d[i];
+		w->entry[w->count] = r->ours;
+		w->tensor[w->count++] = t;
+	}
+	return NR_OK;
+}
+
 int nr_model_export(const struct nr_store *s, const struct nr_model *m, const char *path, const char *name, const struct nr_st_meta *meta,
 	int64_t n_meta, struct nr_error *err)
 {
@@ -358,8 +391,12 @@ int nr_model_export(const struct nr_store *s, const struct nr_model *m, const ch
 	w.tensor = w.arena ? nr_arena_alloc(w.arena, (size_t)(w.room + 1) * sizeof *w.tensor) : NULL;
 	w.entry = w.arena ? nr_arena_alloc(w.arena, (size_t)(w.room + 1) * sizeof *w.entry) : NULL;
 	struct nr_st_meta *all = w.arena ? nr_arena_alloc(w.arena, (size_t)(n_meta + 1) * sizeof *all) : NULL;
-	int code = w.tensor && w.entry && all ? NR_OK : nr_fail(err, NR_EMEMORY, "cannot write", path, "out of memory");
+	int64_t depth[NR_MAXLEVELS];
+	count_blocks(s, depth);
+	if (w.arena) w.naming = nr_naming_numbered(w.naming, depth, w.arena);
+	int code = w.tensor && w.entry && all && w.naming ? NR_OK : nr_fail(err, NR_EMEMORY, "cannot write", path, "out of memory");
 	for (int64_t i = 0; !code && i < nr_store_count(s); i++) code = write_entry(&w, nr_store_at(s, i), path, err);
+	if (!code) code = write_wanted(&w, path, err);
 	if (!code) {
 		all[0] = (struct nr_st_meta){ "format", "pt" };         /* what public readers look for */
 		if (n_meta) memcpy(all + 1, meta, (size_t)n_meta * sizeof *meta);
