@@ -24,7 +24,7 @@ struct bench_size {
 	int64_t decoder_dim, decoder_depth, decoder_heads;      /* MAE */
 	double keep;                            /* MAE: share of patches that the encoder sees */
 	int64_t length, vocab;                  /* text: tokens of a sentence */
-	const char *sparse;                     /* text: options of the model lra; NULL: full attention */
+	const char *sparse;                     /* text: a model of sparse attention with its options; NULL: full attention */
 	int64_t nodes, hops;                    /* graphs */
 };
 
@@ -57,12 +57,13 @@ struct bench_case {
 };
 extern const struct bench_case bench_cases[];    /* ends with a NULL name */
 bool bench_is_latency(const struct bench_case *);        /* one sample: the time of a forward pass is what counts */
-extern const struct bench_model bench_vit, bench_backbone, bench_mae, bench_simcse, bench_graphormer, bench_longtext;
+extern const struct bench_model bench_vit, bench_backbone, bench_mae, bench_simcse, bench_graphormer, bench_longtext, bench_bigbird,
+	bench_reformer;
 
 struct bench_target {
 	const struct bench_case *of;
 	const struct bench_size *size;
-	bool train, tiny;
+	bool train, tiny, rebuild;              /* rebuild: as NR_PLAN_REBUILD */
 	const char *norm;                       /* norm plan; NULL: the model's own */
 };
 /* "CASE", "CASE/train" or "CASE/infer"; the bare name means train. Unknown names come with the nearest. */
@@ -100,7 +101,7 @@ struct bench_options {
 	double seconds;
 	int64_t rounds;
 	int32_t peer;                           /* enum bench_peer */
-	bool json, tiny, profile;
+	bool json, tiny, profile, rebuild;
 	struct nr_list norm, shapes;            /* of `bench norms`; empty: all of them */
 	char *text, *vocab;                     /* of `bench tokenize`; empty: made up, and those of the tests */
 	char *model;                            /* of `bench embed`, which takes text too */

@@ -143,7 +143,7 @@ json_t *bench_measure(const struct bench_target *g, const struct bench_options *
 	const double ref = bench_ref_gflops(g->tiny);
 	double start = nr_clock();
 	struct bench *b;
-	if (bench_open(&b, g, 0, err)) return NULL;
+	if (bench_open(&b, g, g->rebuild ? NR_PLAN_REBUILD : 0, err)) return NULL;
 	bench_step(b);
 	const double first = nr_clock() - start;
 	for (int i = 0; i < WARM && !g->tiny; i++) bench_step(b);

@@ -142,7 +142,7 @@ int bench_profile(const struct bench_target *g, const struct bench_options *o, s
 	struct profile p = { .steps = g->tiny ? 1 : 10 };
 	char name[128];
 	bench_limits_measure(&p.limits, g->tiny);
-	if (bench_open(&b, g, 0, err)) return err->code;
+	if (bench_open(&b, g, g->rebuild ? NR_PLAN_REBUILD : 0, err)) return err->code;
 	for (int i = 0; i < WARM; i++) bench_step(b);
 	const double start = nr_clock();
 	for (int64_t i = 0; i < p.steps; i++) profile_step(&p, b);

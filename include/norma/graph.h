@@ -67,6 +67,7 @@ struct nr_call {                            /* all a kernel sees; resolved by th
 	uint32_t dy_dead;                   /* bit j: dy[j] dies with this call, its memory may be overwritten */
 	uint32_t turned;                    /* bit i: x[i] lies as (in,out), see nr_op.turns */
 	int dy_empty;                       /* NR_SUM only: dy[0] is memory that nobody wrote a gradient to */
+	int again;                          /* forward is repeated for backward; integer outputs hold what it wrote at first */
 	void *stash, *scratch, *pending;
 	const struct nr_exec *ex;
 };
@@ -103,6 +104,7 @@ struct nr_op {
 	void (*forward)(const struct nr_call *);           /* pure: writes y, stash and pending only */
 	void (*backward)(const struct nr_call *);          /* NULL: no gradient passes */
 	void (*rebuild)(const struct nr_call *);           /* makes the outputs of `cheap` again; NULL: forward does */
+	void (*undo)(const struct nr_call *);              /* of a reversible sum: makes x[0] again, y[0] - x[1] */
 	void (*commit)(const struct nr_call *);            /* moves pending statistics into their buffers, once per step */
 	void (*cost)(const struct nr_node *, double *forward, double *backward);   /* flops; NULL: a few per value */
 	uint32_t keeps;                     /* NR_KEEP_X(i), NR_KEEP_Y(j): what backward reads */
@@ -224,6 +226,9 @@ NR_API nr_t *nr_join(struct nr_net *, nr_t *a, nr_t *b);                    /* (
 NR_API nr_t *nr_reshape(struct nr_net *, nr_t *x, struct nr_shape);         /* one size may be -1: what is left */
 NR_API nr_t *nr_pack(struct nr_net *, nr_t *x);                             /* a copy without gaps */
 NR_API nr_t *nr_add(struct nr_net *, nr_t *a, nr_t *b);
+/* The same sum, which the plan may undo: backward makes `b` again, and from it `a`, if a reversible sum made that, too. Memory is then
+ * independent of the number of such sums; `a` comes back with rounding errors. */
+NR_API nr_t *nr_add_reversible(struct nr_net *, nr_t *a, nr_t *b);
 
 /* ---- planning and running ---------------------------------------------------------------------------------------- */
 

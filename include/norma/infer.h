@@ -52,6 +52,7 @@ struct nr_weights_how {
 /* path: a file, or a folder with a model.safetensors. how NULL: all zero. */
 NR_API int nr_weights_open(struct nr_weights **, const char *path, const struct nr_weights_how *how, struct nr_error *);
 NR_API void nr_weights_close(struct nr_weights *);            /* NULL is fine */
+NR_API bool nr_weights_has_head(const struct nr_weights *);   /* one that classifies */
 /* Records what the weights have, one sample, under a norm plan: entries of the net's store get the names. */
 NR_API int nr_weights_record(struct nr_net *, const struct nr_weights *, const char *norms, struct nr_error *);
 

@@ -65,7 +65,7 @@ struct nr_norm_defaults {
 	const char *norm, *placement;       /* "layer", "pre" */
 	const char *sites;                  /* default sites apart from the blocks and "final": "embed"; or NULL */
 	const char *plan;                   /* "ln stages[0].*=dtn": instead of `norm` where the user's plan names no norm; or NULL */
-	const char *rules;                  /* "embed=layer": what holds before the plan's own rules; or NULL */
+	const char *rules;                  /* "embed=layer residual=layerscale": items that hold before the plan's own; or NULL */
 	double eps;                         /* where a norm's text gives none; 0: the norm's own */
 };
 /* Gives the net its plan; text NULL or "" is the model's default. */
@@ -76,6 +76,8 @@ NR_API nr_t *nr_norm(struct nr_net *, const char *site, nr_t *x);
 NR_API const char *nr_norm_at(struct nr_net *, const char *site);
 /* x + y as the plan has it: norm BRANCH.out on y, the residual's scaling, drop path, the sum, norm BRANCH.res. */
 NR_API nr_t *nr_residual(struct nr_net *, const char *branch, nr_t *x, nr_t *y, double drop_path);
+/* The same by nr_add_reversible. */
+NR_API nr_t *nr_residual_reversible(struct nr_net *, const char *branch, nr_t *x, nr_t *y);
 /* What the plan (Sub-LN, DeepNorm) multiplies the initial values of value, output and MLP weights with. */
 NR_API double nr_norms_gain(const struct nr_net *);
 /* Calls watch.at at every site that has a norm, which its result then replaces: it may note what goes in and out, or put something

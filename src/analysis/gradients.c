@@ -82,7 +82,7 @@ static nr_t *record(struct nr_gradients *g, struct nr_error *err)
 	nr_t *x = nr_model_tokens(n, m, &in);
 	if (g->kind == NR_GRAD_UNIFORMITY) return uniformity(n, m, x);
 	g->label = nr_input(n, "label", NR_I32, NR_SHAPE(g->batch));
-	return nr_cross_entropy(n, nr_linear(n, "head", m->of->pool(n, x, m->conf), nr_model_int(m, "classes")), g->label, 0, -1);
+	return nr_cross_entropy(n, nr_model_head(n, m, m->of->pool(n, x, m->conf)), g->label, 0, -1);
 }
 
 /* g has the weights, the kind of loss, the batch and, of graphs, their view. */
@@ -111,7 +111,7 @@ static int open_with(struct nr_gradients *g, struct nr_error *err)
 int nr_gradients_open(struct nr_gradients *g, const struct nr_weights *w, const struct nr_weights *whole, int64_t batch, bool labels,
 	struct nr_error *err)
 {
-	const bool head = labels && nr_store_find(w->store, "head.weight");
+	const bool head = labels && nr_weights_has_head(w);
 	const enum nr_grad_loss kind = head ? NR_GRAD_CROSS_ENTROPY : whole && whole->mae ? NR_GRAD_MAE : NR_GRAD_UNIFORMITY;
 	*g = (struct nr_gradients){ .w = kind == NR_GRAD_MAE ? whole : w, .kind = kind, .batch = batch };
 	return open_with(g, err);

@@ -49,7 +49,7 @@ static struct nr_weights *open_whole(const struct analyze *v, const struct nr_we
 	const struct nr_weights_how how = { .model = v->m.model, .norms = v->m.norm, .resample = v->m.resample, .decoder = true };
 	struct nr_weights *whole = NULL;
 	struct nr_error ignored = { 0 };
-	if (nr_store_find(w->store, "head.weight")) return NULL;
+	if (nr_weights_has_head(w)) return NULL;
 	nr_weights_open(&whole, path, &how, &ignored);
 	if (whole && whole->mae) return whole;
 	nr_weights_close(whole);

@@ -20,6 +20,7 @@ static const struct nr_option options[] = { NR_OPT_BOOL(struct bench_options, js
 	NR_OPT_BOOL(struct bench_options, tiny, "0", "a very small version of the case, one step (for tests)"),
 	NR_OPT_BOOL(struct bench_options, profile, "0",
 		"step: print the time of each kind of instruction and its share of the machine's limit instead"),
+	NR_OPT_BOOL(struct bench_options, rebuild, "0", "step: save memory by recomputing cheap outputs in backward"),
 	NR_OPT_LIST(struct bench_options, norm,
 		"norms: only this norm, may be repeated; step: norm plan of the model"),
 	NR_OPT_LIST(struct bench_options, shapes,
@@ -121,7 +122,9 @@ static int run(struct cli *c, const void *conf, const struct nr_list *args)
 		return cli_usage(c, "--norm is for bench norms, and once for bench step without --peer");
 	struct bench_target t;
 	if (wanted == 2 && bench_target_parse(&t, args->item[1], o->tiny, c->err)) return c->err->code;
+	if (k != STEP && o->rebuild) return cli_usage(c, "--rebuild is for bench step");
 	if (k == STEP && o->norm.count) t.norm = o->norm.item[0];
+	if (k == STEP) t.rebuild = o->rebuild;
 	if (k == STEP) return step(c, o, &t);
 	if (k == ALL || k == LATENCY) return all(c, o, k == LATENCY);
 	if (k == TOKENIZE) return bench_tokenize(o, c->err);

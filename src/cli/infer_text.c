@@ -20,7 +20,7 @@ static int check(const struct infer_text *o, const struct nr_weights *w, const s
 		return nr_hint(err, "np.save(\"x.npy\", ids.astype(\"int32\")), short rows padded with %lld",
 			(long long)nr_model_int(&w->model, "pad"));
 	}
-	if (o->what != INFER_LOGITS || nr_store_find(w->store, "head.weight")) return NR_OK;
+	if (o->what != INFER_LOGITS || nr_weights_has_head(w)) return NR_OK;
 	nr_fail(err, NR_EVALUE, "cannot run the model", w->model.text, "it has no classification head");
 	return nr_hint(err, "--what pooled or --what tokens");
 }

@@ -47,7 +47,7 @@ static int open_model(struct cli_opened *o, struct cli *c, const struct cli_mode
 	if (nr_source_open(&o->source, data, *m->data_root ? m->data_root : NULL, c->err)) return c->err->code;
 	int64_t names = 0;
 	while (o->w->class_name && o->w->class_name[names]) names++;
-	if (names && nr_store_find(o->w->store, "head.weight") &&
+	if (names && nr_weights_has_head(o->w) &&
 		nr_source_relabel(o->source, o->w->class_name, (int32_t)names, c->err)) return c->err->code;
 	const int split = choose_split(m, o->source, c->err);
 	if (split < 0) return c->err->code;

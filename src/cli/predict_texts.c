@@ -9,6 +9,7 @@
 
 #include "analysis/text_score.h"
 #include "base/args.h"
+#include "base/log.h"
 #include "base/real.h"
 #include "class_tables.h"
 #include "norma/tokenizer.h"
@@ -114,6 +115,32 @@ static int read_lines(struct cli *c, struct nr_list *lines)
 	return nr_hint(c->err, "norma predict runs/x \"some text\"");
 }
 
+/* A warning each if texts are longer than what the model reads, or have words that its vocabulary lacks. */
+static int look(struct cli *c, const struct opened *m, const struct nr_weights *w, const struct nr_list *lines)
+{
+	const int64_t most = nr_model_int(&w->model, "length");
+	const int32_t bert = nr_tokenizer_find(m->tokenizer, "[UNK]"), unknown = bert >= 0 ? bert : nr_tokenizer_find(m->tokenizer, "<unk>");
+	int64_t cut = 0, longest = 0, strange = 0;
+	struct nr_encoder *e;
+	int code = nr_encoder_make(&e, m->tokenizer, c->err);
+	for (int64_t i = 0; !code && i < lines->count; i++) {
+		const char *text = lines->item[i], *tab = strchr(text, '\t'), *second = tab ? tab + 1 : NULL;
+		struct nr_encoding x;
+		code = nr_encode(e, text, tab ? (size_t)(tab - text) : strlen(text), second, second ? strlen(second) : 0, NULL, &x, c->err);
+		bool met = false;
+		for (int64_t k = 0; !code && k < x.count; k++) met |= unknown >= 0 && x.ids[k] == unknown;
+		strange += met;
+		cut += !code && x.count > most;
+		if (!code && x.count > longest) longest = x.count;
+	}
+	nr_encoder_free(e);
+	if (cut) nr_log_line(NR_LOG_WARNING, "%lld of %lld texts are cut off: the longest has %lld tokens, but the model reads %lld",
+		(long long)cut, (long long)lines->count, (long long)longest, (long long)most);
+	if (strange) nr_log_line(NR_LOG_WARNING, "%lld of %lld texts have words that the vocabulary does not know", (long long)strange,
+		(long long)lines->count);
+	return code;
+}
+
 int cli_predict_texts(struct cli *c, const struct predict_texts *o, const struct nr_weights *w, const char *path, char *const *text,
 	int64_t count)
 {
@@ -124,6 +151,7 @@ int cli_predict_texts(struct cli *c, const struct predict_texts *o, const struct
 	real *out = malloc((size_t)(lines.count * m.width) * sizeof *out + 1);
 	struct guess *g = malloc((size_t)m.width * sizeof *g + 1);
 	if (!code && (!out || !g)) code = nr_fail(c->err, NR_EMEMORY, "cannot predict", NULL, "out of memory");
+	if (!code) code = look(c, &m, w, &lines);
 	if (!code) code = nr_text_runner_run(m.run, (const char *const *)lines.item, lines.count, out, c->err);
 	for (int64_t i = 0; !code && i < lines.count; i++) code = print_one(c, o, &m, lines.item[i], out + i * m.width, g);
 	free(out);

@@ -36,7 +36,7 @@ struct nr_entry *nr_store_need(struct nr_store *, const char *name, int init, in
 
 /* Views that the planner knows by name (view.c). */
 struct nr_span_attr { int64_t from, to; };
-extern const struct nr_op nr_op_span, nr_op_join, nr_op_reshape, nr_op_pack, nr_op_add;
+extern const struct nr_op nr_op_span, nr_op_join, nr_op_reshape, nr_op_pack, nr_op_add, nr_op_add_reversible;
 
 /* Lengths (B) int32, shifted and cut to 0 .. most. */
 nr_t *nr_lengths(struct nr_net *, nr_t *valid, int64_t shift, int64_t most);

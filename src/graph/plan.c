@@ -48,18 +48,18 @@ static void bind(struct nr_plan *plan, const struct planner *p, struct nr_call *
 								       : ~0u;
 	c->node = k;
 	c->ex = &plan->exec;
-	c->stash = p->stash[i] >= 0 ? plan->memory + p->buf[p->stash[i]].offset : NULL;
+	const int32_t stash = nr_stash_of(p, i, kind);
+	c->stash = stash >= 0 ? plan->memory + p->buf[stash].offset : NULL;
+	c->again = kind == STEP_AGAIN;
 	c->pending = p->pending[i] >= 0 ? plan->memory + p->buf[p->pending[i]].offset : NULL;
 	c->scratch = plan->memory + plan->stats.arena_bytes;
 	for (int j = 0; j < k->n_in; j++) {
-		const int32_t id = k->in[j]->id;
-		const struct place at = kind != STEP_FORWARD && p->again[id].buf >= 0 ? p->again[id] : p->value[id];
+		const struct place at = kind != STEP_FORWARD ? nr_place_in_backward(p, k->in[j]) : p->value[k->in[j]->id];
 		c->x[j] = view(plan, k->in[j], at);
 		if (!(reads & NR_KEEP_X(j))) c->x[j].p = NULL; /* an undeclared read must fail at once */
 	}
 	for (int j = 0; j < k->n_out; j++) {
-		const int32_t id = k->out[j]->id;
-		const struct place at = kind != STEP_FORWARD && p->again[id].buf >= 0 ? p->again[id] : p->value[id];
+		const struct place at = kind != STEP_FORWARD ? nr_place_in_backward(p, k->out[j]) : p->value[k->out[j]->id];
 		c->y[j] = view(plan, k->out[j], at);
 		const int made = kind == STEP_REBUILD && (p->rebuild[i] >> j & 1);
 		if (!(reads & NR_KEEP_Y(j)) && !made) c->y[j].p = NULL;
@@ -111,7 +111,8 @@ static void resolve(struct nr_plan *plan, const struct planner *p, uint8_t *writ
 			written[p->loss->id] = 1;
 		} else {
 			const struct nr_op *op = p->node[s->node]->op;
-			in->fn = s->kind == STEP_BACKWARD                ? op->backward
+			in->fn = s->kind == STEP_BACKWARD                 ? op->backward
+				 : s->kind == STEP_UNDO                   ? op->undo
 				 : s->kind == STEP_REBUILD && op->rebuild ? op->rebuild
 									  : op->forward;
 			bind(plan, p, &in->call, s->node, s->kind);
@@ -173,6 +174,7 @@ static void count(struct nr_plan *plan, const struct planner *p)
 		nr_node_cost(p->node[i], &f, &b);
 		s->forward_flops += f;
 		if (p->back[i]) s->backward_flops += b;
+		if (p->repeated[i]) s->backward_flops += f;
 	}
 }
 
@@ -196,12 +198,14 @@ static int take_memory(struct nr_plan *plan, struct planner *p)
 	if (p->err->code) return p->err->code;
 	plan->stats.scratch_bytes = (scratch + 63) / 64 * 64;
 	plan->bytes = plan->stats.arena_bytes + plan->stats.scratch_bytes + 64;
+	const int code = nr_memory_check((double)plan->bytes + nr_store_bytes(p->net->store), "cannot plan", NULL, p->err);
+	if (code) return nr_hint(p->err, "%s", NR_SMALLER);
 	plan->guest = p->host && p->host->bytes >= plan->bytes;
 	plan->memory = plan->guest ? p->host->memory : nr_slab_make((size_t)plan->bytes);
 	if (!plan->memory) {
 		nr_fail(p->err, NR_EMEMORY, "cannot plan", NULL, "%lld MiB of activations were refused",
 			(long long)(plan->bytes >> 20));
-		return nr_hint(p->err, "use a smaller batch, or rebuilding (NR_PLAN_REBUILD)");
+		return nr_hint(p->err, "%s", NR_SMALLER);
 	}
 	plan->buf = p->buf;
 	plan->n_buf = p->n_buf;
@@ -214,18 +218,19 @@ static int take_memory(struct nr_plan *plan, struct planner *p)
 static int make(struct nr_plan *plan, struct planner *p)
 {
 	int rc;
-	if ((rc = nr_store_seal(p->net->store, p->err)) || (rc = nr_plan_prune(p)) || (rc = nr_plan_narrow(p)) ||
+	if ((rc = nr_store_reserve(p->net->store, p->err)) || (rc = nr_plan_prune(p)) || (rc = nr_plan_narrow(p)) ||
 	    (rc = nr_plan_fuse(p)) || (rc = nr_plan_link(p)) || (rc = nr_plan_schedule(p)))
 		return rc;
 	p->value = nr_plan_list(p, p->n_tensor, sizeof *p->value);
 	p->again = nr_plan_list(p, p->n_tensor, sizeof *p->again);
 	p->grad = nr_plan_list(p, p->n_tensor, sizeof *p->grad);
 	p->stash = nr_plan_list(p, p->n_node, sizeof *p->stash);
+	p->stash_again = nr_plan_list(p, p->n_node, sizeof *p->stash_again);
 	p->pending = nr_plan_list(p, p->n_node, sizeof *p->pending);
 	if (p->err->code || nr_plan_place_values(p) || nr_plan_place_grads(p)) return p->err->code;
 	nr_plan_lifetimes(p);
 	nr_plan_inplace(p);
-	if ((rc = take_memory(plan, p))) return rc;
+	if ((rc = take_memory(plan, p)) || (rc = nr_store_seal(p->net->store, p->err))) return rc;      /* sizes first, then values */
 	plan->instr = nr_plan_list(p, p->n_step, sizeof *plan->instr);
 	plan->commit = nr_plan_list(p, p->n_node, sizeof *plan->commit);
 	plan->first_write = nr_plan_list(p, p->n_tensor, sizeof *plan->first_write);

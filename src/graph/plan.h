@@ -32,7 +32,8 @@ struct place {
 	void *base;
 };
 
-enum step_kind { STEP_FORWARD, STEP_SEED, STEP_REBUILD, STEP_BACKWARD };
+/* rebuild: cheap outputs are made again; again: forward is repeated; undo: of a reversible sum */
+enum step_kind { STEP_FORWARD, STEP_SEED, STEP_REBUILD, STEP_AGAIN, STEP_UNDO, STEP_BACKWARD };
 struct step { enum step_kind kind; int32_t node; };
 
 struct planner {
@@ -52,7 +53,9 @@ struct planner {
 	int32_t *back_time;                 /* by node */
 	uint8_t *rebuild;                   /* by node: bits of outputs that are made again */
 	struct place *value, *again, *grad; /* by tensor: forward value, value in backward, gradient */
-	int32_t *stash, *pending;           /* by node: buffer */
+	int32_t *stash, *stash_again, *pending; /* by node: buffer */
+	uint8_t *repeated;                  /* by node: in the branch of a reversible sum, forward is repeated in backward */
+	int32_t *undone_by;                 /* by tensor: the reversible sum that gives it back; -1: none */
 	struct buffer *buf;
 	int32_t n_buf, cap_buf;
 	int32_t sink;                       /* buffer that takes unwanted gradients */
@@ -97,6 +100,10 @@ int nr_plan_prune(struct planner *);
 int nr_plan_fuse(struct planner *);
 int nr_plan_link(struct planner *);         /* made_by, used_by, need_grad, reached, back */
 int nr_plan_schedule(struct planner *);     /* step[], rebuild */
+/* plan_reverse.c */
+int nr_plan_find_reversible(struct planner *);                  /* repeated, undone_by */
+void nr_plan_ensure(struct planner *, const nr_t *, uint8_t *done);      /* steps that make its value again */
+void nr_plan_ensure_node(struct planner *, int32_t node, uint8_t *done); /* and those of a node's outputs and stash */
 /* plan_narrow.c */
 int nr_plan_narrow(struct planner *);       /* after prune */
 int nr_plan_only_watched(const struct planner *, const struct nr_node *);        /* made for onlookers only */
@@ -122,6 +129,15 @@ static inline int32_t nr_buffer_root(const struct planner *p, int32_t b)
 {
 	while (p->buf[b].root != b) b = p->buf[b].root;
 	return b;
+}
+/* Where a value lies once backward has begun. */
+static inline struct place nr_place_in_backward(const struct planner *p, const nr_t *t)
+{
+	return p->again[t->id].buf >= 0 ? p->again[t->id] : p->value[t->id];
+}
+static inline int32_t nr_stash_of(const struct planner *p, int32_t node, enum step_kind kind)
+{
+	return kind != STEP_FORWARD && p->stash_again[node] >= 0 ? p->stash_again[node] : p->stash[node];
 }
 static inline int64_t nr_tensor_bytes(const nr_t *t) { return nr_len(t) * (int64_t)nr_dtype_size(t->dtype); }
 

@@ -175,7 +175,7 @@ static void choose_rebuilds(struct planner *p)
 	for (int32_t i = 0; i < p->n_node; i++) {
 		const struct nr_node *k = p->node[i];
 		const uint32_t cheap = k->op->cheap | (k->op->flags & NR_CHEAP ? 1u : 0u);
-		for (int j = 0; j < k->n_out; j++) {
+		for (int j = 0; j < k->n_out && !p->repeated[i]; j++) {
 			const nr_t *y = k->out[j];
 			if (!(cheap >> j & 1) || is_output(p, y) || !kept_for_backward(p, y)) continue;
 			int possible = 1;
@@ -183,7 +183,8 @@ static void choose_rebuilds(struct planner *p)
 			for (int q = 0; q < k->n_in; q++) {
 				const nr_t *x = k->in[q];
 				const int32_t m = p->made_by[x->id];
-				if (reads & NR_KEEP_X(q) && m >= 0 && (p->rebuild[m] || !kept_for_backward(p, x))) possible = 0;
+				const int gone = m >= 0 && (p->rebuild[m] || p->repeated[m] || p->undone_by[x->id] >= 0);
+				if (reads & NR_KEEP_X(q) && m >= 0 && (gone || !kept_for_backward(p, x))) possible = 0;
 			}
 			for (int q = 0; q < k->n_out; q++)
 				if (k->op->rebuild && reads & NR_KEEP_Y(q) && (q == j || !kept_for_backward(p, k->out[q]))) possible = 0;
@@ -193,9 +194,20 @@ static void choose_rebuilds(struct planner *p)
 	}
 }
 
+/* What the branches of reversible sums dropped and backward of node i reads. */
+static void ensure_reads(struct planner *p, int32_t i, uint8_t *done)
+{
+	const struct nr_node *k = p->node[i];
+	if (k->op->undo && p->undone_by[k->in[0]->id] == i) nr_plan_ensure(p, k->in[0], done);
+	for (int j = 0; j < k->n_in; j++)
+		if (k->op->keeps & NR_KEEP_X(j)) nr_plan_ensure(p, k->in[j], done);
+	nr_plan_ensure_node(p, i, done);
+}
+
 /* 5. Forward, seed, backward in reverse; rebuilds just before the first backward that reads them. */
 int nr_plan_schedule(struct planner *p)
 {
+	if (nr_plan_find_reversible(p)) return NR_EMEMORY;
 	if (p->flags & NR_PLAN_TRAIN && p->flags & NR_PLAN_REBUILD) choose_rebuilds(p);
 	p->step = nr_plan_list(p, 3 * (int64_t)p->n_node + 1, sizeof *p->step);
 	uint8_t *done = nr_plan_list(p, p->n_node, 1);
@@ -207,6 +219,7 @@ int nr_plan_schedule(struct planner *p)
 	for (int32_t i = p->n_node - 1; i >= 0; i--) {
 		if (!p->back[i]) continue;
 		const struct nr_node *k = p->node[i];
+		ensure_reads(p, i, done);
 		for (int j = 0; j < k->n_in; j++) {
 			const int32_t m = p->made_by[k->in[j]->id];
 			if (m < 0 || !p->rebuild[m] || done[m] || !(k->op->keeps & NR_KEEP_X(j))) continue;

@@ -29,14 +29,10 @@ static void touch(struct planner *p, int32_t b, int32_t time)
 
 static void touch_kept(struct planner *p, const struct nr_node *k, uint32_t keeps, int32_t time)
 {
-	for (int j = 0; j < k->n_in; j++) {
-		const int32_t id = k->in[j]->id;
-		if (keeps & NR_KEEP_X(j)) touch(p, p->again[id].buf >= 0 ? p->again[id].buf : p->value[id].buf, time);
-	}
-	for (int j = 0; j < k->n_out; j++) {
-		const int32_t id = k->out[j]->id;
-		if (keeps & NR_KEEP_Y(j)) touch(p, p->again[id].buf >= 0 ? p->again[id].buf : p->value[id].buf, time);
-	}
+	for (int j = 0; j < k->n_in; j++)
+		if (keeps & NR_KEEP_X(j)) touch(p, nr_place_in_backward(p, k->in[j]).buf, time);
+	for (int j = 0; j < k->n_out; j++)
+		if (keeps & NR_KEEP_Y(j)) touch(p, nr_place_in_backward(p, k->out[j]).buf, time);
 }
 
 void nr_plan_lifetimes(struct planner *p)
@@ -48,7 +44,7 @@ void nr_plan_lifetimes(struct planner *p)
 			continue;
 		}
 		const struct nr_node *k = p->node[s->node];
-		if (s->kind != STEP_REBUILD || p->stash[s->node] >= 0) touch(p, p->stash[s->node], t);
+		touch(p, nr_stash_of(p, s->node, s->kind), t);
 		switch (s->kind) {
 		case STEP_FORWARD:
 			for (int j = 0; j < k->n_in; j++) touch(p, p->value[k->in[j]->id].buf, t);
@@ -58,6 +54,8 @@ void nr_plan_lifetimes(struct planner *p)
 			touch_kept(p, k, k->op->rebuild ? k->op->rebuild_keeps : 0xffff, t);
 			for (int j = 0; j < k->n_out; j++) touch(p, p->again[k->out[j]->id].buf, t);
 			break;
+		case STEP_AGAIN:
+		case STEP_UNDO: touch_kept(p, k, ~0u, t); break;
 		case STEP_BACKWARD:
 			touch_kept(p, k, k->op->keeps, t);
 			for (int j = 0; j < k->n_out; j++) touch(p, p->grad[k->out[j]->id].buf, t);
@@ -90,10 +88,12 @@ void nr_plan_inplace(struct planner *p)
 {
 	for (int32_t t = 0; t < p->n_step; t++) {
 		const struct step *s = &p->step[t];
-		if (s->kind != STEP_FORWARD && s->kind != STEP_BACKWARD) continue;
+		if (s->kind != STEP_FORWARD && s->kind != STEP_UNDO && s->kind != STEP_BACKWARD) continue;
 		const struct nr_node *k = p->node[s->node];
 		const nr_t *x = k->in[0], *y = k->out[0];
 		if (!k->n_in) continue;
+		const struct place now = nr_place_in_backward(p, y);
+		if (s->kind == STEP_UNDO && whole(p, now, y)) share(p, now.buf, p->again[x->id].buf, t);
 		const struct place *px = &p->value[x->id], *py = &p->value[y->id];
 		if (s->kind == STEP_FORWARD && k->op->flags & NR_INPLACE && whole(p, *px, x) && whole(p, *py, y))
 			share(p, px->buf, py->buf, t);

@@ -94,10 +94,12 @@ int nr_plan_place_values(struct planner *p)
 	for (int32_t i = 0; i < p->n_node; i++) {
 		const struct nr_node *k = p->node[i];
 		p->stash[i] = k->stash ? nr_buffer_make(p, (int64_t)k->stash, "stash", NULL, k) : NR_NOWHERE;
+		p->stash_again[i] = k->stash && p->repeated[i] ? nr_buffer_make(p, (int64_t)k->stash, "stash", NULL, k) : NR_NOWHERE;
 		p->pending[i] = k->pending ? nr_buffer_make(p, (int64_t)k->pending, "pending", NULL, k) : NR_NOWHERE;
 		if (p->pending[i] >= 0) p->buf[p->pending[i]].fixed = 1;
 		for (int j = 0; j < k->n_out; j++)
-			if (p->rebuild[i] >> j & 1) p->again[k->out[j]->id] = own(p, k->out[j], "rebuilt");
+			if (p->rebuild[i] >> j & 1 || (p->repeated[i] && k->out[j]->dtype == NR_REAL) || p->undone_by[k->out[j]->id] >= 0)
+				p->again[k->out[j]->id] = own(p, k->out[j], "rebuilt");
 	}
 	return p->err->code;
 }

@@ -59,7 +59,7 @@ struct nr_work nr_instr_work(const struct nr_plan *p, int32_t i)
 	nr_node_cost(in->call.node, &forward, &backward);
 	if (i < p->n_forward) return (struct nr_work){ NR_PASS_FORWARD, forward, forward_bytes(&in->call) };
 	if (in->fn == op->backward) return (struct nr_work){ NR_PASS_BACKWARD, backward, backward_bytes(&in->call) };
-	if (in->fn == op->forward || in->fn == op->rebuild)
+	if (in->fn == op->forward || in->fn == op->rebuild || in->fn == op->undo)
 		return (struct nr_work){ NR_PASS_AGAIN, forward, forward_bytes(&in->call) };
 	return (struct nr_work){ NR_PASS_SEED, 0, bytes_of(&in->call.dy[0]) };
 }

@@ -261,4 +261,24 @@ const struct nr_op nr_op_add = {
 	.flags = NR_SUM | NR_STRIDED | NR_INPLACE | NR_NARROW, .tokenwise = 3, .try_case = add_try, .cases = add_cases,
 };
 
+static void add_undo(const struct nr_call *k)
+{
+#pragma omp parallel for schedule(static) if (k->y[0].rows * k->y[0].c > 16384)
+	for (int64_t r = 0; r < k->y[0].rows; r++) {
+		const real *y = nr_row(&k->y[0], r), *b = nr_row(&k->x[1], r);
+		real *a = nr_row(&k->x[0], r);
+		for (int64_t i = 0; i < k->y[0].c; i++) a[i] = y[i] - b[i];
+	}
+}
+static nr_t *reversible_try(struct nr_net *n, nr_t **x, const char *options)
+{
+	(void)options;
+	return nr_add_reversible(n, x[0], x[1]);
+}
+const struct nr_op nr_op_add_reversible = {
+	.name = "add_reversible", .shape = add_shape, .forward = add_forward, .backward = add_backward, .undo = add_undo,
+	.flags = NR_SUM | NR_STRIDED | NR_INPLACE, .try_case = reversible_try, .cases = add_cases,
+};
+
+nr_t *nr_add_reversible(struct nr_net *n, nr_t *a, nr_t *b) { return nr_apply(n, &nr_op_add_reversible, NULL, 0, a, b); }
 nr_t *nr_add(struct nr_net *n, nr_t *a, nr_t *b) { return nr_apply(n, &nr_op_add, NULL, 0, a, b); }

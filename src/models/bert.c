@@ -169,9 +169,10 @@ bool nr_bert_measure(const struct nr_look *l, struct nr_sighting *s)
 	const json_t *config = config_of(l);
 	const char *act = nr_hf_text(config, "hidden_act"), *ours = nr_hf_act(act ? act : "gelu");
 	const int64_t pad = (int64_t)nr_hf_number(config, "pad_token_id");
-	struct nr_bert family;
-	nr_option_defaults(l->model->options, &family);
-	const int64_t room = positions - (family.skip_pads ? (pad >= 0 ? pad : family.pad) + 1 : 0);
+	struct nr_bert *family = nr_arena_alloc(l->arena, l->model->conf_size);         /* BigBird has more options behind these */
+	if (!family) return false;
+	nr_option_defaults(l->model->options, family);
+	const int64_t room = positions - (family->skip_pads ? (pad >= 0 ? pad : family->pad) + 1 : 0);
 	nr_saw_key(s, "vocab", word->shape[0]);
 	nr_saw_key(s, "dim", C);
 	nr_saw_key(s, "depth", depth);

@@ -36,9 +36,14 @@ static const struct nr_rename with_heads[] = { NR_BERT_NAMES("bert."), HEADS, { 
 static const struct nr_rename base[] = { NR_BERT_NAMES(""), HEADS, { NULL, NULL } };
 static const char *const unused[] = { "bert.embeddings.position_ids", "embeddings.position_ids", "bert.pooler.weight", "bert.pooler.bias",
 	"pooler.weight", "pooler.bias", "cls.predictions.decoder.weight", "cls.predictions.decoder.bias", NULL };
+/* transformers gives every model a pooler, which its classifier does not read. */
+static const struct nr_rename pooler[] = { { "blocks.0.attn.proj.weight", "bert.pooler.weight" },
+	{ "blocks.0.attn.proj.bias", "bert.pooler.bias" }, { NULL, NULL } };
+static const struct nr_rename base_pooler[] = { { "blocks.0.attn.proj.weight", "pooler.weight" },
+	{ "blocks.0.attn.proj.bias", "pooler.bias" }, { NULL, NULL } };
 static const struct nr_naming namings[] = {
-	{ .name = "huggingface", .rules = with_heads, .ignored = unused },
-	{ .name = "huggingface_base", .rules = base, .ignored = unused },
+	{ .name = "huggingface", .rules = with_heads, .ignored = unused, .wanted = pooler },
+	{ .name = "huggingface_base", .rules = base, .ignored = unused, .wanted = base_pooler },
 	{ .name = NULL },
 };
 
@@ -77,6 +82,7 @@ static bool measure(const struct nr_look *l, struct nr_sighting *s)
 	if (!fits(l) || !nr_bert_measure(l, s)) return false;
 	nr_saw(s, "block", (int64_t)nr_hf_number(l->config, "block_size"));
 	nr_saw(s, "random", (int64_t)nr_hf_number(l->config, "num_random_blocks"));
+	nr_saw_text(s, "hf_eval", "1");         /* so that evaluations are those of Hugging Face */
 	if (json_is_false(json_object_get(l->config, "use_bias"))) nr_saw_text(s, "bias", "0");
 	if (json_is_true(json_object_get(l->config, "rescale_embeddings"))) nr_saw_text(s, "rescale", "1");
 	nr_saw(s, "classes", nr_look_rows(l, "head.out_proj.weight", 0));

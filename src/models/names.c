@@ -262,6 +262,42 @@ static int read_all(struct reading *r, struct nr_store *s, struct nr_error *err)
 	return NR_OK;
 }
 
+/* The names of the tensors that nothing took: "'a', 'b' and 3 more"; NULL: there is none. */
+static const char *not_taken(const struct reading *r, struct nr_arena *arena)
+{
+	enum { SHOWN = 3 };
+	const bool own = nr_st_metadata(r->file, "norma") != NULL;
+	const char *text = NULL;
+	int64_t count = 0;
+	for (int64_t i = 0; i < nr_st_count(r->file); i++) {
+		const char *name = nr_st_get(r->file, i)->name;
+		if (r->seen[i] || nr_naming_ignores(r->naming, name) || of_decoder(name) || (own && of_training(name))) continue;
+		if (count++ < SHOWN) text = nr_arena_printf(arena, "%s%s'%.100s'", text ? text : "", text ? ", " : "", name);
+	}
+	return count > SHOWN ? nr_arena_printf(arena, "%s and %lld more", text, (long long)(count - SHOWN)) : text;
+}
+
+int nr_naming_matches(const struct nr_store *s, const struct nr_st_file *f, const struct nr_naming *naming, struct nr_arena *arena,
+	const char **why)
+{
+	struct nr_import how = { 0 };
+	struct nr_error err = { 0 };
+	struct reading r = { .store = s, .file = f, .naming = naming, .how = &how, .arena = arena, .path = nr_st_path(f),
+		.seen = nr_arena_alloc(arena, (size_t)nr_st_count(f) + 1) };
+	int64_t lacking = 0;
+	bool found;
+	*why = NULL;
+	if (!r.seen) return 0;
+	for (int64_t i = 0; i < nr_store_count(s); i++) {
+		if (!read_entry(&r, nr_store_at(s, i), NULL, &found, &err)) continue;
+		if (!lacking++) *why = nr_arena_strdup(arena, err.detail);
+		err = (struct nr_error){ 0 };
+	}
+	const char *left = not_taken(&r, arena);
+	if (left) *why = nr_arena_printf(arena, "tensors that were not understood: %s", left);
+	return !lacking && !left;
+}
+
 int nr_model_import(struct nr_store *s, const struct nr_model *m, const char *path, struct nr_import *how, struct nr_error *err)
 {
 	struct nr_st_file *f;
@@ -347,6 +383,22 @@ static int write_entry(struct writing *w, const struct nr_entry *e, const char *
 	return NR_OK;
 }
 
+static int write_wanted(struct writing *w, const char *path, struct nr_error *err)
+{
+	for (const struct nr_rename *r = w->naming->wanted; r && r->ours; r++) {
+		const struct nr_entry *e = nr_store_find(w->store, r->ours);
+		if (!e) continue;
+		const real *zeros = nr_arena_alloc(w->arena, (size_t)e->count * sizeof *zeros);
+		struct nr_st_tensor t = { .name = r->theirs, .dtype = sizeof(real) == 4 ? NR_ST_F32 : NR_ST_F64, .nd = e->nd, .data = zeros,
+			.bytes = (size_t)e->count * sizeof(real) };
+		if (!zeros || w->count == w->room) return nr_fail(err, NR_EMEMORY, "cannot write", path, "out of memory");
+		for (int i = 0; i < e->nd; i++) t.shape[i] = e->d[i];
+		w->entry[w->count] = r->ours;
+		w->tensor[w->count++] = t;
+	}
+	return NR_OK;
+}
+
 int nr_model_export(const struct nr_store *s, const struct nr_model *m, const char *path, const char *name, const struct nr_st_meta *meta,
 	int64_t n_meta, struct nr_error *err)
 {
@@ -363,6 +415,7 @@ int nr_model_export(const struct nr_store *s, const struct nr_model *m, const ch
 	if (w.arena) w.naming = nr_naming_numbered(w.naming, depth, w.arena);
 	int code = w.tensor && w.entry && all && w.naming ? NR_OK : nr_fail(err, NR_EMEMORY, "cannot write", path, "out of memory");
 	for (int64_t i = 0; !code && i < nr_store_count(s); i++) code = write_entry(&w, nr_store_at(s, i), path, err);
+	if (!code) code = write_wanted(&w, path, err);
 	if (!code) {
 		all[0] = (struct nr_st_meta){ "format", "pt" };         /* what public readers look for */
 		if (n_meta) memcpy(all + 1, meta, (size_t)n_meta * sizeof *meta);

@@ -19,4 +19,8 @@ int64_t nr_naming_place(char order, int64_t k, int64_t patch, int64_t channels);
 const struct nr_naming *nr_naming_numbered(const struct nr_naming *, const int64_t *depth, struct nr_arena *);
 bool nr_naming_ignores(const struct nr_naming *, const char *name);     /* a tensor that public files carry and never use */
 
+/* Does a file have all entries of a store, with these names and shapes, and nothing else? *why: what speaks against it, in the arena. */
+struct nr_st_file;
+int nr_naming_matches(const struct nr_store *, const struct nr_st_file *, const struct nr_naming *, struct nr_arena *, const char **why);
+
 #endif

@@ -157,6 +157,7 @@ bool nr_naming_ignores(const struct nr_naming *n, const char *name)
 	for (const char *const *s = n->ignored; s && *s; s++) {
 		const size_t want = strlen(*s) - 1, have = strlen(name);
 		if (!strcmp(*s, name) || (**s == '*' && have >= want && !strcmp(*s + 1, name + have - want))) return true;
+		if ((*s)[want] == '*' && !strncmp(*s, name, want)) return true;
 	}
 	return false;
 }

@@ -4,8 +4,9 @@
  *   x1 = x2 = word + position;  y1 = x1 + attention(N x2),  y2 = x2 + mlp(N y1);  N [y1, y2]
  *
  * Layers are "lsh" (queries are keys) or "local" (chunks of neighbours), in a pattern that is repeated. Positions are a table, or
- * axial: two small tables side by side, whose rows and columns make a grid. With ff_chunk the MLP takes so many tokens at a time. The
- * head is two layers on the first token. */
+ * axial: two small tables side by side, whose rows and columns make a grid. With ff_chunk the MLP takes so many tokens at a time. With
+ * `reversible` a training step keeps y1 and y2 of the last block alone and rebuilds all others from them (graph/plan_reverse.c). The head
+ * is two layers on the first token. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,6 +24,7 @@ struct reformer {
 		local_before, local_after, ff_chunk;
 	double dropout, attention_dropout;
 	int32_t pool;
+	bool reversible;
 	char *act, *layers, *buckets, *axial, *axial_dims;
 };
 
@@ -48,6 +50,8 @@ static const struct nr_option options[] = {
 	NR_OPT_INT(struct reformer, local_before, 1, 0, 64, "local: earlier chunks that a chunk sees"),
 	NR_OPT_INT(struct reformer, local_after, 0, 0, 64, "local: later chunks that a chunk sees"),
 	NR_OPT_INT(struct reformer, ff_chunk, 0, 0, 10000000, "tokens that the MLP takes at a time; 0: all"),
+	NR_OPT_BOOL(struct reformer, reversible, "0",
+		"training: keep the last block alone and rebuild the others from it in backward; memory does not grow with depth"),
 	NR_OPT_STRING(struct reformer, act, "relu", "activation of the MLP: gelu, gelu_tanh, relu, silu"),
 	NR_OPT_FLOAT(struct reformer, dropout, 0, 0, 0.99, "dropout of embeddings and branches"),
 	NR_OPT_FLOAT(struct reformer, attention_dropout, 0, 0, 0.99, "dropout of attention"),
@@ -121,6 +125,20 @@ static int is_local(const struct reformer *c, int64_t i)
 	return n == 5 && !strncmp(s, "local", n) ? 1 : n == 3 && !strncmp(s, "lsh", n) ? 0 : -1;
 }
 
+/* Texts are filled up to whole chunks of all kinds of layers, as Hugging Face does: the first chunk sees the last one, if only padding. */
+static int64_t multiple_of(const struct reformer *c)
+{
+	bool local = false, lsh = false;
+	for (int64_t i = 0; i < c->depth; i++) *(is_local(c, i) ? &local : &lsh) = true;
+	int64_t a = c->chunk, b = c->local_chunk;
+	while (b) {
+		const int64_t rest = a % b;
+		a = b;
+		b = rest;
+	}
+	return !local ? c->chunk : !lsh ? c->local_chunk : c->chunk / a * c->local_chunk;
+}
+
 /* ---- the model --------------------------------------------------------------------------------------------- */
 
 static nr_t *with_positions(struct nr_net *n, nr_t *x, const struct reformer *c)
@@ -157,7 +175,8 @@ static nr_t *attend(struct nr_net *n, const struct nr_inputs *in, nr_t *x, const
 {
 	const int64_t width = c->heads * (c->head_dim ? c->head_dim : c->dim / c->heads);
 	const int local = is_local(c, i);
-	struct nr_lsh_options o = { .heads = c->heads, .layer = i, .masked = 1, .dropout = (float)c->attention_dropout };
+	struct nr_lsh_options o = { .heads = c->heads, .layer = i, .multiple = multiple_of(c), .masked = 1,
+		.dropout = (float)c->attention_dropout };
 	if (!c->head_dim && c->dim % c->heads)
 		return nr_net_fail(n, NR_ESHAPE, "heads",
 			"%lld channels cannot be divided into %lld heads: set head_dim", (long long)c->dim,
@@ -201,6 +220,11 @@ static nr_t *beside(struct nr_net *n, nr_t *a, nr_t *b)
 	return y ? nr_with_tokens(n, y, *a->tok) : NULL;
 }
 
+static nr_t *sum(struct nr_net *n, const char *branch, nr_t *x, nr_t *y, const struct reformer *c)
+{
+	return c->reversible ? nr_residual_reversible(n, branch, x, y) : nr_residual(n, branch, x, y, 0);
+}
+
 static nr_t *encode_layers(struct nr_net *n, const struct nr_inputs *in, nr_t *x, const void *conf, nr_t **layer)
 {
 	const struct reformer *c = conf;
@@ -208,8 +232,8 @@ static nr_t *encode_layers(struct nr_net *n, const struct nr_inputs *in, nr_t *x
 	for (int64_t i = 0; i < c->depth; i++) {
 		nr_t *buckets = NULL;
 		nr_push_nth(n, "blocks", i, c->depth);
-		x1 = nr_residual(n, "attn", x1, attend(n, in, nr_norm(n, "attn.in", x2), c, i, &buckets), 0);
-		x2 = nr_residual(n, "mlp", x2, feed_forward(n, nr_norm(n, "mlp.in", x1), c), 0);
+		x1 = sum(n, "attn", x1, attend(n, in, nr_norm(n, "attn.in", x2), c, i, &buckets), c);
+		x2 = sum(n, "mlp", x2, feed_forward(n, nr_norm(n, "mlp.in", x1), c), c);
 		nr_pop(n, x2);
 		nr_hidden(n, x2, "block%lld", (long long)i);
 		if (buckets) nr_hidden(n, buckets, "buckets%lld", (long long)i);
@@ -274,8 +298,12 @@ static void saw_config(const struct nr_look *l, struct nr_sighting *s)
 	if (json_is_integer(buckets))
 		nr_saw_text(s, "buckets", nr_arena_printf(l->arena, "%lld", (long long)json_integer_value(buckets)));
 	if (json_array_size(buckets) == 2) nr_saw_text(s, "buckets", pair_text(l, "num_buckets"));
-	if (nr_look_find(l, "position.rows")) nr_saw_text(s, "axial", pair_text(l, "axial_pos_shape"));
-	if (nr_look_find(l, "position.rows")) nr_saw_text(s, "axial_dims", pair_text(l, "axial_pos_embds_dim"));
+	if (nr_look_find(l, "position.rows")) {
+		const struct nr_st_tensor *rows = nr_look_find(l, "position.rows"), *columns = nr_look_find(l, "position.columns");
+		nr_saw_text(s, "axial", pair_text(l, "axial_pos_shape"));
+		nr_saw_text(s, "axial_dims", pair_text(l, "axial_pos_embds_dim"));
+		if (columns && rows->nd == 3 && columns->nd == 3) nr_saw_at_most(s, "length", rows->shape[0] * columns->shape[1]);
+	}
 	nr_saw_text(s, "act", ours);
 	if (ours) nr_saw_all(s);
 }
@@ -293,6 +321,7 @@ static bool measure(const struct nr_look *l, struct nr_sighting *s)
 	nr_saw_key(s, "depth", depth);
 	nr_saw_key(s, "hidden", hidden);
 	nr_saw(s, "positions", nr_look_rows(l, "position.weight", C));
+	nr_saw_at_most(s, "length", nr_look_rows(l, "position.weight", C));
 	nr_saw(s, "classes", nr_look_rows(l, "head.out_proj.weight", C));
 	nr_saw_text(s, "layers", layers_text(l, depth));
 	if (type && !strcmp(type, "reformer")) saw_config(l, s);

@@ -183,8 +183,15 @@ void nr_lsh_order(struct nr_lsh_unit *w)
 		if (out) memset(out, 0, (size_t)(w->s.rounds * w->s.L) * sizeof *out);
 		return;
 	}
-	const real *rotations = rotations_of(w);
 	const int64_t per_round = w->s.buckets + any_padding(w);
+	if (w->k->again && out) {               /* rounding must not move a token to another bucket */
+		for (int64_t r = 0; r < w->s.rounds; r++) {
+			for (int64_t t = r * w->s.L; t < (r + 1) * w->s.L; t++) w->m.bucket[t] = out[t] - (int32_t)(r * per_round);
+			sort_round(w, r);
+		}
+		return;
+	}
+	const real *rotations = rotations_of(w);
 	for (int64_t t = 0; t < w->s.T; t += HASHED) hash_rows(w, rotations, t, nr_min64(HASHED, w->s.T - t));
 	for (int64_t r = 0; r < w->s.rounds; r++) {
 		int32_t *bucket = w->m.bucket + r * w->s.L;

@@ -29,7 +29,8 @@ static nr_t *gain(struct nr_net *n, const char *branch, const char *name, nr_t *
 	return nr_pop(n, nr_scale_channels(n, y, g));
 }
 
-nr_t *nr_residual(struct nr_net *n, const char *branch, nr_t *x, nr_t *y, double drop_path)
+typedef nr_t *sum(struct nr_net *, nr_t *, nr_t *);
+static nr_t *residual(struct nr_net *n, const char *branch, nr_t *x, nr_t *y, double drop_path, sum *add)
 {
 	if (!x || !y) return NULL;
 	const struct nr_norm_plan *p = n->norms;
@@ -39,7 +40,17 @@ nr_t *nr_residual(struct nr_net *n, const char *branch, nr_t *x, nr_t *y, double
 	if (y && p && p->residual == NR_RESIDUAL_LAYERSCALE) y = gain(n, branch, "scale", y, p->layerscale, nr_cols(y));
 	if (y && p && p->residual == NR_RESIDUAL_REZERO) y = gain(n, branch, "scale", y, 0, 1);
 	if (p && p->residual == NR_RESIDUAL_DEEPNORM) x = nr_scale(n, x, pow(2 * (double)depth_of(n), .25));
-	return nr_norm(n, res, nr_add(n, x, nr_drop_path(n, y, drop_path)));
+	return nr_norm(n, res, add(n, x, nr_drop_path(n, y, drop_path)));
+}
+
+nr_t *nr_residual(struct nr_net *n, const char *branch, nr_t *x, nr_t *y, double drop_path)
+{
+	return residual(n, branch, x, y, drop_path, nr_add);
+}
+
+nr_t *nr_residual_reversible(struct nr_net *n, const char *branch, nr_t *x, nr_t *y)
+{
+	return residual(n, branch, x, y, 0, nr_add_reversible);
 }
 
 double nr_norms_gain(const struct nr_net *n)

@@ -35,6 +35,13 @@ for model in lra-transformer:$size lra-bigbird:$size,block=4,random=1 lra-reform
 		rm -rf "$tmp/a" "$tmp/b"
 		run 0 $text --out "$tmp/a" --threads 1; says "10 classes of a text"; says "test_accuracy"
 		run 0 $text --out "$tmp/b" --threads 3; weights "$tmp/a/model.safetensors" "$tmp/b/model.safetensors"
+		rm -rf "$tmp/b"
+		run 0 $text --steps 80 --out "$tmp/whole"
+		"$NORMA" $text --steps 80 --checkpoint-steps 2 --out "$tmp/b" >"$tmp/out" 2>&1 &
+		await test -e "$tmp/b/last.safetensors"
+		slay $!
+		run 0 text --resume --out "$tmp/b"; weights "$tmp/whole/model.safetensors" "$tmp/b/model.safetensors"
+		rm -rf "$tmp/whole"
 	}
 done
 run 0 eval "$tmp/a" --split val --confusion; says "accuracy"; says "20 samples"; says "precision"; says "truth"
@@ -42,6 +49,9 @@ run 0 eval "$tmp/a" --json; json accuracy f1 matthews nll samples macro_f1 class
 run 0 report "$tmp/a" -o "$tmp/a.html"; grep -q "Confusion: " "$tmp/a.html" || fail "no confusion matrix in the report"
 run 0 predict "$tmp/a" "MAX 1 2 X" --top 2; says "MAX 1 2 X"; says "%"
 run 0 predict "$tmp/a" --json "MIN 4 5 X"; json text top; says '"probability"'
+run 0 predict "$tmp/a" "MAX 1 2 X" "MAX$(printf ' %d' {1..9} {1..9} {1..9} {1..9} {1..9}) X"
+complains "1 of 2 texts are cut off: the longest has 47 tokens, but the model reads 40"
+run 0 predict "$tmp/a" "MOX 1 2 X"; complains "1 of 1 texts have words that the vocabulary does not know"
 run 2 predict "$tmp/a" --pixels half "MAX 1 X"; complains "does not apply to a model that reads texts"
 run 1 text --data "listops:path=$tmp/listops" --model "lra-reformer:$size,buckets=12" --max-length 40
 complains "cannot be divided into 12 buckets"

@@ -82,6 +82,64 @@ static void trees_are_drawn_within_their_bounds(void **state)
 	nr_str_release(&again);
 }
 
+/* The value by the brackets alone, arguments sorted: nothing in common with the reader. */
+static int by_brackets(const char **at);
+static int by_name(const char *name, int *v, int n)
+{
+	int sum = 0;
+	for (int i = 1; i < n; i++)
+		for (int j = i; j && v[j - 1] > v[j]; j--) v[j] ^= v[j - 1], v[j - 1] ^= v[j], v[j] ^= v[j - 1];
+	for (int i = 0; i < n; i++) sum += v[i];
+	if (!strncmp(name, "[MIN", 4)) return v[0];
+	if (!strncmp(name, "[MAX", 4)) return v[n - 1];
+	if (!strncmp(name, "[MED", 4)) return n % 2 ? v[n / 2] : (v[n / 2 - 1] + v[n / 2]) / 2;
+	return sum % 10;
+}
+static const char *word_of(const char **at)
+{
+	const char *s = *at + strspn(*at, " ");
+	*at = s + strcspn(s, " ");
+	return s;
+}
+static int by_brackets(const char **at)
+{
+	const char *s = word_of(at);
+	int opened = 0, n = 0, v[16];
+	if (*s != '(') return *s - '0';
+	for (; *s == '('; s = word_of(at)) opened++;    /* one for each argument, and one for the whole */
+	for (const char *name = s;; n++) {
+		const char *ahead = *at;
+		if (*word_of(&ahead) == ']') {
+			*at = ahead;
+			assert_int_equal(*word_of(at), ')');
+			assert_int_equal(n, opened - 1);
+			return by_name(name, v, n);
+		}
+		assert_in_range(n, 0, 15);
+		v[n] = by_brackets(at);
+		assert_int_equal(*word_of(at), ')');
+	}
+}
+
+static void ten_thousand_values_are_those_of_another_evaluator(void **state)
+{
+	(void)state;
+	const struct nr_listops_how how = { .shortest = 50, .longest = 600, .depth = 10, .arguments = 10, .seed = 8 };
+	struct nr_str text = { 0 };
+	int count[10] = { 0 }, found = 0;
+	for (uint64_t i = 0; found < 10000; i++) {
+		struct nr_listops drawn;
+		if (!nr_listops_draw(&how, i, &text, &drawn)) continue;
+		const char *at = nr_str_text(&text);
+		assert_int_equal(by_brackets(&at), drawn.value);
+		assert_int_equal(read_it(nr_str_text(&text), NULL).value, drawn.value);
+		count[drawn.value]++;
+		found++;
+	}
+	for (int v = 0; v < 10; v++) assert_true(count[v] > 300);
+	nr_str_release(&text);
+}
+
 static void files_are_read_back(void **state)
 {
 	(void)state;
@@ -130,6 +188,7 @@ int main(void)
 		cmocka_unit_test(expressions_have_their_values),
 		cmocka_unit_test(broken_expressions_are_refused),
 		cmocka_unit_test(trees_are_drawn_within_their_bounds),
+		cmocka_unit_test(ten_thousand_values_are_those_of_another_evaluator),
 		cmocka_unit_test_setup_teardown(files_are_read_back, made_setup, made_teardown),
 		cmocka_unit_test_setup_teardown(wrong_rows_are_refused, made_setup, made_teardown),
 	};
