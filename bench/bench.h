@@ -18,6 +18,7 @@
 
 struct bench_size {
 	int64_t batch, image, channels, patch;
+	const char *model;                      /* backbones: name and options */
 	int64_t dim, depth, heads;
 	int64_t classes;                        /* ViT */
 	int64_t decoder_dim, decoder_depth, decoder_heads;      /* MAE */
@@ -41,8 +42,9 @@ struct bench;
 struct bench_model {
 	nr_t *(*train)(struct nr_net *, const struct bench_size *, struct bench_inputs *);      /* the loss */
 	nr_t *(*infer)(struct nr_net *, const struct bench_size *, struct bench_inputs *);      /* the output */
-	double (*flops)(const struct bench_size *, bool train);         /* of one forward: products only */
-	struct nr_norm_defaults norms;
+	/* Of one forward: products only. NULL: as the recorded graph has them. */
+	double (*flops)(const struct bench_size *, bool train);
+	struct nr_norm_defaults norms;          /* of a case with a model's name: that model's */
 	void (*fill)(const struct bench *);     /* inputs other than texts, pictures and labels; NULL: there are none */
 	/* What a training step draws for itself, as the peer does inside its step; NULL: nothing. */
 	void (*draw)(const struct bench_size *, const struct bench_inputs *, const struct nr_plan *, int64_t step);
@@ -55,8 +57,8 @@ struct bench_case {
 };
 extern const struct bench_case bench_cases[];    /* ends with a NULL name */
 bool bench_is_latency(const struct bench_case *);        /* one sample: the time of a forward pass is what counts */
-extern const struct bench_model bench_vit, bench_mae, bench_simcse, bench_graphormer, bench_longtext,
-	bench_bigbird, bench_reformer;
+extern const struct bench_model bench_vit, bench_backbone, bench_mae, bench_simcse, bench_graphormer, bench_longtext, bench_bigbird,
+	bench_reformer;
 
 struct bench_target {
 	const struct bench_case *of;
@@ -89,6 +91,7 @@ struct bench {
 int bench_open(struct bench **, const struct bench_target *, unsigned plan_flags, struct nr_error *);
 void bench_close(struct bench *);               /* NULL is fine */
 void bench_step(struct bench *);                /* training: forward, backward, AdamW; else forward */
+double bench_forward_flops(const struct bench *);        /* as recorded, products only */
 void bench_update(struct bench *);              /* AdamW alone */
 double bench_loss(const struct bench *);        /* of the last training step; 0 for inference */
 

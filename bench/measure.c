@@ -103,7 +103,7 @@ static json_t *record(
 	const struct bench_target *g = &b->target;
 	const struct nr_plan_stats plan = nr_plan_stats(b->plan);
 	/* what is done: tokens that the plan leaves out do not count */
-	const double forward = g->of->model->flops(g->size, g->train) - plan.left_out_flops;
+	const double forward = bench_forward_flops(b) - plan.left_out_flops;
 	const double s = bench_median(t, reps), flops = (g->train ? 3 : 1) * forward;
 	const double rate = flops / s * 1e-9, samples = (double)g->size->batch;
 	char name[128];

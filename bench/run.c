@@ -6,6 +6,7 @@
 #include "base/rng.h"
 #include "bench.h"
 #include "math/random.h"
+#include "nn/products.h"
 
 enum { SEED = 1, STREAM_IMAGE = 2, STREAM_LABELS = 3, STREAM_IDS = 4 };
 
@@ -57,7 +58,9 @@ int bench_open(struct bench **out, const struct bench_target *t, unsigned flags,
 	int code = nr_store_make(&b->store, SEED, err);
 	if (!code && !(b->net = nr_net_make(b->store)))
 		code = nr_fail(err, NR_EMEMORY, "cannot record the case", t->of->name, "out of memory");
-	if (!code) code = nr_norms_use(b->net, t->norm, &t->of->model->norms, err);
+	struct nr_model_spec named = { .norms = t->of->model->norms };
+	if (!code && t->size->model) code = nr_model_parse(&named, t->size->model, nr_net_arena(b->net), err);
+	if (!code) code = nr_norms_use(b->net, t->norm, &named.norms, err);
 	if (!code) {
 		const double start = nr_clock();
 		b->out = (t->train ? t->of->model->train : t->of->model->infer)(b->net, t->size, &b->in);
@@ -86,6 +89,12 @@ void bench_close(struct bench *b)
 	nr_net_free(b->net);
 	nr_store_free(b->store);
 	free(b);
+}
+
+double bench_forward_flops(const struct bench *b)
+{
+	const struct bench_target *t = &b->target;
+	return t->of->model->flops ? t->of->model->flops(t->size, t->train) : 2 * nr_net_macs(b->net);
 }
 
 void bench_update(struct bench *b)

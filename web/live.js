@@ -74,16 +74,23 @@ function tableOf(lines, { factor, power, about }) {
 }
 
 function optionsFor(chart, width) {
-	const axis = { stroke: colour('--soft'), grid: { stroke: colour('--faint'), width: 1 }, ticks: { show: false }, font: '12px system-ui, sans-serif' };
+	const axis = {
+		stroke: colour('--soft'), grid: { stroke: colour('--faint'), width: 1 }, ticks: { show: false },
+		font: '12px system-ui, sans-serif',
+	};
 	const several = chart.lines.length > 1;
-	const digits = (u, v) => v === null || v === undefined ? '–' : Math.abs(v) >= 1e5 || (v !== 0 && Math.abs(v) < 1e-3) ? v.toExponential(2) : String(+v.toPrecision(4));
+	const digits = (u, v) => {
+		if (v === null || v === undefined) return '–';
+		return Math.abs(v) >= 1e5 || (v !== 0 && Math.abs(v) < 1e-3) ? v.toExponential(2) : String(+v.toPrecision(4));
+	};
 	return {
 		width, height: Math.max(200, Math.min(280, width * 0.55)), scales: { x: { time: false }, y: { distr: chart.wide ? 3 : 1 } },
 		axes: [{ ...axis, space: 70 }, { ...axis, size: 64, values: (u, all) => all.map(v => v === null ? '' : digits(u, v)) }],
 		cursor: { y: false, points: { size: 6 } }, legend: { show: !several || chart.lines.length <= 8 },
 		series: [{ label: 'step' }, ...chart.lines.map(({ run }) => ({
-			label: several ? run.label + ' ' + run.seed : 'value', stroke: colour('--c' + run.arm % 8), width: several ? 1.4 : 1.8,
-			dash: several ? dashes[run.arm % 8] : [], spanGaps: true, points: { show: false }, value: digits, show: !hidden.has(run.label),
+			label: several ? run.label + ' ' + run.seed : 'value', show: !hidden.has(run.label), value: digits,
+			stroke: colour('--c' + run.arm % 8), width: several ? 1.4 : 1.8, dash: several ? dashes[run.arm % 8] : [],
+			spanGaps: true, points: { show: false },
 		}))],
 	};
 }
@@ -108,7 +115,8 @@ function build(key) {
 	const notes = [about.unit, chart.power ? '× 10^' + chart.power : '', stage && stages().size > 1 ? stage : ''];
 	chart.figure.querySelector('figcaption span').textContent = notes.filter(Boolean).join('; ');
 	try {
-		if (lines.length) chart.plot = new uPlot(optionsFor(chart, chart.figure.clientWidth || 400), tableOf(lines, chart), chart.figure);
+		const width = chart.figure.clientWidth || 400;
+		if (lines.length) chart.plot = new uPlot(optionsFor(chart, width), tableOf(lines, chart), chart.figure);
 	} catch (fault) {
 		chart.figure.append(make('p', 'notes', 'These values cannot be drawn.'));
 		console.error(fault);
@@ -159,7 +167,8 @@ function drawDirty() {
 		const chart = drawn.get(key), lines = linesOf(key);
 		if (!lines.length) continue;
 		const scale = chart && scaleOf(lines, chart.about);
-		if (!chart || !chart.plot || chart.lines.length !== lines.length || scale.wide !== chart.wide || scale.power !== chart.power) {
+		const same = chart && chart.plot && chart.lines.length === lines.length;
+		if (!same || scale.wide !== chart.wide || scale.power !== chart.power) {
 			build(key);
 			continue;
 		}
@@ -226,8 +235,11 @@ const refresh = later(() => 300 + 1500 * Math.random(), async () => {
 	try {
 		const answer = await fetch(location.pathname);
 		if (!answer.ok) return;
-		const page = new DOMParser().parseFromString(await answer.text(), 'text/html'), fresh = page.getElementById('live');
-		if (fresh) document.getElementById('live').replaceChildren(...fresh.childNodes);
+		const page = new DOMParser().parseFromString(await answer.text(), 'text/html');
+		for (const id of ['live', 'after']) {
+			const fresh = page.getElementById(id), old = document.getElementById(id);
+			if (fresh && old) old.replaceChildren(...fresh.childNodes);
+		}
 	} catch { /* the stream notices that the server is gone */ }
 });
 
@@ -247,7 +259,10 @@ const reload = later(() => 300 + 1200 * Math.random(), () => { refresh(); if (ki
 function listen() {
 	if (stream) stream.close();
 	stream = new EventSource(path('/events') + (mark ? '?since=' + encodeURIComponent(mark) : ''));
-	const on = (what, call) => stream.addEventListener(what, e => { if (e.lastEventId) mark = e.lastEventId; call(JSON.parse(e.data)); });
+	const on = (what, call) => stream.addEventListener(what, e => {
+		if (e.lastEventId) mark = e.lastEventId;
+		call(JSON.parse(e.data));
+	});
 	stream.onopen = () => say('Live: this page follows the files.');
 	stream.onerror = () => {
 		say('The server does not answer; trying again.', true);

@@ -3,7 +3,10 @@
 (() => {
  const root = document.documentElement, plots = [], hidden = new Set();
  const css = name => getComputedStyle(root).getPropertyValue(name).trim();
- const short = v => v === 0 ? '0' : Math.abs(v) >= 1e5 || Math.abs(v) < 1e-3 ? v.toExponential(2).replace(/\.?0+e/, 'e') : String(+v.toPrecision(4));
+ const short = v => {
+  if (v === 0) return '0';
+  return Math.abs(v) >= 1e5 || Math.abs(v) < 1e-3 ? v.toExponential(2).replace(/\.?0+e/, 'e') : String(+v.toPrecision(4));
+ };
  const minus = text => text.replace(/-/g, '\u2212');
 
  // Colour, dash and marker of an arm are those of its entry in the legend.
@@ -72,7 +75,8 @@
    name.style.color = look(col.line.arm).colour;
    name.textContent = col.line.name;
    row.append(name, ' ' + minus(short(v)));
-   if (col.line.lo) row.append(' (' + minus(short(u.data[k + 2][u.cursor.idxs[k + 1]])) + ' to ' + minus(short(u.data[k + 3][u.cursor.idxs[k + 1]])) + ')');
+   const bound = i => minus(short(u.data[k + i][u.cursor.idxs[k + 1]]));
+   if (col.line.lo) row.append(' (' + bound(2) + ' to ' + bound(3) + ')');
    rows.push(row);
   });
   const head = document.createElement('div');
@@ -81,7 +85,8 @@
   u.over.append(tip);
   tip.hidden = !rows.length;
   const wide = u.over.clientWidth, left = u.cursor.left;
-  tip.style.left = Math.max(0, Math.min(wide - tip.offsetWidth, left + 12 + tip.offsetWidth > wide ? left - 12 - tip.offsetWidth : left + 12)) + 'px';
+  const beside = left + 12 + tip.offsetWidth > wide ? left - 12 - tip.offsetWidth : left + 12;
+  tip.style.left = Math.max(0, Math.min(wide - tip.offsetWidth, beside)) + 'px';
   tip.style.top = '8px';
  };
 
@@ -96,14 +101,17 @@
   return u.data[0][i] - u.data[0][a] <= u.data[0][b] - u.data[0][i] ? a : b;
  };
 
+ const faded = colour => colour.replace('rgb(', 'rgba(').replace(')', ',0.16)');
+
  const options = (p, columns) => {
   const grid = { stroke: css('--faint'), width: 1 }, soft = css('--soft'), ticks = { stroke: css('--faint'), width: 1, size: 4 };
   const font = '12px system-ui, sans-serif', wide = p.figure.clientWidth;
   const values = (u, v) => v.map(x => x === null ? '' : minus(short(x)));
+  const whole = p.data.whole ? { incrs: [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000] } : {};
   return {
    width: wide, height: Math.max(220, Math.round(wide * 0.55)), legend: { show: false },
    scales: { x: { time: false }, y: { distr: p.log ? 3 : 1 } },
-   axes: [{ stroke: soft, font, grid: { show: false }, ticks, size: 30, values, ...(p.data.whole ? { incrs: [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000] } : {}) },
+   axes: [{ stroke: soft, font, grid: { show: false }, ticks, size: 30, values, ...whole },
     { stroke: soft, font, grid, ticks: { show: false }, values, size: (u, v) => Math.max(30, ...(v || []).map(t => 12 + 7 * t.length)) }],
    cursor: { dataIdx: nearest, points: { show: false }, drag: { x: true, y: false }, y: false },
    series: [{}, ...columns.map(col => {
@@ -111,9 +119,12 @@
     return { stroke: band ? 'transparent' : l.colour, width: band ? 0 : col.line.thin ? 1 : 2, alpha: col.line.thin ? 0.35 : 1,
      dash: col.line.thin ? [] : l.dash, points: { show: false }, show: !hidden.has(col.line.arm), spanGaps: false };
    })],
-   bands: columns.flatMap((col, k) => col.what === 'hi' ? [{ series: [k + 1, k], fill: look(col.line.arm).colour.replace('rgb(', 'rgba(').replace(')', ',0.16)') }] : []),
+   bands: columns.flatMap((col, k) => col.what === 'hi' ? [{ series: [k + 1, k], fill: faded(look(col.line.arm).colour) }] : []),
    hooks: { draw: [u => markers(u, columns)], setCursor: [u => tell(u, columns, p.data)],
-    setScale: [(u, key) => { if (key === 'x') p.whole.hidden = !(u.scales.x.min > u.data[0][0] || u.scales.x.max < u.data[0][u.data[0].length - 1]); }] },
+    setScale: [(u, key) => {
+     const x = u.data[0];
+     if (key === 'x') p.whole.hidden = !(u.scales.x.min > x[0] || u.scales.x.max < x[x.length - 1]);
+    }] },
   };
  };
 
@@ -134,7 +145,8 @@
  };
 
  for (const script of document.querySelectorAll('figure.curve > script')) {
-  const figure = script.parentNode, data = JSON.parse(script.textContent), place = document.createElement('div'), bar = document.createElement('div');
+  const figure = script.parentNode, data = JSON.parse(script.textContent);
+  const place = document.createElement('div'), bar = document.createElement('div');
   const values = data.lines.flatMap(l => l.y).filter(v => v !== null);
   const most = values.reduce((a, v) => Math.max(a, Math.abs(v)), 0);
   if (!(most > 1e-12 && most < 1e15) || !document.querySelector('.legend')) continue;      // uPlot finds no ticks there: the drawing stays
@@ -159,7 +171,10 @@
   const off = !hidden.has(arm);
   if (off) hidden.add(arm); else hidden.delete(arm);
   for (const e of document.querySelectorAll('[data-arm="' + arm + '"]'))
-   if (e.tagName === 'LI') { e.classList.toggle('off', off); e.setAttribute('aria-pressed', String(!off)); } else e.style.display = off ? 'none' : '';
+   if (e.tagName === 'LI') {
+    e.classList.toggle('off', off);
+    e.setAttribute('aria-pressed', String(!off));
+   } else e.style.display = off ? 'none' : '';
   for (const p of plots)
    p.u.batch(() => p.columns.forEach((col, k) => { if (col.line.arm === arm) p.u.setSeries(k + 1, { show: !off }); }));
  };

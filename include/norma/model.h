@@ -29,21 +29,29 @@
 #include "norma/norm.h"
 
 struct nr_preset { const char *name, *text; };               /* "s/16", "patch=16,dim=384,heads=6"; lists end with a NULL name */
+/* What public software calls a model: "deit3_small_patch16_224"; lists end with a NULL name. norms: a norm, if it is not the family's, and items
+ * of a norm plan which hold before the user's own ("rms attn.qk=rms"). */
+struct nr_architecture { const char *name, *text, *norms; };
 /* Ours to theirs: rules are applied in order, each to the first place where its left side stands at the beginning of a
  * part of the name. `#` on the left is a number, which `#` on the right repeats; `#+` and `#-` are one more and one less. A right side of
  * several words names tensors whose rows follow each other in ours (query key value; `2*` before a word: it has twice the rows). '@' before
  * it: vectors over the pixels of a patch, whose order is (row, column, channel) there; '~': the first of the columns is the last there;
  * '^': leading sizes of 1 are left out there. */
 struct nr_rename { const char *ours, *theirs; };
+struct nr_st_file;
 struct nr_naming {                          /* "timm", ...; lists end with a NULL name */
 	const char *name;
 	const struct nr_rename *rules;
 	double eps;                         /* of the norms in that software, where it is not the model's own; 0: it is */
 	const char *norms;                  /* the norm plan of models of that software, where eps is not all that differs; or NULL */
 	const char *const *ignored;         /* names of tensors that are no weights (a table of positions 0, 1, ...) or copies of others; */
-					    /* ends with NULL, or NULL; `*` at the beginning stands for anything */
+					    /* ends with NULL, or NULL; `*` at the beginning or end stands for anything */
 	const struct nr_rename *wanted;     /* tensors that the software expects beside ours, written as zeros: `ours` is the entry whose */
 					    /* shape it has; ends with NULL, or NULL */
+	/* Where blocks are counted in another way, which depends on how many each of the NR_MAXLEVELS stages has: rules that come before
+	 * the others, in the arena (NULL: out of memory), and these numbers as a file has them. NULL: they are not. */
+	const struct nr_rename *(*numbered)(const int64_t *depth, struct nr_arena *);
+	void (*depths)(const struct nr_st_file *, int64_t *depth);
 };
 
 /* What a model is given: pictures, texts as numbers of their tokens, or molecules as graphs. What it does not read stays NULL. */
@@ -68,6 +76,7 @@ struct nr_model {
 	const struct nr_option *options;
 	const struct nr_preset *presets;
 	const struct nr_preset *plans;      /* norm plans of some presets: they hold where the user names no norm; or NULL */
+	const struct nr_architecture *known;        /* architectures of timm by their names, which are read like presets; or NULL */
 	const struct nr_naming *namings;
 	struct nr_norm_defaults norms;
 	/* Sizes of the inputs are options that every model of a kind has: channels and image; vocab and length; nodes,

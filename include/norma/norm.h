@@ -65,7 +65,7 @@ struct nr_norm_defaults {
 	const char *norm, *placement;       /* "layer", "pre" */
 	const char *sites;                  /* default sites apart from the blocks and "final": "embed"; or NULL */
 	const char *plan;                   /* "ln stages[0].*=dtn": instead of `norm` where the user's plan names no norm; or NULL */
-	const char *rules;                  /* "embed=layer": what holds before the plan's own rules; or NULL */
+	const char *rules;                  /* "embed=layer residual=layerscale": items that hold before the plan's own; or NULL */
 	double eps;                         /* where a norm's text gives none; 0: the norm's own */
 };
 /* Gives the net its plan; text NULL or "" is the model's default. */

@@ -33,6 +33,7 @@ struct nr_train {
 	double epochs;
 	int64_t steps, batch, accumulate;   /* steps > 0 instead of epochs */
 	bool rebuild;                       /* NR_PLAN_REBUILD */
+	char *extended;                     /* "STEP:STEPS,...": up to STEP the learning rate followed the schedule of STEPS */
 	struct nr_optim optim;
 	struct nr_schedule schedule;        /* its kind and what that reads; the rest follows from lr, epochs and the next line */
 	double warmup, min_lr, warmup_lr;   /* warm-up in epochs */
@@ -47,6 +48,8 @@ struct nr_train {
 	/* the run */
 	char *out, *store;
 	bool resume, force;                 /* force: also where the data or the instruction set changed; the record says so */
+	double longer_epochs;               /* with resume: the new length of the run; 0: as it was */
+	int64_t longer_steps;               /* likewise, instead of epochs */
 	int64_t seed, workers, log_every, microscope, gradients, checkpoint_steps;
 	double checkpoint_minutes;
 };

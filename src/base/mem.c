@@ -7,6 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/sysinfo.h>
+
+#include "base/points.h"
 
 enum { FIRST_BLOCK = 16 << 10, LAST_BLOCK = 1 << 20, HUGE_PAGE = 2 << 20, LINE = 64 };
 
@@ -88,10 +92,12 @@ char *nr_arena_printf(struct nr_arena *a, const char *fmt, ...)
 	va_list ap, again;
 	va_start(ap, fmt);
 	va_copy(again, ap);
+	const locale_t before = nr_points_begin();
 	int n = vsnprintf(NULL, 0, fmt, ap);
 	char *s = n < 0 ? NULL : nr_arena_alloc(a, (size_t)n + 1);
 	if (s)
 		vsnprintf(s, (size_t)n + 1, fmt, again);
+	nr_points_end(before);
 	va_end(again);
 	va_end(ap);
 	return s;
@@ -149,4 +155,25 @@ void nr_slab_free(void *p, size_t bytes)
 		return;
 	size_t unit = slab_unit(bytes), size = (bytes + unit - 1) / unit * unit;
 	munmap(p, size ? size : unit);
+}
+
+int64_t nr_memory_most(void)
+{
+	struct sysinfo system;
+	struct rlimit own;
+	int64_t most = INT64_MAX;
+	if (!sysinfo(&system))
+		most = (int64_t)(system.totalram + system.totalswap) * (int64_t)system.mem_unit;
+	if (!getrlimit(RLIMIT_AS, &own) && own.rlim_cur != RLIM_INFINITY && own.rlim_cur < (rlim_t)most)
+		most = (int64_t)own.rlim_cur;
+	return most;
+}
+
+int nr_memory_check(double bytes, const char *what, const char *subject, struct nr_error *err)
+{
+	const double most = (double)nr_memory_most();
+	if (bytes <= most)
+		return NR_OK;
+	nr_fail(err, NR_EMEMORY, what, subject, "it needs at least %.1f GiB, and %.1f GiB are all there is", bytes / 0x1p30, most / 0x1p30);
+	return NR_EMEMORY;
 }

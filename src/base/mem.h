@@ -22,4 +22,10 @@ void nr_memory_note_failure(void);
 void *nr_slab_make(size_t bytes);                        /* NULL when the system refuses */
 void nr_slab_free(void *, size_t bytes);
 
+/* What this process can have at most, in bytes: memory and swap of the machine, or a lower limit of the process (ulimit -v). Slabs are
+ * only promised by the system until they are touched: whoever plans large ones asks first. */
+int64_t nr_memory_most(void);
+/* NR_EMEMORY with a message if `bytes` are more than that; what, subject: as for nr_fail. */
+int nr_memory_check(double bytes, const char *what, const char *subject, struct nr_error *);
+
 #endif

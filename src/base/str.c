@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/points.h"
 #include "norma/option.h"
 
 enum { LONGEST = 128 };
@@ -130,7 +131,7 @@ bool nr_parse_double(const char *s, double *out)
 
 const char *nr_double_text(double v, bool single, char *buf, size_t size)
 {
-	locale_t c = newlocale(LC_ALL_MASK, "C", (locale_t)0), old = c ? uselocale(c) : (locale_t)0;
+	const locale_t before = nr_points_begin();
 	bool whole = v > -1e15 && v < 1e15 && v == (double)(int64_t)v;
 	if (whole)
 		snprintf(buf, size, "%.0f", v);  /* 1000, not 1e+03 */
@@ -140,10 +141,7 @@ const char *nr_double_text(double v, bool single, char *buf, size_t size)
 		if (single ? (float)back == (float)v : back == v)
 			break;
 	}
-	if (c) {
-		uselocale(old);
-		freelocale(c);
-	}
+	nr_points_end(before);
 	char *e = strchr(buf, 'e');  /* 1e-6, not 1e-06 */
 	if (e && e[1] && e[2] == '0')
 		memmove(e + 2, e + 3, strlen(e + 3) + 1);
@@ -279,11 +277,13 @@ void nr_str_printf(struct nr_str *s, const char *fmt, ...)
 	va_list ap, again;
 	va_start(ap, fmt);
 	va_copy(again, ap);
+	const locale_t before = nr_points_begin();
 	int n = vsnprintf(NULL, 0, fmt, ap);
 	if (n >= 0 && grow(s, (size_t)n)) {
 		vsnprintf(s->text + s->len, (size_t)n + 1, fmt, again);
 		s->len += (size_t)n;
 	}
+	nr_points_end(before);
 	va_end(again);
 	va_end(ap);
 }

@@ -12,6 +12,7 @@
 #include "infer/weights.h"
 #include "models/guess.h"
 #include "norma/tokenizer.h"
+#include "surgery/fold.h"
 #include "surgery.h"
 #include "weights_meta.h"
 
@@ -19,7 +20,7 @@ struct convert {
 	struct cli_surgery new;
 	char *to, *model, *file_norm, *from, *resample;
 	int64_t image, classes;
-	bool decoder, partial, force, json;
+	bool fold, decoder, partial, force, json;
 };
 
 static const struct nr_option options[] = {
@@ -42,6 +43,7 @@ static const struct nr_option options[] = {
 	NR_OPT_INT(struct convert, image, 0, 0, 4096, "picture size of the new file; 0: unchanged"),
 	CLI_TEXT(struct convert, resample, "", "KIND", "how positions are resized: timm (default with --image), mae, dino, bigvision"),
 	NR_OPT_INT(struct convert, classes, 0, 0, 1000000, "new head with N classes; 0: keep the old one"),
+	NR_OPT_BOOL(struct convert, fold, "0", "fold batch norms into their layers: the deployed form of LeViT, with the same outputs"),
 	NR_OPT_BOOL(struct convert, decoder, "1", "keep the decoder of a masked autoencoder"),
 	NR_OPT_BOOL(struct convert, partial, "0", "allow unused tensors in the file and missing ones"),
 	NR_OPT_BOOL(struct convert, force, "0", "overwrite existing files"),
@@ -51,7 +53,7 @@ static const struct nr_option options[] = {
 
 /* ---- what came of it ------------------------------------------------------------------------------------------------------- */
 
-struct report { struct nr_str kept, ignored; int64_t kept_shown, ignored_shown, training; };
+struct report { struct nr_str kept, ignored; int64_t kept_shown, ignored_shown, folded; };
 
 static void add_name(struct nr_str *s, int64_t *shown, const char *name)
 {
@@ -79,6 +81,8 @@ static void print_notes(const struct convert *o, const struct nr_weights *w)
 	const double usual = to && to->eps > 0 ? to->eps : w->model.of->norms.eps;
 	const size_t first = strcspn(w->norms, " =(");
 	if (!strcmp(o->to, "norma")) return;
+	const bool folded = nr_model_int(&w->model, "folded") == 1;
+	if (folded) return;
 	const bool plain = !strncmp(w->norms, "layer:", 6) || !strncmp(w->norms, "ln:", 3) ||
 		(!strncmp(w->norms, "eps=", 4) && !strchr(w->norms, ' '));
 	/* Graphormer's placement and the norm of its embedding are settings there */
@@ -92,9 +96,9 @@ static int print_report(struct cli *c, const struct convert *o, const struct nr_
 	const struct nr_surgery *cut, const char *path)
 {
 	if (o->json)
-		return nr_json_line(stdout, json_pack("{s:s, s:s, s:s, s:s, s:s, s:I, s:I, s:I, s:o*}", "out", path, "from", w->naming,
+		return nr_json_line(stdout, json_pack("{s:s, s:s, s:s, s:s, s:s, s:I, s:I, s:I, s:I, s:o*}", "out", path, "from", w->naming,
 			"to", o->to, "model", w->model.text, "norms", w->norms, "taken", (json_int_t)w->taken,
-			"kept", (json_int_t)w->kept, "ignored", (json_int_t)w->ignored, "surgery",
+			"kept", (json_int_t)w->kept, "ignored", (json_int_t)w->ignored, "folded", (json_int_t)r->folded, "surgery",
 			*o->new.norm ? cli_surgery_json(cut) : NULL), c->err);
 	printf("%s%s%s: %s names to %s names\n", cli_bold(), path, cli_plain(), w->naming, o->to);
 	printf("model    %s\n", w->model.text);
@@ -102,6 +106,7 @@ static int print_report(struct cli *c, const struct convert *o, const struct nr_
 	printf("taken    %lld of %lld entries\n", (long long)w->taken, (long long)(w->taken + w->kept));
 	if (w->kept) printf("kept     %lld at their initial values: %s\n", (long long)w->kept, nr_str_text(&r->kept));
 	if (w->ignored) printf("ignored  %lld tensors: %s\n", (long long)w->ignored, nr_str_text(&r->ignored));
+	if (o->fold) printf("folded   %lld batch norms into their layers\n", (long long)r->folded);
 	if (*o->new.norm) cli_surgery_print(cut);
 	print_notes(o, w);
 	return NR_OK;
@@ -214,9 +219,27 @@ static int write_out(struct cli *c, const struct convert *o, const struct nr_wei
 	return nr_model_export(w->store, w->model.of, weights, o->to, meta, n, c->err);
 }
 
+/* The names as they were asked for, or their variant for a model whose norms are folded. */
+static char *names_to_write(struct cli *c, const struct nr_weights *w, char *to)
+{
+	const bool folded = nr_model_int(&w->model, "folded") == 1, plain = !strcmp(to, "norma");
+	const size_t n = strlen(to);
+	if (n > 7 && !strcmp(to + n - 7, "_folded") && !folded) {
+		nr_fail(c->err, NR_EUSAGE, "cannot write the names", to, "the norms of '%s' are not folded", w->model.text);
+		nr_hint(c->err, "--fold does it");
+		return NULL;
+	}
+	if (!folded || plain || strstr(to, "_folded")) return nr_naming_find(w->model.of, to, c->err) ? to : NULL;
+	char *variant = nr_arena_printf(c->arena, "%s_folded", to);
+	if (variant && nr_naming_find(w->model.of, variant, NULL)) return variant;
+	nr_fail(c->err, NR_EUSAGE, "cannot write the names", to, "there is no form with folded norms in that software");
+	return NULL;
+}
+
 static int run(struct cli *c, const void *conf, const struct nr_list *args)
 {
-	const struct convert *o = conf;
+	struct convert mine = *(const struct convert *)conf;
+	const struct convert *o = &mine;
 	const char *weights, *config;
 	bool made = false;
 	if (args->count != 2) {
@@ -236,9 +259,10 @@ static int run(struct cli *c, const void *conf, const struct nr_list *args)
 		.decoder = o->decoder && !o->image && !*o->new.norm, .tell = note, .context = &report };
 	int code = nr_weights_open(&w, args->item[0], &how, c->err);
 	struct nr_surgery cut = { 0 };
-	if (!code && !nr_naming_find(w->model.of, o->to, c->err)) code = c->err->code;  /* before anything is written */
 	if (!code && o->classes) w->class_name = NULL;
 	if (!code && *o->new.norm) code = cli_surgery_run(c, &o->new, w, args->item[0], &cut);
+	if (!code && o->fold) code = nr_fold_norms(w, &report.folded, c->err);
+	if (!code && !(mine.to = names_to_write(c, w, mine.to))) code = c->err->code;   /* before anything is written */
 	if (!code) code = write_out(c, o, w, kept, weights, config);
 	if (!code && config && w->model.of->reads == NR_TEXTS)
 		code = nr_tokenizer_copy(*o->new.tokenizer ? o->new.tokenizer : args->item[0], args->item[1], c->err);
@@ -269,7 +293,7 @@ static void more(struct nr_str *s)
 const struct cli_command cli_convert = {
 	.name = "convert",
 	.title = "convert weights to and from timm and Hugging Face; replace norms",
-	.usage = "IN OUT [--to NAMES] [--norm PLAN]",
+	.usage = "IN OUT [--to NAMES] [--norm PLAN] [--fold]",
 	.about = "Reads a safetensors file, recognises its tensor names, and writes it with other names and the layout that goes\n"
 		 "with them; a masked autoencoder keeps its decoder. --image resizes the position table for pictures of another size\n"
 		 "(and drops the decoder), --classes adds a new head. If OUT is a folder (or ends with /), it gets model.safetensors\n"
@@ -282,7 +306,10 @@ const struct cli_command cli_convert = {
 		 "takes over the\n"
 		 "old one's gain and bias. --calibrate measures running statistics on data and fits gain and bias, site by site, so\n"
 		 "that the outputs change least; the report says by how much. Continue with `norma finetune` or\n"
-		 "`norma simcse --init`.",
+		 "`norma simcse --init`.\n"
+		 "\n"
+		 "With --fold, LeViT's batch norms become part of their layers. --to timm then writes what timm has after\n"
+		 "timm.utils.reparameterize_model, --to official what its replace_batchnorm leaves.",
 	.more = more,
 	.conf_size = sizeof(struct convert),
 	.options = options,

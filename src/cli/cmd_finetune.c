@@ -27,9 +27,7 @@ static const char *guess_model(struct cli *c, const struct nr_st_file *f, const 
 		*norms = guess.norms;
 		return guess.model;
 	}
-	cli_usage(c, "the checkpoint does not say which model it is");
-	if (seen) nr_hint(c->err, "it looks like --model %s%s%s", guess.model, *guess.norms ? " --norm " : "", guess.norms);
-	else nr_hint(c->err, "name it: --model vit_tiny_patch16_224");
+	nr_guess_fail(&guess, seen, "cannot start from", nr_st_path(f), c->err);
 	return NULL;
 }
 

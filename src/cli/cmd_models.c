@@ -7,16 +7,19 @@
 #include "base/table.h"
 #include "cli.h"
 #include "graph/net.h"
+#include "models/guess.h"
+#include "nn/products.h"
 #include "norma/infer.h"
 #include "norms/choice.h"
 #include "weights_meta.h"
 
-struct models { struct nr_norm_choice norms; char *write; int64_t seed; bool json; };
+struct models { struct nr_norm_choice norms; char *write; int64_t seed; bool json, names; };
 
 static const struct nr_option options[] = {
 	NR_OPT_NORMS(struct models, norms),
 	CLI_TEXT(struct models, write, "", "FILE", "write the model with its initial values as safetensors"),
 	NR_OPT_INT(struct models, seed, 0, 0, 9e15, "seed of the initial values"),
+	NR_OPT_BOOL(struct models, names, "0", "list every name of an architecture that is understood, of timm and Hugging Face"),
 	NR_OPT_BOOL(struct models, json, "0", "print one line of JSON per model"),
 	NR_OPT_END
 };
@@ -40,22 +43,6 @@ struct recorded {
 	double macs;
 };
 
-/* Multiply-adds of products alone, as papers and torch's counters have them. */
-static double macs_of(const struct nr_net *n)
-{
-	static const char *const products[] = { "linear", "linear_act", "attention", "cross_attention", "kv_attention", "window_attention",
-		"performer", "block_attention", "lsh_attention", "local_attention", "matmul", "conv", "depthwise", NULL };
-	double all = 0;
-	for (int32_t i = 0; i < n->n_node; i++) {
-		const struct nr_op *op = n->node[i]->op;
-		double forward = 0, backward = 0;
-		for (int k = 0; products[k]; k++)
-			if (!strcmp(op->name, products[k]) && op->cost) op->cost(n->node[i], &forward, &backward);
-		all += forward / 2;
-	}
-	return all;
-}
-
 static void release(struct recorded *r)
 {
 	nr_net_free(r->net);
@@ -78,7 +65,7 @@ static int record(struct cli *c, struct recorded *r, const char *name, const str
 		const struct nr_entry *e = nr_store_at(r->store, i);
 		*(e->buffer ? &r->buffers : &r->params) += e->count;
 	}
-	r->macs = macs_of(r->net);
+	r->macs = nr_net_macs(r->net);
 	return NR_OK;
 }
 
@@ -305,6 +292,24 @@ static int list_family(struct cli *c, const struct nr_model *m, const struct mod
 	return c->err->code;
 }
 
+static void put_name(const struct models *o, const char *name, const char *of, const char *family, struct nr_error *err)
+{
+	if (!o->json) printf("%-48s %-12s %s\n", name, of, family);
+	else nr_json_line(stdout, json_pack("{s:s, s:s, s:s}", "name", name, "of", of, "family", family), err);
+}
+
+/* One line for each: the name, whose it is, the family that reads it. */
+static int list_names(const struct models *o, struct nr_error *err)
+{
+	for (const struct nr_model *const *m = nr_models(); *m; m++) {
+		for (const struct nr_preset *p = (*m)->presets; p->name; p++)
+			if (!strchr(p->name, '/')) put_name(o, p->name, "norma", (*m)->name, err);
+		for (const struct nr_architecture *a = (*m)->known; a && a->name; a++) put_name(o, a->name, "timm", (*m)->name, err);
+		for (const char *const *h = (*m)->file ? (*m)->file->classes : NULL; h && *h; h++) put_name(o, *h, "huggingface", (*m)->name, err);
+	}
+	return err->code;
+}
+
 static int write_initial(struct cli *c, const struct recorded *r, const char *path)
 {
 	const struct nr_weights w = { .arena = c->arena, .store = r->store, .model = r->model, .norms = r->norms };
@@ -334,6 +339,7 @@ static int run(struct cli *c, const void *conf, const struct nr_list *args)
 		cli_usage(c, *o->write ? "--write needs the name of one model" : "models takes one name, or none");
 		return nr_hint(c->err, "norma models --help");
 	}
+	if (o->names && !args->count) return list_names(o, c->err);
 	if (args->count) return one(c, o, args->item[0]);
 	for (const struct nr_model *const *m = nr_models(); *m; m++)
 		if (list_family(c, *m, o, false)) return c->err->code;
@@ -347,7 +353,8 @@ const struct cli_command cli_models = {
 	.about = "Without a name: every family with its presets, their parameters, and the multiply-adds of linear layers,\n"
 		 "convolutions and attention for one picture or text. With a name: its options, its parameters by part, where norms\n"
 		 "can go, and where the plan of --norm and the other flags puts them. --write saves the model with its initial values\n"
-		 "to a file that other commands can load.",
+		 "to a file that other commands can load. --names lists the architectures of timm and the classes of Hugging Face whose\n"
+		 "files are read.",
 	.conf_size = sizeof(struct models),
 	.options = options,
 	.words = words,

@@ -25,7 +25,7 @@ static void on_signal(int number)
 
 static const struct nr_option options[] = {
 	NR_OPT_BOOL(struct cli_training, resume, "0",
-		"resume the run in --out (or the directory given) with its own settings"),
+		"resume the run in --out (or the directory given) with its own settings; more --epochs make it longer"),
 	NR_OPT_BOOL(struct cli_training, force, "0",
 		"with --resume: go on though the data or the instruction set changed; the record says so"),
 	NR_OPT_BOOL(struct cli_training, json, "0", "print one line of JSON at the end"),
@@ -107,6 +107,15 @@ static bool is_given(const struct cli *c, const struct nr_option *o)
 	return false;
 }
 
+/* A run may be made longer: the trainer compares. */
+static bool is_length(const char *name) { return !strcmp(name, "epochs") || !strcmp(name, "steps"); }
+
+static void ask_longer(const struct cli *c, const struct cli_command *command, struct nr_train *s)
+{
+	if (is_given(c, nr_option_find(cli_table(command), "epochs"))) s->longer_epochs = s->epochs;
+	if (is_given(c, nr_option_find(cli_table(command), "steps"))) s->longer_steps = s->steps;
+}
+
 /* A run that goes on keeps its settings: flags that say otherwise are an error if they would change its numbers. */
 static int refuse_others(struct cli *c, const struct cli_command *command, const struct nr_train *given)
 {
@@ -121,7 +130,7 @@ static int refuse_others(struct cli *c, const struct cli_command *command, const
 		const struct nr_option *of_run = nr_option_find(nr_train_options(own.task), o->name);
 		nr_option_text(o, given, said, sizeof said);
 		const bool same = !strcmp(said, nr_option_text(o, &first, unsaid, sizeof unsaid));
-		if (!strcmp(o->name, "out") || (same && !is_given(c, o))) continue;
+		if (!strcmp(o->name, "out") || is_length(o->name) || (same && !is_given(c, o))) continue;
 		if (of_run && !strcmp(said, nr_option_text(of_run, &own, kept, sizeof kept))) continue;
 		if (is_idle(o->name)) nr_str_printf(&unused, "%s%s", unused.len ? ", " : "", o->name);
 		else nr_fail(c->err, NR_EUSAGE, "cannot resume with other settings", given->out,
@@ -149,6 +158,7 @@ static int run(struct cli *c, const void *conf, const struct nr_list *args)
 	s.train.force = s.force;
 	cli_bound_spin(c);                              /* it may begin anew: told once */
 	if (s.resume && refuse_others(c, command, &s.train)) return c->err->code;
+	if (s.resume) ask_longer(c, command, &s.train);
 	return cli_train_with(c, command, &s.train, s.json);
 }
 
@@ -261,6 +271,8 @@ int cli_train_with(struct cli *c, const struct cli_command *command, const struc
 	if (!task || complete(&all, settings, cli_table(command), c->err)) return c->err->code;
 	all.resume = settings->resume;
 	all.force = settings->force;
+	all.longer_epochs = settings->longer_epochs;
+	all.longer_steps = settings->longer_steps;
 	if (!all.resume && nr_train_options(all.task) != cli_table(command)) {
 		cli_usage(c, "the task %s is not for `norma %s`", all.task, command->name);
 		return nr_hint(c->err, "it is for `norma %s`", task->command);

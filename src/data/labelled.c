@@ -19,6 +19,7 @@ static const size_t most_bytes = (size_t)1 << 34;
 enum form { BY_NAME, CSV, TSV, JSON_LINES };
 static const char *const forms[] = { "auto", "csv", "tsv", "jsonl", NULL };
 
+static const double OWN_SHARE = 0.1;             /* of rows that nobody divided */
 struct labelled_conf { char *path, *val_path, *test_path, *text, *pair, *label; int32_t form; double val, test; };
 static const struct nr_option options[] = {
 	NR_OPT_STRING(struct labelled_conf, path, NULL, "file: .csv or .tsv with a header line, or .jsonl with an object per line"),
@@ -26,7 +27,8 @@ static const struct nr_option options[] = {
 	NR_OPT_STRING(struct labelled_conf, pair, "auto", "name of the column with a second text; none: there is none"),
 	NR_OPT_STRING(struct labelled_conf, label, "auto", "name of the column with the class or value"),
 	NR_OPT_ENUM(struct labelled_conf, form, "auto", forms, "auto: by the file's name"),
-	NR_OPT_FLOAT(struct labelled_conf, val, 0, 0, 0.9, "share of the rows, drawn once, to use as the split val"),
+	NR_OPT_FLOAT(struct labelled_conf, val, -1, -1, 0.9,
+		"share of the rows, drawn once, to use as the split val; -1: 0.1 if there is neither val nor test"),
 	NR_OPT_FLOAT(struct labelled_conf, test, 0, 0, 0.9, "likewise as the split test"),
 	NR_OPT_STRING(struct labelled_conf, val_path, "", "another file as the split val"),
 	NR_OPT_STRING(struct labelled_conf, test_path, "", "another file as the split test"), NR_OPT_END
@@ -269,7 +271,9 @@ static int find_classes(struct nr_source *s, struct labelled *t, struct nr_error
 
 static int share_out(struct nr_source *s, struct labelled *t, const struct labelled_conf *c, struct nr_error *err)
 {
-	const int64_t n = t->split[0].count, val = (int64_t)(c->val * (double)n), test = (int64_t)(c->test * (double)n);
+	const bool divided = *c->val_path || *c->test_path || c->test > 0;
+	const double share = c->val >= 0 ? c->val : divided ? 0 : OWN_SHARE;
+	const int64_t n = t->split[0].count, val = (int64_t)(share * (double)n), test = (int64_t)(c->test * (double)n);
 	int32_t *order = malloc((size_t)n * sizeof *order);
 	t->order = nr_arena_alloc(s->arena, (size_t)n * sizeof *t->order);
 	if (!order || !t->order || n > INT32_MAX) return free(order), nr_fail(err, NR_EMEMORY, "cannot open", c->path, "out of memory");
@@ -281,6 +285,7 @@ static int share_out(struct nr_source *s, struct labelled *t, const struct label
 	s->count[NR_TRAIN] = n - val - test;
 	s->count[NR_VAL] = *c->val_path ? t->split[1].count : val;
 	s->count[NR_TEST] = *c->test_path ? t->split[2].count : test;
+	if (val) s->said = nr_arena_printf(s->arena, "val is %lld of %lld rows, drawn once", (long long)val, (long long)n);
 	return NR_OK;
 }
 

@@ -87,7 +87,10 @@ const char *nr_source_file(const struct nr_source *s, enum nr_split split, int64
 {
 	const struct nr_listed *l = s->own;
 	*buf = 0;
-	if (s->of->get == nr_listed_get) snprintf(buf, size, "%s/%s", l->dir, l->split[split].path[i]);
+	if (s->of->get != nr_listed_get) return buf;
+	const char *path = l->split[split].path[i], *slash = strrchr(l->dir, '/');
+	path += !strncmp(path, "./", 2) ? 2 : 0;        /* a folder that is not divided */
+	snprintf(buf, size, "%s%s%s", l->dir, slash && !slash[1] ? "" : "/", path);
 	return buf;
 }
 

@@ -6,11 +6,11 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "base/mem.h"
 #include "base/str.h"
 #include "data/npy.h"
 
 enum { CHUNK = 1 << 20, HEADER = 1 << 16 };
-static const size_t MOST = (size_t)1 << 36;
 
 static void close_zip(struct archive *a, int fd)
 {
@@ -83,7 +83,7 @@ static int read_member(struct archive *a, struct nr_npy *n, const char *member, 
 	size_t room = 0, start;
 	int e = read_up_to(a, &n->file, &room, HEADER, member, err);
 	if (!e) e = nr_npy_head(&n->array, n->file.data, n->file.size, &start, member, err);
-	if (!e && n->array.bytes > MOST) e = nr_fail(err, NR_ELIMIT, "cannot read", member, "it has more than 64 GiB");
+	if (!e) e = nr_memory_check((double)n->array.bytes, "cannot read", member, err);
 	if (!e) e = read_up_to(a, &n->file, &room, start + n->array.bytes + 1, member, err);
 	return e ? e : nr_npy_parse(&n->array, n->file.data, n->file.size, member, err);
 }

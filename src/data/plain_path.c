@@ -31,18 +31,18 @@ static int64_t folders_in(const char *path, struct nr_arena *arena)
 	return n;
 }
 
-/* Does the first line, packed or not, have a cell `smiles`? */
-static bool names_smiles(const char *path)
+/* Does the first line, packed or not, have this cell? */
+static bool has_column(const char *path, const char *name)
 {
 	char line[65536] = "";
 	gzFile f = gzopen(path, "re");
 	const bool read = f && gzgets(f, line, sizeof line);
 	if (f) gzclose(f);
-	for (char *rest = line, *cell; read && (cell = strsep(&rest, ",\r\n"));) {
+	for (char *rest = line, *cell; read && (cell = strsep(&rest, ",\t\r\n"));) {
 		if (!strncmp(cell, "\xef\xbb\xbf", 3)) cell += 3;
 		if (*cell == '"') cell++;
 		cell[strcspn(cell, "\"")] = 0;
-		if (!strcasecmp(cell, "smiles")) return true;
+		if (!strcasecmp(cell, name)) return true;
 	}
 	return false;
 }
@@ -68,10 +68,12 @@ static const struct nr_dataset *of_file(const char *path, struct nr_error *err)
 	const bool table = ends_with(path, ".csv") || ends_with(path, ".csv.gz") || ends_with(path, ".tsv");
 	if (ends_with(path, ".npz")) return nr_dataset_find("npz", err);
 	if (ends_with(path, ".txt") || ends_with(path, ".txt.gz")) return nr_dataset_find("text", err);
-	if (table && names_smiles(path)) return nr_dataset_find("molecules", err);
+	if (table && has_column(path, "smiles")) return nr_dataset_find("molecules", err);
+	if (table && has_column(path, "label")) return nr_dataset_find("labelled", err);
 	if (table) {
-		unclear(path, "line 1 has no column 'smiles'", err);
-		nr_hint(err, "molecules:path=%s,smiles=COLUMN for molecules, text:path=%s for texts", path, path);
+		unclear(path, "line 1 has neither a column 'smiles' nor 'label'", err);
+		nr_hint(err, "molecules:path=%s,smiles=COLUMN for molecules, text:path=%s for texts, labelled:path=%s,label=COLUMN for "
+			"texts with labels", path, path, path);
 	} else {
 		unclear(path, "its name does not end with .txt, .csv or .npz", err);
 		nr_hint(err,

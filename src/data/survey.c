@@ -210,18 +210,19 @@ static int refuse(const struct nr_source *s, const struct survey *v, struct nr_e
 			(long long)v->count);
 	else
 		nr_fail(err, NR_EFORMAT, "cannot read", name_of(s, v, first, name, sizeof name), "%s", v->seen[first].why);
-	return nr_hint(err, "copy them again, or leave them out: folder:path=%s,bad=skip", s->dir);
+	return nr_hint(err, "copy them again, or leave them out: --data '%s:bad=skip'", s->dir);
 }
 
 static void leave_out(struct nr_source *s, const struct survey *v)
 {
 	struct nr_listed *l = s->own;
 	struct nr_str names = { 0 };
+	char name[1024];
 	int64_t kept[NR_SPLITS] = { 0 }, told = 0;
 	for (int64_t i = 0; i < v->count; i++) {
 		const int k = v->place[i].split;
 		if (v->seen[i].why) {
-			if (told++ < 3) nr_str_printf(&names, "%s%s", told > 1 ? ", " : "", l->split[k].path[v->place[i].i]);
+			if (told++ < 3) nr_str_printf(&names, "%s'%s'", told > 1 ? ", " : "", name_of(s, v, i, name, sizeof name));
 			continue;
 		}
 		l->split[k].path[kept[k]] = l->split[k].path[v->place[i].i];

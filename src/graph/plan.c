@@ -198,12 +198,14 @@ static int take_memory(struct nr_plan *plan, struct planner *p)
 	if (p->err->code) return p->err->code;
 	plan->stats.scratch_bytes = (scratch + 63) / 64 * 64;
 	plan->bytes = plan->stats.arena_bytes + plan->stats.scratch_bytes + 64;
+	const int code = nr_memory_check((double)plan->bytes + nr_store_bytes(p->net->store), "cannot plan", NULL, p->err);
+	if (code) return nr_hint(p->err, "%s", NR_SMALLER);
 	plan->guest = p->host && p->host->bytes >= plan->bytes;
 	plan->memory = plan->guest ? p->host->memory : nr_slab_make((size_t)plan->bytes);
 	if (!plan->memory) {
 		nr_fail(p->err, NR_EMEMORY, "cannot plan", NULL, "%lld MiB of activations were refused",
 			(long long)(plan->bytes >> 20));
-		return nr_hint(p->err, "use a smaller batch, or rebuilding (NR_PLAN_REBUILD)");
+		return nr_hint(p->err, "%s", NR_SMALLER);
 	}
 	plan->buf = p->buf;
 	plan->n_buf = p->n_buf;
@@ -216,7 +218,7 @@ static int take_memory(struct nr_plan *plan, struct planner *p)
 static int make(struct nr_plan *plan, struct planner *p)
 {
 	int rc;
-	if ((rc = nr_store_seal(p->net->store, p->err)) || (rc = nr_plan_prune(p)) || (rc = nr_plan_narrow(p)) ||
+	if ((rc = nr_store_reserve(p->net->store, p->err)) || (rc = nr_plan_prune(p)) || (rc = nr_plan_narrow(p)) ||
 	    (rc = nr_plan_fuse(p)) || (rc = nr_plan_link(p)) || (rc = nr_plan_schedule(p)))
 		return rc;
 	p->value = nr_plan_list(p, p->n_tensor, sizeof *p->value);
@@ -228,7 +230,7 @@ static int make(struct nr_plan *plan, struct planner *p)
 	if (p->err->code || nr_plan_place_values(p) || nr_plan_place_grads(p)) return p->err->code;
 	nr_plan_lifetimes(p);
 	nr_plan_inplace(p);
-	if ((rc = take_memory(plan, p))) return rc;
+	if ((rc = take_memory(plan, p)) || (rc = nr_store_seal(p->net->store, p->err))) return rc;      /* sizes first, then values */
 	plan->instr = nr_plan_list(p, p->n_step, sizeof *plan->instr);
 	plan->commit = nr_plan_list(p, p->n_node, sizeof *plan->commit);
 	plan->first_write = nr_plan_list(p, p->n_tensor, sizeof *plan->first_write);

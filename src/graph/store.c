@@ -159,21 +159,34 @@ static void fill(const struct nr_entry *e, uint64_t seed)
 	if (e->init & NR_ZERO_ROW) memset(v, 0, (size_t)(e->count / e->d[0]) * sizeof *v);
 }
 
-int nr_store_seal(struct nr_store *s, struct nr_error *err)
+double nr_store_bytes(const struct nr_store *s) { return ((double)s->params + (double)s->total) * sizeof(real); }
+
+int nr_store_reserve(struct nr_store *s, struct nr_error *err)
 {
 	if (s->value) return 0;
 	s->params = lay_out(s, 0, 0);
 	s->total = lay_out(s, 1, s->params);
+	const int code = nr_memory_check(nr_store_bytes(s), "cannot make room for the parameters", NULL, err);
+	if (code) return nr_hint(err, "%s", NR_SMALLER);
 	s->value = nr_slab_make((size_t)s->total * sizeof(real));
 	if (s->params) s->grad = nr_slab_make((size_t)s->params * sizeof(real));
 	if (!s->value || (s->params && !s->grad))
 		return nr_fail(err, NR_EMEMORY, "cannot make room for the parameters", NULL, "%lld values were refused",
 			(long long)s->total);
+	return 0;
+}
+
+int nr_store_seal(struct nr_store *s, struct nr_error *err)
+{
+	if (s->filled) return 0;
+	const int code = nr_store_reserve(s, err);
+	if (code) return code;
 	for (int64_t i = 0; i < s->n_entry; i++) {
 		const struct nr_entry *e = s->entry[i];
 		fill(e, s->seed);
 		for (int64_t k = e->gain_from; k < e->count && e->gain != 1; k++) nr_value(e)[k] *= (real)e->gain;
 	}
+	s->filled = true;
 	return 0;
 }
 

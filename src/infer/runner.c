@@ -27,7 +27,7 @@ static int record(struct nr_runner *r, const struct nr_weights *w, int64_t batch
 		r->image = in.image;
 		r->tokens = nr_tap(r->net, "tokens", nr_model_tokens(r->net, &w->model, &in));
 		r->pooled = nr_tap(r->net, "pooled", m->pool(r->net, r->tokens, w->model.conf));
-		if (head) r->logits = nr_linear(r->net, "head", r->pooled, r->classes);
+		if (head) r->logits = nr_model_head(r->net, &w->model, r->pooled);
 		code = nr_norms_done(r->net, err);
 	}
 	if (!code) code = nr_plan_make(&r->plan, r->net, head ? r->logits : r->pooled, 0, err);

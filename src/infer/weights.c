@@ -81,31 +81,21 @@ static const double *read_numbers(const char *text, int64_t *count, struct nr_ar
 	return v;
 }
 
-/* Three numbers of a list; false: it is none. */
-static bool three(const json_t *list, double *to)
-{
-	for (size_t i = 0; i < 3; i++) {
-		if (!json_is_number(json_array_get(list, i))) return false;
-		to[i] = json_number_value(json_array_get(list, i));
-	}
-	return true;
-}
-
-/* Mean and deviation of the input, as timm's config.json or Hugging Face's preprocessor_config.json beside the file has them. */
-static void read_input(struct nr_weights *w, const char *path)
+/* Mean and deviation of the input, as timm's config.json (the guess read it) or Hugging Face's preprocessor_config.json has them. */
+static void read_input(struct nr_weights *w, const char *path, const struct nr_guess *g)
 {
 	const char *slash = strrchr(path, '/');
-	for (int hf = 0; hf < 2; hf++) {
-		const char *beside = nr_arena_printf(w->arena, "%.*s%sconfig.json", slash ? (int)(slash - path) + 1 : 0, path, hf
-			? "preprocessor_" : "");
-		json_t *config = beside ? nr_json_load(beside, &(struct nr_error){ 0 }) : NULL;
-		const json_t *from = hf ? config : json_object_get(config, "pretrained_cfg");
-		w->normalize |= three(json_object_get(from, hf ? "image_mean" : "mean"), w->mean) &&
-			three(json_object_get(from, hf ? "image_std" : "std"), w->std);
-		const json_t *share = json_object_get(from, "crop_pct");
-		if (json_is_number(share)) w->view.crop_share = json_number_value(share);
-		json_decref(config);
+	const char *beside = nr_arena_printf(w->arena, "%.*spreprocessor_config.json", slash ? (int)(slash - path) + 1 : 0, path);
+	json_t *config = beside ? nr_json_load(beside, &(struct nr_error){ 0 }) : NULL;
+	double mean[3], std[3];
+	const bool hf = nr_json_three(json_object_get(config, "image_mean"), mean) && nr_json_three(json_object_get(config, "image_std"), std);
+	if (hf || g->std[0] > 0) {
+		memcpy(w->mean, hf ? mean : g->mean, sizeof w->mean);
+		memcpy(w->std, hf ? std : g->std, sizeof w->std);
+		w->normalize = true;
 	}
+	if (g->crop > 0) w->view.crop_share = g->crop;
+	json_decref(config);
 	w->view.normalize = w->normalize && w->std[0] > 0;
 	memcpy(w->view.mean, w->mean, sizeof w->mean);
 	memcpy(w->view.std, w->std, sizeof w->std);
@@ -135,19 +125,15 @@ static int read_meta(struct nr_weights *w, const char *path, const char **model,
 	text = nr_st_metadata(f, "norma.normalize");
 	w->normalize = text && *text == '1';
 	read_view(w, nr_st_metadata(f, "norma.config"));
-	if (!code && !*model) {
-		struct nr_guess guess;
+	struct nr_guess guess = { 0 };
+	if (!code && !of_model) {
 		const int seen = nr_model_guess(&guess, f, w->arena);
-		if (seen && guess.sure) {
+		if (!*model && seen && guess.sure) {
 			*model = guess.model;
 			if (!*norms && *guess.norms) *norms = guess.norms;
-			read_input(w, path);
-			nr_st_close(f);
-			return code;
 		}
-		nr_fail(err, NR_EUSAGE, "cannot load", path, "the file does not say which model it is");
-		if (!seen) code = nr_hint(err, "name it: --model vit_tiny_patch16_224");
-		else code = nr_hint(err, "it looks like --model %s%s%s", guess.model, *guess.norms ? " --norm " : "", guess.norms);
+		if (*model) read_input(w, path, &guess);
+		else code = nr_guess_fail(&guess, seen, "cannot load", path, err);
 	}
 	nr_st_close(f);
 	return code;
@@ -270,11 +256,34 @@ static int read_values(struct nr_weights *w, const char *path, const struct nr_w
 	return NR_OK;
 }
 
+/* A model whose text does not name its classes has as many as the file's head. */
+static int take_classes(struct nr_weights *w, const char *path, struct nr_error *err)
+{
+	struct nr_st_file *f;
+	char number[32];
+	const char *named = nr_model_text_without(w->model.text, "classes", w->arena);
+	if (!named) return out_of_memory(path, err);
+	if (w->model.of->reads != NR_PICTURES || strcmp(named, w->model.text) || nr_model_int(&w->model, "classes") < 0) return NR_OK;
+	if (nr_st_open(&f, path, err)) return err->code;
+	int64_t rows = -1;
+	for (const struct nr_naming *n = w->model.of->namings; n->name && rows < 0; n++) {
+		const struct nr_look l = { f, w->model.of, n, NULL, w->arena };
+		if (nr_look_find(&l, "blocks.0.attn.in.weight") || nr_look_find(&l, "patch_embed.proj.weight"))
+			rows = nr_look_rows(&l, "head.weight", 0);
+	}
+	nr_st_close(f);
+	if (rows < 1 || rows == nr_model_int(&w->model, "classes")) return NR_OK;
+	snprintf(number, sizeof number, "%lld", (long long)rows);
+	w->model.text = nr_arena_printf(w->arena, "%s%cclasses=%s", w->model.text, strchr(w->model.text, ':') ? ',' : ':', number);
+	return w->model.text ? nr_model_set(&w->model, "classes", number, w->arena, err) : out_of_memory(path, err);
+}
+
 static int read_all(struct nr_weights *w, const char *path, const struct nr_weights_how *how, struct nr_error *err)
 {
 	const char *model = given(how->model), *norms = given(how->norms);
 	int code = read_meta(w, path, &model, &norms, err);
 	if (!code) code = nr_model_parse(&w->model, model, w->arena, err);
+	if (!code && !how->partial) code = take_classes(w, path, err);
 	w->norms = norms ? nr_arena_strdup(w->arena, norms) : "";
 	if (!code && !w->pooler && w->model.of->reads == NR_TEXTS) code = nr_sentence_pooler(&w->pooler, path, w->arena, err);
 	if (!code && how->decoder) code = read_decoder(w, path, err);

@@ -62,6 +62,11 @@ struct nr_attention {
 	struct nr_heads sgo, sgq, sgk, sgv;
 	unsigned add; /* NR_ATTENTION_ADD_* */
 
+	/* Where operands were gathered: those of the unit after this one, to be asked for meanwhile; its row i is next_row[i] there. NULL:
+	 * the kernel finds it by itself. */
+	const struct nr_attention *next;
+	const int32_t *next_row;
+
 	void *scratch; /* nr_attention_scratch bytes, 64-byte aligned; contents do not matter */
 	int threads;   /* that scratch was sized for; a larger team is cut to it */
 };

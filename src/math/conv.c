@@ -1,15 +1,25 @@
 /* Dense convolution as products. Rows are windows (b,oy,ox), columns are (ky,kx,i); a tile of rows is unfolded into the
  * scratch, used and overwritten by the next, so the whole column matrix never exists. A 1 x 1 convolution with stride 1 is
- * the product itself. */
+ * the product itself.
+ *
+ * Where there are many windows and few columns, as in stems, every thread unfolds a band of rows into its own cache and multiplies it
+ * there; where there are few windows all threads share a tile. Which way is taken changes no bit of outputs and data gradients: an
+ * element of a product is a sum in a fixed order, and a pixel gathers its windows in their order. */
 #include "math/conv.h"
 
+#include <omp.h>
 #include <string.h>
 
 #include "math/gemm.h"
 #include "math/row.h"
 #include "math/transpose.h"
 
-enum { TILE = 1 << 19 };      /* wanted values in a tile of columns: 2 MB of floats, in L2 and L3 */
+enum {
+	TILE = 1 << 19,           /* wanted values in a tile of columns: 2 MB of floats, in L2 and L3 */
+	BAND = 1 << 16,           /* and in a band */
+	PARTS = 8,
+	SMALL_GRADIENT = 1 << 15, /* values of a weight's gradient whose parts are cheap to fold */
+};
 
 static int is_product(const struct nr_window *w)
 {
@@ -30,36 +40,116 @@ static int64_t tile_samples(const struct nr_conv *c)
 	return nr_max64(nr_min64(tile_rows(c) / per, c->w.B), 1);
 }
 
-/* Scratch: the weight as (O,ky,kx,i), a tile of columns, the product's own. */
-struct parts { real *weight, *cols, *gemm; size_t bytes; };
+/* Rows of a band: they stay in a core's second-level cache. */
+static int64_t band_rows(const struct nr_conv *c)
+{
+	return nr_max64(nr_min64(BAND / nr_max64(nr_window_cols(&c->w), 1), 448), 64);
+}
+static int in_bands(const struct nr_conv *c) { return !is_product(&c->w) && nr_window_rows(&c->w) >= 8 * band_rows(c); }
+/* Parts of the weight's gradient that are summed apart: by the shape alone, as it changes the bits; 0: products of whole tiles. */
+static int64_t gradient_parts(const struct nr_conv *c)
+{
+	return in_bands(c) && c->O <= NR_GEMM_TALL && c->O * nr_window_cols(&c->w) <= SMALL_GRADIENT ? PARTS : 0;
+}
+static int64_t threads(const struct nr_conv *c) { return c->threads > 0 ? c->threads : 1; }
+static int team(const struct nr_conv *c) { return (int)nr_min64(threads(c), omp_get_max_threads()); }
+
+/* Scratch: the weight as (O,ky,kx,i), a tile of columns or a band for each thread, parts of the weight's gradient, the product's own. */
+struct parts { real *weight, *cols, *part, *gemm; int64_t band; size_t bytes; };
 
 static size_t most(size_t a, size_t b) { return a > b ? a : b; }
+static int64_t lines(int64_t n) { return (n + 15) / 16 * 16; }
 
 static struct parts parts(const struct nr_conv *c, void *scratch)
 {
 	const int64_t K = nr_window_cols(&c->w), per = nr_window_h(&c->w) * nr_window_w(&c->w);
 	const int direct = is_product(&c->w);
 	const int64_t rows = direct ? nr_window_rows(&c->w) : nr_max64(tile_rows(c), tile_samples(c) * per);
-	const int64_t n_weight = (c->O * K + 15) / 16 * 16, n_cols = direct ? 0 : (rows * K + 15) / 16 * 16;
-	struct parts p = { .weight = scratch };
+	struct parts p = { .weight = scratch, .band = lines(nr_max64(band_rows(c), nr_window_w(&c->w)) * K) };
+	const int64_t n_weight = lines(c->O * K), bands = in_bands(c) ? threads(c) * p.band : 0;
+	const int64_t n_cols = direct ? 0 : nr_max64(lines(rows * K), bands), n_part = gradient_parts(c) * lines(c->O * K);
 	if (scratch) {
 		p.cols = p.weight + n_weight;
-		p.gemm = p.cols + n_cols;
+		p.part = p.cols + n_cols;
+		p.gemm = p.part + n_part;
 	}
 	size_t gemm = most(nr_gemm_scratch(rows, c->O, K, 0, 1), nr_gemm_scratch(rows, K, c->O, 0, 0));
 	gemm = most(gemm, nr_gemm_scratch(c->O, K, rows, 1, 0));
 	/* the last tile is shorter, and its cuts may differ */
-	const int64_t rest = nr_window_rows(&c->w) % rows;
+	const int64_t rest = nr_window_rows(&c->w) % nr_max64(rows, 1);
 	if (rest) gemm = most(gemm, nr_gemm_scratch(c->O, K, rest, 1, 0));
 	if (tile_rows(c) != rows) gemm = most(gemm, nr_gemm_scratch(c->O, K, tile_rows(c), 1, 0));
 	if (nr_window_rows(&c->w) % tile_rows(c))
 		gemm = most(gemm, nr_gemm_scratch(c->O, K, nr_window_rows(&c->w) % tile_rows(c), 1, 0));
 	gemm = most(gemm, nr_col_sum_scratch(nr_window_rows(&c->w), c->O) * sizeof(real));
-	p.bytes = (size_t)(n_weight + n_cols) * sizeof(real) + gemm;
+	p.bytes = (size_t)(n_weight + n_cols + n_part) * sizeof(real) + gemm;
 	return p;
 }
 
 size_t nr_conv_scratch(const struct nr_conv *c) { return parts(c, NULL).bytes; }
+
+/* ---- bands ---- */
+
+static real *my_band(const struct parts *p) { return p->cols + omp_get_thread_num() * p->band; }
+
+/* A product by one thread. */
+static void multiply(struct nr_gemm_tile t)
+{
+	const int64_t step = t.ta ? 384 : 256, n = t.n;
+	for (int64_t j = 0; j < n; j += step) {
+		t.n = nr_min64(step, n - j);
+		nr_gemm_active->tile(&t);
+		t.b += t.tb ? step * t.ldb : step;
+		t.c += step;
+		if (t.base) t.base += step;
+		if (t.bias) t.bias += step;
+	}
+}
+
+static void forward_bands(const struct nr_conv *c, const struct parts *p, const real *x, const real *bias, real *y)
+{
+	const int64_t K = nr_window_cols(&c->w), all = nr_window_rows(&c->w), band = band_rows(c);
+#pragma omp parallel for schedule(dynamic, 1) num_threads(team(c))
+	for (int64_t r = 0; r < all; r += band) {
+		const int64_t rows = nr_min64(band, all - r);
+		real *cols = my_band(p);
+		nr_unfold_serial(&c->w, NR_PATCH_ROW_COL_CHANNEL, x, r, rows, cols);
+		multiply((struct nr_gemm_tile){ .m = rows, .n = c->O, .k = K, .a = cols, .lda = K, .b = p->weight, .ldb = K, .tb = 1,
+			.bias = bias, .c = y + r * c->O, .ldc = c->O });
+	}
+}
+
+/* A sample's windows in their order: whole rows of outputs are multiplied and added to the pixels under them. */
+static void data_of_sample(const struct nr_conv *c, const struct parts *p, int64_t b, const real *dy, real *dx)
+{
+	const int64_t K = nr_window_cols(&c->w), Ho = nr_window_h(&c->w), Wo = nr_window_w(&c->w), step = nr_max64(band_rows(c) / Wo, 1);
+	real *cols = my_band(p);
+	for (int64_t oy = 0; oy < Ho; oy += step) {
+		const int64_t n = nr_min64(step, Ho - oy);
+		multiply((struct nr_gemm_tile){ .m = n * Wo, .n = K, .k = c->O, .a = dy + (b * Ho + oy) * Wo * c->O, .lda = c->O,
+			.b = p->weight, .ldb = K, .c = cols, .ldc = K });
+		nr_fold_rows(&c->w, cols, b, oy, n, dx);
+	}
+}
+
+static void weight_bands(const struct nr_conv *c, const struct parts *p, const real *x, const real *dy)
+{
+	const int64_t K = nr_window_cols(&c->w), all = nr_window_rows(&c->w), band = band_rows(c), n = gradient_parts(c);
+#pragma omp parallel for schedule(dynamic, 1) num_threads(team(c))
+	for (int64_t q = 0; q < n; q++) {
+		const int64_t from = all * q / n, to = all * (q + 1) / n;
+		real *cols = my_band(p), *sum = p->part + q * lines(c->O * K);
+		for (int64_t r = from; r < to; r += band) {
+			const int64_t rows = nr_min64(band, to - r);
+			nr_unfold_serial(&c->w, NR_PATCH_ROW_COL_CHANNEL, x, r, rows, cols);
+			multiply((struct nr_gemm_tile){ .m = c->O, .n = K, .k = rows, .a = dy + r * c->O, .lda = c->O, .ta = 1, .b = cols,
+				.ldb = K, .base = r > from ? sum : NULL, .ldbase = K, .c = sum, .ldc = K });
+		}
+	}
+	nr_fold(n - 1, lines(c->O * K), p->part + lines(c->O * K), p->part, 1);
+}
+
+/* ---- the three ---- */
 
 /* [O,I,kh,kw] to (O,kh*kw,I), and back. */
 static void to_columns(const struct nr_conv *c, const real *weight, real *out)
@@ -79,6 +169,10 @@ void nr_conv_forward(const struct nr_conv *c, const real *x, const real *weight,
 	const int direct = is_product(&c->w);
 	const int64_t tile = direct ? all : tile_rows(c);
 	if (!direct) to_columns(c, weight, p.weight);
+	if (in_bands(c)) {
+		forward_bands(c, &p, x, bias, y);
+		return;
+	}
 	for (int64_t r = 0; r < all; r += tile) {
 		const int64_t rows = nr_min64(tile, all - r);
 		if (!direct) nr_unfold(&c->w, NR_PATCH_ROW_COL_CHANNEL, x, r, rows, p.cols);
@@ -98,6 +192,15 @@ void nr_conv_backward_data(const struct nr_conv *c, const real *dy, const real *
 		return;
 	}
 	to_columns(c, weight, p.weight);
+	if (in_bands(c) && c->w.B >= team(c)) {
+		const int64_t sample = c->w.H * c->w.W * c->w.C;
+#pragma omp parallel for schedule(dynamic, 1) num_threads(team(c))
+		for (int64_t b = 0; b < c->w.B; b++) {
+			if (!add) memset(dx + b * sample, 0, (size_t)sample * sizeof(real));
+			data_of_sample(c, &p, b, dy, dx);
+		}
+		return;
+	}
 	const int64_t tile = tile_samples(c);
 	for (int64_t b = 0; b < c->w.B; b += tile) {
 		const int64_t n = nr_min64(tile, c->w.B - b);
@@ -117,6 +220,11 @@ void nr_conv_backward_weight(const struct nr_conv *c, const real *x, const real 
 	if (direct) {
 		nr_gemm_run(&(struct nr_gemm){ .m = c->O, .n = K, .k = all, .a = dy, .lda = c->O, .ta = 1, .b = x, .ldb = K,
 			.c = dweight, .ldc = K, .add = add }, p.gemm);
+		return;
+	}
+	if (gradient_parts(c)) {
+		weight_bands(c, &p, x, dy);
+		from_columns(c, p.part, dweight, add);
 		return;
 	}
 	const int64_t tile = tile_rows(c);

@@ -1,5 +1,5 @@
-/* Convolution, channels last: x (B,H,W,I), y (B,Ho,Wo,O); the weight stays as checkpoints store it, [O,I,kh,kw] and, depthwise,
- * [C,1,kh,kw]. w.C is I. No dilation.
+/* Convolution, channels last: x (B,H,W,I), y (B,Ho,Wo,O); the weight stays as checkpoints store it, [O,I,kh,kw].
+ * w.C is I. No dilation.
  *   y(b,oy,ox,o) = bias(o) + sum over ky,kx,i of x(b, oy sh - ph + ky, ox sw - pw + kx, i) weight(o,i,ky,kx)
  * Dense: windows are unfolded a tile at a time and multiplied (math/gemm.h). Same bits at any thread count. */
 #ifndef NR_CONV_H
@@ -11,7 +11,8 @@
 
 struct nr_conv {
 	struct nr_window w;
-	int64_t O;             /* outputs; not read by the depthwise functions */
+	int64_t O;             /* outputs */
+	int threads;           /* that scratch is sized for; a larger team is cut to it; 0: 1 */
 };
 
 /* scratch: nr_conv_scratch bytes for any of the three. bias and dbias may be NULL. */
@@ -20,14 +21,5 @@ void nr_conv_backward_data(const struct nr_conv *, const real *dy, const real *w
 void nr_conv_backward_weight(const struct nr_conv *, const real *x, const real *dy, real *dweight, int add, real *dbias,
 	int add_bias, void *scratch);
 size_t nr_conv_scratch(const struct nr_conv *);
-
-/* Depthwise: one kh x kw filter per channel, O = C. */
-void nr_depthwise_forward(const struct nr_window *, const real *x, const real *weight, const real *bias, real *y,
-	void *scratch);
-void nr_depthwise_backward_data(const struct nr_window *, const real *dy, const real *weight, real *dx, int add,
-	void *scratch);
-void nr_depthwise_backward_weight(const struct nr_window *, const real *x, const real *dy, real *dweight, int add,
-	real *dbias, int add_bias, void *scratch);
-size_t nr_depthwise_scratch(const struct nr_window *);
 
 #endif

@@ -8,6 +8,23 @@
 
 #define SMALL 16384
 
+/* Runs of few values, for which a call takes longer than the copy. */
+static inline void copy_run(int64_t n, const real *from, real *to)
+{
+	if (n > 64) {
+		memcpy(to, from, (size_t)n * sizeof(real));
+		return;
+	}
+	for (; n >= 4; n -= 4, from += 4, to += 4) {
+		memcpy(to, from, 4 * sizeof(real));
+		__asm__("" : "+r"(to));         /* lest this loop becomes a call again */
+	}
+	for (; n > 0; n--, from++, to++) {
+		*to = *from;
+		__asm__("" : "+r"(to));
+	}
+}
+
 static void unfold_row(const struct nr_window *w, enum nr_patch_order order, const real *x, int64_t oy, int64_t ox, real *out)
 {
 	const int64_t C = w->C, y0 = oy * w->sh - w->ph, x0 = ox * w->sw - w->pw, kk = w->kh * w->kw;
@@ -21,9 +38,9 @@ static void unfold_row(const struct nr_window *w, enum nr_patch_order order, con
 				memset(o, 0, (size_t)(w->kw * C) * sizeof(real));
 				continue;
 			}
-			memset(o, 0, (size_t)(l * C) * sizeof(real));
-			memcpy(o + l * C, x + (y * w->W + x0 + l) * C, (size_t)((r - l) * C) * sizeof(real));
-			memset(o + r * C, 0, (size_t)((w->kw - r) * C) * sizeof(real));
+			if (l) memset(o, 0, (size_t)(l * C) * sizeof(real));
+			copy_run((r - l) * C, x + (y * w->W + x0 + l) * C, o + l * C);
+			if (r < w->kw) memset(o + r * C, 0, (size_t)((w->kw - r) * C) * sizeof(real));
 		} else {
 			const int by_channel = order == NR_PATCH_CHANNEL_ROW_COL;
 			for (int64_t kx = 0; kx < w->kw; kx++) {
@@ -38,14 +55,25 @@ static void unfold_row(const struct nr_window *w, enum nr_patch_order order, con
 	}
 }
 
+void nr_unfold_serial(const struct nr_window *w, enum nr_patch_order order, const real *x, int64_t row, int64_t rows, real *out)
+{
+	const int64_t Ho = nr_window_h(w), Wo = nr_window_w(w), cols = nr_window_cols(w), sample = w->H * w->W * w->C;
+	int64_t b = row / (Ho * Wo), oy = row / Wo % Ho, ox = row % Wo;         /* counted on: divisions would take longer than the copy */
+	for (int64_t i = 0; i < rows; i++) {
+		unfold_row(w, order, x + b * sample, oy, ox, out + i * cols);
+		if (++ox < Wo) continue;
+		ox = 0;
+		if (++oy < Ho) continue;
+		oy = 0;
+		b++;
+	}
+}
+
 void nr_unfold(const struct nr_window *w, enum nr_patch_order order, const real *x, int64_t row, int64_t rows, real *out)
 {
-	const int64_t Ho = nr_window_h(w), Wo = nr_window_w(w), cols = nr_window_cols(w);
+	const int64_t cols = nr_window_cols(w), part = 64;
 #pragma omp parallel for schedule(static) if (rows * cols > SMALL)
-	for (int64_t i = 0; i < rows; i++) {
-		const int64_t r = row + i, b = r / (Ho * Wo), at = r % (Ho * Wo);
-		unfold_row(w, order, x + b * w->H * w->W * w->C, at / Wo, at % Wo, out + i * cols);
-	}
+	for (int64_t i = 0; i < rows; i += part) nr_unfold_serial(w, order, x, row + i, nr_min64(part, rows - i), out + i * cols);
 }
 
 /* First and last window along a side that cover pixel i. */
@@ -84,6 +112,20 @@ void nr_fold_windows(const struct nr_window *w, enum nr_patch_order order, const
 		real *d = dx + ((b + s) * w->H + y) * w->W * w->C;
 		if (!add) memset(d, 0, (size_t)(w->W * w->C) * sizeof(real));
 		for (int64_t x = 0; x < w->W; x++) fold_pixel(w, order, cols + s * per, y, x, d + x * w->C);
+	}
+}
+
+void nr_fold_rows(const struct nr_window *w, const real *cols, int64_t b, int64_t oy, int64_t n, real *dx)
+{
+	const int64_t Wo = nr_window_w(w), C = w->C;
+	for (int64_t r = 0; r < n * Wo; r++) {
+		const int64_t y0 = (oy + r / Wo) * w->sh - w->ph, x0 = r % Wo * w->sw - w->pw;
+		const int64_t left = nr_min64(nr_max64(-x0, 0), w->kw), right = nr_max64(nr_min64(w->W - x0, w->kw), left);
+		for (int64_t ky = 0; ky < w->kh; ky++) {
+			if (y0 + ky < 0 || y0 + ky >= w->H || left == right) continue;
+			real *d = dx + ((b * w->H + y0 + ky) * w->W + x0 + left) * C;
+			nr_row_add((right - left) * C, d, cols + ((r * w->kh + ky) * w->kw + left) * C, d);
+		}
 	}
 }
 

@@ -23,9 +23,13 @@ static inline int64_t nr_window_cols(const struct nr_window *w) { return w->kh *
 
 /* out (rows,kh*kw*C): windows row.. of all nr_window_rows (sample, y, x in this order). */
 void nr_unfold(const struct nr_window *, enum nr_patch_order, const real *x, int64_t row, int64_t rows, real *out);
+void nr_unfold_serial(const struct nr_window *, enum nr_patch_order, const real *x, int64_t row, int64_t rows, real *out);
 /* Its transpose for whole samples b..b+n-1: dx, overwritten or added to, gets the sum of all windows' features in a fixed
  * order. cols: the windows of these samples only; dx: the whole (B,H,W,C). */
 void nr_fold_windows(const struct nr_window *, enum nr_patch_order, const real *cols, int64_t b, int64_t n, real *dx, int add);
+
+/* The same by one thread for n rows of windows of sample b, from row oy on: added to dx. cols (n,Wo,kh,kw,C): of these rows. */
+void nr_fold_rows(const struct nr_window *, const real *cols, int64_t b, int64_t oy, int64_t n, real *dx);
 
 /* image (B,C,H,W) to out (B,T,p*p*C), T = (H/p) (W/p); what does not fill a patch is left out. */
 void nr_patch_split(int64_t B, int64_t C, int64_t H, int64_t W, int64_t p, enum nr_patch_order, const real *image, real *out,

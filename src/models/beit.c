@@ -10,6 +10,13 @@ static const struct nr_preset plans[] = { { "beit/b", "layer residual=layerscale
 	"layer residual=layerscale:init=1e-5" },
 	{ NULL, NULL } };
 
+#define KNOWN(name, text, norms) { name, text, norms },
+static const struct nr_architecture known[] = {
+#include "models/beit_timm.def"
+	{ NULL, NULL, NULL },
+};
+#undef KNOWN
+
 static const struct nr_rename timm[] = {
 	{ "attn.rel_pos.table", "attn.relative_position_bias_table" },
 	{ "shared_rel_pos.table", "rel_pos_bias.relative_position_bias_table" },
@@ -43,11 +50,12 @@ static const struct nr_naming namings[] = {
 	{ .name = "huggingface5", .rules = hf5, .eps = 1e-12, .ignored = unused }, { .name = NULL },
 };
 
+static const char *const classes[] = { "BeitForImageClassification", NULL };
 static const struct nr_model_file file = {
-	.signs = nr_vit_signs, .measure = nr_vit_measure, .config = nr_vit_config, .doubt = NR_VIT_DOUBT,
+	.classes = classes, .signs = nr_vit_signs, .measure = nr_vit_measure, .config = nr_vit_config, .doubt = NR_VIT_DOUBT,
 };
 
 const struct nr_model nr_model_beit = {
-	.name = "beit", .title = "BEiT", .cite = "arXiv:2106.08254", .presets = presets, .plans = plans, .namings = namings,
+	.name = "beit", .title = "BEiT", .cite = "arXiv:2106.08254", .presets = presets, .known = known, .plans = plans, .namings = namings,
 	.norms = NR_VIT_NORMS, .file = &file, NR_VIT_GRAPH,
 };

@@ -37,6 +37,6 @@ nr_t *nr_block_mlp(struct nr_net *, nr_t *x, const struct nr_block *);     /* it
 /* Attention and MLP side by side, from one norm and one layer: x + proj(attention) + proj(mlp). Entries and sites are under "par". */
 nr_t *nr_parallel_block(struct nr_net *, nr_t *x, const struct nr_block *);
 /* Width of an MLP from its ratio, as timm rounds it; a ratio that is a quotient of widths gives back the width. */
-static inline int64_t nr_mlp_width(double ratio, int64_t dim) { return (int64_t)(ratio * (double)dim + 1e-6); }
+static inline int64_t nr_mlp_width(double ratio, int64_t dim) { return (int64_t)(ratio * (double)dim + 1e-4); }
 
 #endif

@@ -37,15 +37,16 @@ static const struct nr_option options[] = {
 	NR_OPT_FLOAT(struct cait, dropout, 0, 0, 0.99, "dropout of the branches"),
 	NR_OPT_END
 };
-static const struct nr_preset presets[] = {
-	{ "cait_xxs24_224", "" }, { "cait_xxs36_224", "depth=36" }, { "cait_xs24_384", "image=384,dim=288,heads=6" },
-	{ "cait_s24_224", "dim=384,heads=8" }, { NULL, NULL },
-};
+static const struct nr_preset presets[] = { { "cait/xxs24", "" }, { "cait/s24", "dim=384,heads=8" }, { NULL, NULL } };
 static const struct nr_preset plans[] = {
-	{ "cait_xxs24_224", "layer residual=layerscale:init=1e-5" }, { "cait_xxs36_224", "layer residual=layerscale:init=1e-5" },
-	{ "cait_xs24_384", "layer residual=layerscale:init=1e-5" }, { "cait_s24_224", "layer residual=layerscale:init=1e-5" }, { NULL,
-		NULL },
+	{ "cait/xxs24", "layer residual=layerscale:init=1e-5" }, { "cait/s24", "layer residual=layerscale:init=1e-5" }, { NULL, NULL },
 };
+#define KNOWN(name, text, norms) { name, text, norms },
+static const struct nr_architecture known[] = {
+#include "models/cait_timm.def"
+	{ NULL, NULL, NULL },
+};
+#undef KNOWN
 
 static const struct nr_rename timm[] = {
 	{ "blocks_class.", "blocks_token_only." }, { "attn.in.", "norm1." }, { "mlp.in.", "norm2." }, { "attn.scale.gamma", "gamma_1" },
@@ -198,7 +199,7 @@ static const struct nr_model_file file = { .signs = signs, .measure = measure, .
 
 const struct nr_model nr_model_cait = {
 	.name = "cait", .title = "CaiT", .cite = "arXiv:2103.17239", .conf_size = sizeof(struct cait), .options = options,
-		.presets = presets,
+		.presets = presets, .known = known,
 	.plans = plans, .namings = namings, .norms = { .norm = "layer", .placement = "pre", .eps = 1e-6 },
 	.embed = embed, .encode = encode, .pool = pool, .file = &file,
 };

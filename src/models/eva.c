@@ -8,6 +8,13 @@ static const struct nr_preset presets[] = {
 };
 static const struct nr_preset plans[] = { { "dinov3/s", "layer residual=layerscale:init=1e-5 eps=1e-5" }, { NULL, NULL } };
 
+#define KNOWN(name, text, norms) { name, text, norms },
+static const struct nr_architecture known[] = {
+#include "models/eva_timm.def"
+	{ NULL, NULL, NULL },
+};
+#undef KNOWN
+
 static const struct nr_rename timm[] = {
 	{ "embed.", "norm_pre." }, { "attn.in.", "norm1." }, { "mlp.in.", "norm2." }, { "attn.out.", "norm1." }, { "mlp.out.", "norm2." },
 	{ "attn.qk.q.", "attn.q_norm." }, { "attn.qk.k.", "attn.k_norm." }, { "attn.inner.", "attn.norm." }, { "mlp.inner.", "mlp.norm." },
@@ -24,6 +31,6 @@ static const struct nr_model_file file = {
 };
 
 const struct nr_model nr_model_eva = {
-	.name = "eva", .title = "EVA-02 and DINOv3", .cite = "arXiv:2303.11331", .presets = presets, .plans = plans, .namings = namings,
+	.name = "eva", .title = "EVA-02 and DINOv3", .cite = "arXiv:2303.11331", .presets = presets, .known = known, .plans = plans, .namings = namings,
 	.norms = NR_VIT_NORMS, .file = &file, NR_VIT_GRAPH,
 };

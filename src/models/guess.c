@@ -6,6 +6,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "models/names.h"
+#include "norma/nn.h"
 #include "norma/safetensors.h"
 
 /* ---- what is in the file --------------------------------------------------------------------------------------------------- */
@@ -65,6 +66,7 @@ int64_t nr_heads_assumed(int64_t dim) { return dim % 64 == 0 ? dim / 64 : dim % 
 
 enum how { SAW, KEY, AT_MOST, NOT, ASSUMED };
 enum { MOST_NOTES = 40 };
+enum { NEAR = 8 };                          /* signs, doubled, that a model may lack more than another and fit better all the same */
 struct nr_sighting {
 	struct note { const char *option; enum how how; int64_t value; const char *text, *instead; } note[MOST_NOTES];
 	int count;
@@ -133,28 +135,119 @@ static bool out_of_question(const struct nr_model_spec *m, const struct nr_sight
 	return false;
 }
 
-/* The family, or the preset that says most of it; of equals the first one that has the family's name. only: no other preset. */
+/* One of the family's presets, or of the architectures that it knows by name, each once; NULL: there is none left. */
+static const char *name_at(const struct nr_model *m, int64_t i)
+{
+	for (const struct nr_preset *p = m->presets; p->name; p++)
+		if (i-- == 0) return p->name;
+	for (const struct nr_architecture *a = m->known; a && a->name; a++)
+		if (i-- == 0) return a->name;
+	return NULL;
+}
+
+/* The family, or the preset that says most of it; of equals the first one that has the family's name. only: no other name. */
 static const char *shortest(const struct nr_model *m, const struct nr_sighting *seen, const char *only, struct nr_arena *arena)
 {
-	const char *best = NULL;
+	const char *best = NULL, *name;
 	const size_t n_name = strlen(m->name);
 	int least = MOST_NOTES + 1, count;
-	for (const struct nr_preset *p = m->presets;; p++) {
+	for (int64_t i = 0; i >= 0; i = name ? i + 1 : -1) {
 		struct nr_model_spec spec;
-		const char *name = p->name ? p->name : m->name;
-		if (only && !p->name) return best;
-		if (only && strcmp(only, p->name)) continue;
-		if (nr_model_parse(&spec, name, arena, &(struct nr_error){ 0 })) return NULL;
-		if (p->name && out_of_question(&spec, seen)) continue;
-		const char *rest = rest_of(&spec, p->name != NULL, seen, arena, &count);
+		name = only ? (i ? NULL : only) : name_at(m, i);
+		if (only && !name) return best;
+		if (nr_model_parse(&spec, name ? name : m->name, arena, &(struct nr_error){ 0 })) return NULL;
+		if (name && out_of_question(&spec, seen)) continue;
+		const char *rest = rest_of(&spec, name != NULL, seen, arena, &count);
 		if (!rest) return NULL;
-		const bool known = best && !strncmp(best, m->name, n_name);
-		if (count < least || (count == least && !known && !strncmp(name, m->name, n_name))) {
-			best = *rest ? nr_arena_printf(arena, "%s:%s", name, rest) : name;
+		const bool known = best && !strncmp(best, m->name, n_name), ours = !strncmp(name ? name : m->name, m->name, n_name);
+		if (count < least || (count == least && !known && ours)) {
+			best = *rest ? nr_arena_printf(arena, "%s:%s", name ? name : m->name, rest) : name ? name : m->name;
 			least = count;
 		}
-		if (!p->name) return best;
 	}
+	return best;
+}
+
+/* ---- does it fit? ---------------------------------------------------------------------------------------------------------- */
+
+/* Records the model without memory for its values: are its entries the file's tensors? */
+static bool matches(const struct nr_look *l, const char *text, const char *norms, const char **why)
+{
+	struct nr_model_spec m;
+	struct nr_error err = { 0 };
+	struct nr_store *store = NULL;
+	bool ok = false;
+	*why = NULL;
+	if (nr_model_parse(&m, text, l->arena, &err) || nr_store_make(&store, 0, &err)) return false;
+	struct nr_net *n = nr_net_make(store);
+	if (n && !nr_norms_use(n, norms, &m.norms, &err)) {
+		const struct nr_inputs in = nr_model_inputs(n, &m, 1);
+		nr_t *pooled = m.of->pool(n, nr_model_tokens(n, &m, &in), m.conf);
+		if (nr_look_find(l, "head.weight")) nr_model_head(n, &m, pooled);
+		if (!nr_norms_done(n, &err)) ok = nr_naming_matches(store, l->file, l->naming, l->arena, why);
+		else *why = nr_arena_strdup(l->arena, err.detail);
+	}
+	nr_net_free(n);
+	nr_store_free(store);
+	return ok;
+}
+
+/* Everything that decides what a model computes, as text: two names of the same say the same. */
+static const char *essence(const struct nr_model_spec *m, struct nr_arena *arena)
+{
+	const char *text = nr_arena_printf(arena, "%s;%s;%s;%g", m->norms.norm, m->norms.plan ? m->norms.plan : "",
+		m->norms.rules ? m->norms.rules : "", m->norms.eps);
+	for (const struct nr_option *o = m->of->options; o->name && text; o++) {
+		char value[128];
+		text = nr_arena_printf(arena, "%s;%s", text, nr_option_text(o, m->conf, value, sizeof value));
+	}
+	return text;
+}
+
+/* Options that a preset may leave to the file. */
+static bool is_free(const char *option)
+{
+	return !strcmp(option, "image") || !strcmp(option, "classes") || !strcmp(option, "channels");
+}
+
+/* The text of a preset with what the file says of pictures and classes; NULL: another of its options is not as seen. */
+static const char *as_seen(const struct nr_model_spec *m, const char *name, const struct nr_sighting *seen, struct nr_arena *arena)
+{
+	const char *text = name;
+	for (int i = 0; i < seen->count && text; i++) {
+		const struct note *n = &seen->note[i];
+		if (n->how == ASSUMED || agrees(m, n)) continue;
+		if (!is_free(n->option)) return NULL;
+		text = n->text ? nr_arena_printf(arena, "%s%c%s=%s", text, strchr(text, ':') ? ',' : ':', n->option, n->text)
+			: nr_arena_printf(arena, "%s%c%s=%lld", text, strchr(text, ':') ? ',' : ':', n->option, (long long)n->value);
+	}
+	return text;
+}
+
+/* The presets that the file could be, by its tensors alone. Their texts, those that compute the same once, with commas between; the first
+ * one in *first. How many. */
+static int possible(const struct nr_look *l, const struct nr_sighting *seen, const char **first, const char **all)
+{
+	enum { MOST = 64 };
+	const char *kind[MOST], *name, *why;
+	int count = 0;
+	*first = NULL;
+	*all = "";
+	for (int64_t i = 0; (name = name_at(l->model, i)) && count < MOST; i++) {
+		struct nr_model_spec m;
+		if (nr_model_parse(&m, name, l->arena, &(struct nr_error){ 0 })) continue;
+		const char *text = as_seen(&m, name, seen, l->arena);
+		if (!text || nr_model_parse(&m, text, l->arena, &(struct nr_error){ 0 })) continue;
+		const char *what = essence(&m, l->arena);
+		bool new = what != NULL;
+		for (int k = 0; k < count && new; k++) new = strcmp(kind[k], what) != 0;
+		if (!new || !matches(l, text, "", &why)) continue;
+		kind[count++] = what;
+		if (!*first) *first = text;
+		*all = nr_arena_printf(l->arena, "%s%s%s", *all, **all ? ", " : "", text);
+		if (!*all) return 0;
+	}
+	return count;
 }
 
 /* ---- all models ------------------------------------------------------------------------------------------------------------ */
@@ -169,24 +262,83 @@ static int fit(const struct nr_look *l)
 /* The preset that timm's config.json names. */
 static const char *architecture(const struct nr_look *l)
 {
-	const char *name = json_string_value(json_object_get(l->config, "architecture"));
-	for (const struct nr_preset *p = l->model->presets; name && p->name; p++)
-		if (!strcmp(p->name, name)) return name;
+	const char *name = json_string_value(json_object_get(l->config, "architecture")), *ours;
+	for (int64_t i = 0; name && (ours = name_at(l->model, i)); i++)
+		if (!strcmp(ours, name)) return ours;
 	return NULL;
 }
 
-static void consider(const struct nr_look *l, struct nr_guess *g, int *most)
+/* A model of pictures: what the config.json names, what tensors and config.json say together, or the one preset that fits. */
+static void settle(const struct nr_look *l, const struct nr_sighting *seen, struct nr_guess *g)
+{
+	const char *named = architecture(l), *text = named ? shortest(l->model, seen, named, l->arena) : NULL, *first, *why;
+	if (text) {
+		const bool own = matches(l, text, "", &why);            /* the norms of that architecture; else those seen */
+		g->complete = own || matches(l, text, seen->norms, &g->misfit);
+		g->model = text;
+		g->norms = own ? "" : seen->norms;
+		g->sure = g->complete;
+		return;
+	}
+	const int count = seen->all ? 0 : possible(l, seen, &first, &g->others);
+	if (count > 0) {
+		g->model = first;
+		g->norms = "";
+		g->sure = count == 1;
+		g->complete = true;
+	} else {
+		g->others = "";
+		g->complete = matches(l, g->model, g->norms, &g->misfit);
+		g->sure = seen->all && g->complete;
+	}
+}
+
+static void consider(const struct nr_look *l, struct nr_guess *best, int *most)
 {
 	struct nr_sighting seen = { .norms = "" };
 	const int found = fit(l);
-	if (found <= *most || !l->model->file->measure(l, &seen) || !seen.norms) return;
-	const char *named = architecture(l), *text = named ? shortest(l->model, &seen, named, l->arena) : NULL;
-	if (text) seen.all = true;
-	else text = shortest(l->model, &seen, NULL, l->arena);
+	if (found <= 0 || !l->model->file->measure(l, &seen) || !seen.norms) return;
+	if (best->complete ? found <= *most : found < *most - NEAR) return;
+	const char *text = shortest(l->model, &seen, NULL, l->arena);
 	if (!text) return;
-	*g = (struct nr_guess){ .model = text, .norms = seen.norms, .naming = l->naming->name, .sure = seen.all,
+	struct nr_guess g = { .model = text, .norms = seen.norms, .naming = l->naming->name, .sure = seen.all, .others = "",
 		.doubt = l->model->file->doubt };
+	if (l->model->reads == NR_PICTURES) settle(l, &seen, &g);
+	else {
+		const char *named = architecture(l), *named_text = named ? shortest(l->model, &seen, named, l->arena) : NULL;
+		if (named_text) g.model = named_text, g.sure = true;
+		g.complete = true;
+	}
+	if (best->model && (best->complete > g.complete || (best->complete == g.complete && found <= *most))) return;
+	*best = g;
 	*most = found;
+}
+
+/* A naming for the blocks that the file has; NULL: out of memory. */
+static const struct nr_naming *for_file(const struct nr_naming *n, const struct nr_st_file *f, struct nr_arena *arena)
+{
+	int64_t depth[NR_MAXLEVELS] = { 0 };
+	if (n->depths) n->depths(f, depth);
+	return nr_naming_numbered(n, depth, arena);
+}
+
+bool nr_json_three(const json_t *list, double *to)
+{
+	for (size_t i = 0; i < 3; i++) {
+		if (!json_is_number(json_array_get(list, i))) return false;
+		to[i] = json_number_value(json_array_get(list, i));
+	}
+	return true;
+}
+
+static void read_input(struct nr_guess *g, const json_t *of)
+{
+	double mean[3], std[3];
+	if (nr_json_three(json_object_get(of, "mean"), mean) && nr_json_three(json_object_get(of, "std"), std)) {
+		memcpy(g->mean, mean, sizeof mean);
+		memcpy(g->std, std, sizeof std);
+	}
+	if (json_is_number(json_object_get(of, "crop_pct"))) g->crop = json_number_value(json_object_get(of, "crop_pct"));
 }
 
 int nr_model_guess(struct nr_guess *g, const struct nr_st_file *f, struct nr_arena *arena)
@@ -199,9 +351,29 @@ int nr_model_guess(struct nr_guess *g, const struct nr_st_file *f, struct nr_are
 	for (const struct nr_model *const *m = nr_models(); *m; m++) {
 		if (!(*m)->file) continue;
 		consider(&(struct nr_look){ f, *m, nr_naming_find(*m, "norma", NULL), config, arena }, g, &most);
-		for (const struct nr_naming *n = (*m)->namings; n->name; n++)
-			consider(&(struct nr_look){ f, *m, n, config, arena }, g, &most);
+		for (const struct nr_naming *n = (*m)->namings; n->name; n++) {
+			const struct nr_naming *here = for_file(n, f, arena);
+			if (here) consider(&(struct nr_look){ f, *m, here, config, arena }, g, &most);
+		}
 	}
+	read_input(g, json_object_get(config, "pretrained_cfg"));
 	json_decref(config);
 	return g->model != NULL;
+}
+
+int nr_guess_fail(const struct nr_guess *g, int seen, const char *what, const char *path, struct nr_error *err)
+{
+	if (!seen) {
+		nr_fail(err, NR_EUSAGE, what, path, "the file does not say which model it is, and looks like none that is known");
+		return nr_hint(err, "name it: --model vit_tiny_patch16_224; `norma models --names` lists architectures");
+	}
+	const char *norm = *g->norms ? " --norm \"" : "", *end = *g->norms ? "\"" : "";
+	if (*g->others) {
+		nr_fail(err, NR_EUSAGE, what, path, "its tensors fit several architectures, and no config.json beside it says which: %s", g->others);
+		return nr_hint(err, "choose one with --model");
+	}
+	if (!g->complete && g->misfit)
+		nr_fail(err, NR_EUSAGE, what, path, "the file looks like %s, but %s", g->model, g->misfit);
+	else nr_fail(err, NR_EUSAGE, what, path, "the file does not say which model it is%s%s", g->doubt ? ": " : "", g->doubt ? g->doubt : "");
+	return nr_hint(err, "it looks like --model %s%s%s%s", g->model, norm, g->norms, end);
 }

@@ -13,10 +13,19 @@ struct nr_st_file;
 /* What the tensors of a file look like; texts live in the arena. */
 struct nr_guess {
 	const char *model, *norms, *naming; /* "vit_tiny_patch16_224:classes=10", "patch=dual", "timm" */
-	bool sure;                          /* a config.json said what tensors cannot show; */
+	bool sure;                          /* a config.json said what tensors cannot show, or only one known architecture fits; */
 	const char *doubt;                  /* else what was assumed instead: "heads cannot be seen: ..." */
+	const char *others;                 /* "vit_a, vit_b": all architectures that fit, if they are several and nothing decides; or "" */
+	bool complete;                      /* the model has a place for every tensor, and finds all of its own; */
+	const char *misfit;                 /* else why not: "tensors that were not understood: 'a', 'b' and 3 more" */
+	double mean[3], std[3];             /* of the input, as timm's config.json has them; std 0: it does not say. */
+	double crop;                        /* share of a picture that is looked at, likewise; 0: it does not say */
 };
 int nr_model_guess(struct nr_guess *, const struct nr_st_file *, struct nr_arena *);   /* 1: it looks like one; 0: it does not */
+/* An error for whoever needs to know the model, and is not sure of it: what fits, what is missing, what to do. `seen`: what nr_model_guess
+ * returned. `what`: "cannot load". */
+int nr_guess_fail(const struct nr_guess *, int seen, const char *what, const char *path, struct nr_error *);
+bool nr_json_three(const json_t *list, double *to);          /* three numbers; false: it has not as many */
 
 struct nr_look {                            /* a file, taken to be this model under these names */
 	const struct nr_st_file *file;
@@ -46,6 +55,7 @@ struct nr_model_file {
 	const char *doubt;                  /* what is assumed where no config.json says it */
 	/* config.json for these names. The caller owns it; NULL: there is none for these names. */
 	json_t *(*config)(const struct nr_saved *);
+	const char *const *classes;         /* of Hugging Face, whose files are read: "ViTForImageClassification"; ends with NULL, or NULL */
 };
 
 /* ---- for measure ---- */

@@ -30,13 +30,9 @@ void nr_config_lists(json_t *j, const char *const *pair)
 {
 	for (; pair[0]; pair += 2) {
 		json_t *list = json_array();
-		for (const char *s = pair[1]; *s; s += *s == '-') {
-			char *end;
-			const double v = strtod(s, &end);
-			if (end == s) break;
+		double v;
+		for (const char *s = pair[1]; *s && (s = nr_stages_next(s, &v)); s += *s == '-')
 			json_array_append_new(list, v == (double)(json_int_t)v ? json_integer((json_int_t)v) : json_real(v));
-			s = end;
-		}
 		json_object_set_new(j, pair[0], list);
 	}
 }
@@ -56,9 +52,15 @@ json_t *nr_timm_config(const struct nr_saved *w, const char *architecture, int64
 
 const char *nr_hf_image_act(const char *ours) { return strcmp(ours, "gelu_tanh") ? nr_hf_act_name(ours) : "gelu_pytorch_tanh"; }
 
+const json_t *nr_config_of(const struct nr_look *l)
+{
+	const json_t *vision = json_object_get(l->config, "vision_config");
+	return vision ? vision : l->config;
+}
+
 static const json_t *setting(const struct nr_look *l, const char *hf, const char *timm)
 {
-	const json_t *v = hf ? json_object_get(l->config, hf) : NULL;
+	const json_t *v = hf ? json_object_get(nr_config_of(l), hf) : NULL;
 	return v || !timm ? v : json_object_get(json_object_get(l->config, "model_args"), timm);
 }
 
@@ -77,15 +79,16 @@ bool nr_config_saw_number(const struct nr_look *l, struct nr_sighting *s, const 
 {
 	const json_t *v = setting(l, hf, timm);
 	if (json_is_array(v)) v = json_array_get(v, 0);
-	if (!json_is_number(v)) return false;
+	const struct nr_option *o = nr_option_find(l->model->options, option);
+	if (!json_is_number(v) || !o || json_number_value(v) < o->min || json_number_value(v) > o->max) return false;
 	nr_saw_text(s, option, nr_arena_printf(l->arena, "%.9g", json_number_value(v)));
 	return true;
 }
 
 bool nr_config_saw_eps(const struct nr_look *l, struct nr_sighting *s, const char *norms)
 {
-	const double eps = nr_hf_number(l->config, "layer_norm_eps");
-	if (!(eps > 0)) return false;
+	const double given = nr_hf_number(nr_config_of(l), "layer_norm_eps"), eps = given > 0 ? given : l->config ? l->naming->eps : 0;
+	if (!(eps > 0) || eps == l->model->norms.eps) return false;
 	nr_saw_norms(s, nr_arena_printf(l->arena, "%s%seps=%.9g", norms, *norms ? " " : "", eps));
 	return true;
 }

@@ -13,9 +13,11 @@ void nr_config_lists(json_t *j, const char *const *pair);
 json_t *nr_timm_config(const struct nr_saved *, const char *architecture, int64_t features, const char *pool, json_t *args);
 const char *nr_hf_image_act(const char *ours);                 /* "gelu_tanh": "gelu_pytorch_tanh" */
 
+const json_t *nr_config_of(const struct nr_look *);            /* the config, or that of the image tower in it; NULL: there is none */
 /* For measure: a setting of the config, under Hugging Face's name or timm's (in model_args). False: it does not say. */
 bool nr_config_saw_list(const struct nr_look *, struct nr_sighting *, const char *option, const char *hf, const char *timm);
-bool nr_config_saw_eps(const struct nr_look *, struct nr_sighting *, const char *norms);      /* notes `norms` with Hugging Face's eps */
+/* Notes `norms` with Hugging Face's eps, given or usual under these names, where it is not the model's own. */
+bool nr_config_saw_eps(const struct nr_look *, struct nr_sighting *, const char *norms);
 bool nr_config_saw_number(const struct nr_look *, struct nr_sighting *, const char *option, const char *hf, const char *timm);
 void nr_config_saw_image(const struct nr_look *, struct nr_sighting *);        /* the size of the picture */
 

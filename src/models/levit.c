@@ -1,8 +1,8 @@
 /* levit: LeViT. Graham et al. 2021, arXiv:2104.01136; timm's form and names.
  *
  * A stem of strided convolutions, then stages of blocks; attention whose queries are every second row and column leads from a stage to
- * the next. Every convolution and linear layer is followed by a norm and has no bias (section 4.1: batch norm); scores get a
- * learned bias for each distance; heads read a norm before their layer.
+ * the next. Every convolution and linear layer is followed by a norm and has no bias (section 4.1: batch norm, which can be folded into
+ * it: folded=1 has biases instead); scores get a learned bias for each distance; heads read a norm before their layer.
  *
  *   sites   N.norm of the stem; attn.qkv.norm, attn.proj.norm, mlp.fc1.norm, mlp.fc2.norm of blocks; attn.q.norm, attn.kv.norm,
  *           attn.proj.norm, mlp.fc1.norm, mlp.fc2.norm of shrink; head.norm, head_dist.norm; attn.in, mlp.in and the sums of blocks */
@@ -10,6 +10,7 @@
 #include "models/block.h"
 #include "models/guess.h"
 #include "models/image_config.h"
+#include "models/levit_names.h"
 #include "models/stages.h"
 #include "norma/nn.h"
 #include "norma/safetensors.h"
@@ -17,7 +18,7 @@
 struct levit {
 	int64_t image, channels, classes, key, stride;
 	double drop_path;
-	bool distilled;
+	bool distilled, folded;
 	char *dims, *depths, *heads, *value, *mlp, *act;
 };
 
@@ -33,6 +34,7 @@ static const struct nr_option options[] = {
 	NR_OPT_INT(struct levit, stride, 16, 2, 64, "pixels along a side of a token: a power of 2, a convolution for each"),
 	NR_OPT_INT(struct levit, classes, 1000, 1, 1000000, "outputs of the head"),
 	NR_OPT_BOOL(struct levit, distilled, "1", "have a second head, of distillation; the result is the mean of both"),
+	NR_OPT_BOOL(struct levit, folded, "0", "norms are folded into the layers before them: the deployed form (norma convert --fold)"),
 	NR_OPT_STRING(struct levit, act, "hard_swish", "activation: hard_swish, silu, gelu, relu"),
 	NR_OPT_FLOAT(struct levit, drop_path, 0, 0, 0.99, "share of samples that skip a block"),
 	NR_OPT_END
@@ -61,23 +63,6 @@ static const struct nr_preset plans[] = {
 	{ NULL, NULL },
 };
 
-static const struct nr_rename timm[] = {
-	{ "stem.#.norm.", "stem.conv#+.bn." }, { "stem.#.", "stem.conv#+.linear." },
-	{ "shrink.attn.", "downsample.attn_downsample." }, { "shrink.", "downsample." }, { "attn.in.", "norm1." }, { "mlp.in.", "norm2." },
-	{ "qkv.norm.", "qkv.bn." }, { "qkv.weight", "qkv.linear.weight" }, { "kv.norm.", "kv.bn." }, { "kv.weight", "kv.linear.weight" },
-	{ "q.norm.", "q.ln.bn." }, { "q.weight", "q.ln.linear.weight" }, { "proj.norm.", "proj.ln.bn." }, { "proj.weight",
-	"proj.ln.linear.weight" },
-	{ "fc1.norm.", "ln1.bn." }, { "fc1.weight", "ln1.linear.weight" }, { "fc2.norm.", "ln2.bn." }, { "fc2.weight",
-	"ln2.linear.weight" },
-	{ "biases", "attention_biases" }, { "head.weight", "head.linear.weight" }, { "head.bias", "head.linear.bias" },
-	{ "head_dist.weight", "head_dist.linear.weight" }, { "head_dist.bias", "head_dist.linear.bias" }, { "head.norm.", "head.bn." },
-	{ "head_dist.norm.", "head_dist.bn." }, { NULL, NULL },
-};
-static const struct nr_naming namings[] = {
-	{ .name = "timm", .rules = timm, .ignored = (const char *const[]){ "*.num_batches_tracked", "*.attention_bias_idxs", NULL } },
-	{ .name = NULL },
-};
-
 /* ---- the model ------------------------------------------------------------------------------------------------------ */
 
 struct stages { int64_t count; double dim[NR_MAXLEVELS], depth[NR_MAXLEVELS], heads[NR_MAXLEVELS], value[NR_MAXLEVELS],
@@ -90,16 +75,16 @@ static bool read_stages(struct nr_net *n, const struct levit *c, struct stages *
 		NULL } }, &s->count);
 }
 
-static nr_t *norm_of(struct nr_net *n, const char *layer, nr_t *x)
+static nr_t *norm_of(struct nr_net *n, const struct levit *c, const char *layer, nr_t *x)
 {
 	const char *site = nr_arena_printf(nr_net_arena(n), "%s.norm", layer);
-	return site ? nr_norm(n, site, x) : x;
+	return c->folded || !site ? x : nr_norm(n, site, x);
 }
 
 /* A linear layer with its norm. */
-static nr_t *layer(struct nr_net *n, const char *name, nr_t *x, int64_t out)
+static nr_t *layer(struct nr_net *n, const struct levit *c, const char *name, nr_t *x, int64_t out)
 {
-	return norm_of(n, name, nr_linear_no_bias(n, name, x, out));
+	return norm_of(n, c, name, nr_linear_or(n, name, x, out, c->folded));
 }
 
 /* Branches begin at zero: their last norm does. */
@@ -129,17 +114,17 @@ static nr_t *bias(struct nr_net *n, int64_t heads, int64_t grid, int64_t stride)
 static nr_t *attention(struct nr_net *n, nr_t *x, const struct levit *c, const struct stages *s, int64_t i)
 {
 	const int64_t heads = (int64_t)s->heads[i], value = (int64_t)(s->value[i] * (double)c->key);
-	nr_t *qkv = layer(n, "attn.qkv", x, heads * (2 * c->key + value));
+	nr_t *qkv = layer(n, c, "attn.qkv", x, heads * (2 * c->key + value));
 	x = nr_attention_with(n, qkv, (struct nr_attention_options){ .heads = heads, .value = value, .per_head = 1,
 		.bias = bias(n, heads, side(c, i), 1) });
-	x = layer(n, "attn.proj", nr_activate(n, c->act, nr_norm(n, "attn.inner", x)), (int64_t)s->dim[i]);
+	x = layer(n, c, "attn.proj", nr_activate(n, c->act, nr_norm(n, "attn.inner", x)), (int64_t)s->dim[i]);
 	return begins_at_zero(n, "attn.proj", x);
 }
 
 static nr_t *mlp(struct nr_net *n, nr_t *x, const struct levit *c, int64_t dim, double ratio)
 {
-	x = nr_norm(n, "mlp.inner", nr_activate(n, c->act, layer(n, "mlp.fc1", x, nr_mlp_width(ratio, dim))));
-	return begins_at_zero(n, "mlp.fc2", layer(n, "mlp.fc2", x, dim));
+	x = nr_norm(n, "mlp.inner", nr_activate(n, c->act, layer(n, c, "mlp.fc1", x, nr_mlp_width(ratio, dim))));
+	return begins_at_zero(n, "mlp.fc2", layer(n, c, "mlp.fc2", x, dim));
 }
 
 /* From stage i - 1 to stage i: keys are all tokens, queries every second one of both directions. */
@@ -148,11 +133,11 @@ static nr_t *shrink(struct nr_net *n, nr_t *x, const struct levit *c, const stru
 	const int64_t from = (int64_t)s->dim[i - 1], dim = (int64_t)s->dim[i], heads = from / c->key, value = 4 * c->key;
 	if (!heads) return nr_net_fail(n, NR_EVALUE, "key", "it is wider than the tokens of a stage");
 	nr_push(n, "shrink");
-	nr_t *kv = layer(n, "attn.kv", x, heads * (c->key + value));
-	nr_t *q = layer(n, "attn.q", nr_unfold_windows(n, nr_as_grid(n, x), 1, 2, 0, NR_PATCH_ROW_COL_CHANNEL), heads * c->key);
+	nr_t *kv = layer(n, c, "attn.kv", x, heads * (c->key + value));
+	nr_t *q = layer(n, c, "attn.q", nr_unfold_windows(n, nr_as_grid(n, x), 1, 2, 0, NR_PATCH_ROW_COL_CHANNEL), heads * c->key);
 	x = nr_kv_attention(n, q, kv, (struct nr_attention_options){ .heads = heads, .per_head = 1, .bias = bias(n, heads, side(c,
 		i - 1), 2) });
-	x = layer(n, "attn.proj", nr_activate(n, c->act, x), dim);
+	x = layer(n, c, "attn.proj", nr_activate(n, c->act, x), dim);
 	x = nr_residual(n, "mlp", x, mlp(n, x, c, dim, 2), c->drop_path);
 	return nr_pop(n, x);
 }
@@ -185,8 +170,8 @@ static nr_t *embed(struct nr_net *n, const struct nr_inputs *in, const void *con
 	for (int64_t i = 0; i < convs && x; i++) {
 		const char *name = nr_arena_printf(nr_net_arena(n), "%lld", (long long)i);
 		nr_push(n, "stem");
-		x = nr_conv(n, name, x, (int64_t)s.dim[0] >> (convs - 1 - i), 3, 2, 1, 1, false);
-		x = norm_of(n, name, nr_as_tokens(n, x));
+		x = nr_conv(n, name, x, (int64_t)s.dim[0] >> (convs - 1 - i), 3, 2, 1, 1, c->folded);
+		x = norm_of(n, c, name, nr_as_tokens(n, x));
 		if (i + 1 < convs) x = nr_as_grid(n, nr_activate(n, c->act, x));
 		nr_pop(n, x);
 	}
@@ -220,9 +205,9 @@ static nr_t *pool(struct nr_net *n, nr_t *x, const void *conf)
 static nr_t *head(struct nr_net *n, nr_t *x, const void *conf)
 {
 	const struct levit *c = conf;
-	nr_t *one = nr_linear(n, "head", norm_of(n, "head", x), c->classes);
+	nr_t *one = nr_linear(n, "head", norm_of(n, c, "head", x), c->classes);
 	if (!c->distilled) return one;
-	return nr_scale(n, nr_add(n, one, nr_linear(n, "head_dist", norm_of(n, "head_dist", x), c->classes)), 0.5);
+	return nr_scale(n, nr_add(n, one, nr_linear(n, "head_dist", norm_of(n, c, "head_dist", x), c->classes)), 0.5);
 }
 
 /* ---- in a file ---------------------------------------------------------------------------------------------------------- */
@@ -269,12 +254,34 @@ static bool measure(const struct nr_look *l, struct nr_sighting *s)
 	nr_saw(s, "key", key);
 	nr_saw(s, "classes", nr_look_rows(l, "head.weight", 0));
 	nr_saw(s, "distilled", nr_look_find(l, "head_dist.weight") != NULL);
+	nr_saw(s, "folded", nr_look_find(l, "stem.0.bias") != NULL);
+	if (!strcmp(l->naming->name, "huggingface")) nr_saw_all(s);     /* it has one activation */
 	return true;
+}
+
+static json_t *hf_config(const struct levit *c, const struct nr_saved *w)
+{
+	json_t *j = json_pack("{s:[s], s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:f}", "architectures",
+		c->distilled ? "LevitForImageClassificationWithTeacher" : "LevitForImageClassification", "model_type", "levit",
+		"image_size", (json_int_t)c->image, "num_channels", (json_int_t)c->channels, "kernel_size", (json_int_t)3, "stride", (json_int_t)2,
+		"padding", (json_int_t)1, "patch_size", (json_int_t)c->stride, "drop_path_rate", c->drop_path);
+	nr_config_lists(j, (const char *[]){ "hidden_sizes", c->dims, "depths", c->depths, "num_attention_heads", c->heads, "attention_ratio",
+		c->value, "mlp_ratio", c->mlp, NULL });
+	json_object_set_new(j, "key_dim", json_pack("[I]", (json_int_t)c->key));
+	static const char *const each[] = { "attention_ratio", "mlp_ratio", "key_dim" };
+	for (int i = 0; i < 3; i++) {           /* for every stage, there */
+		json_t *list = json_object_get(j, each[i]);
+		while (json_array_size(list) < (size_t)nr_stages_count(c->dims))
+			json_array_append(list, json_array_get(list, 0));
+	}
+	return nr_config_labels(j, w, c->classes);
 }
 
 static json_t *config(const struct nr_saved *w)
 {
 	const struct levit *c = w->model->conf;
+	if (!strcmp(w->naming->name, "huggingface")) return hf_config(c, w);
+	if (strcmp(w->naming->name, "timm")) return NULL;
 	json_t *args = json_pack("{s:I, s:I, s:I, s:s}", "img_size", (json_int_t)c->image, "in_chans", (json_int_t)c->channels, "key_dim",
 		(json_int_t)c->key, "stem_type", c->stride == 8 ? "s8" : "s16");
 	nr_config_lists(args, (const char *[]){ "embed_dim", c->dims, "depth", c->depths, "num_heads", c->heads, NULL });
@@ -289,7 +296,7 @@ static const struct nr_model_file file = {
 
 const struct nr_model nr_model_levit = {
 	.name = "levit", .title = "LeViT", .cite = "arXiv:2104.01136", .conf_size = sizeof(struct levit), .options = options,
-	.presets = presets, .plans = plans, .namings = namings,
+	.presets = presets, .plans = plans, .namings = nr_levit_namings,
 	.norms = { .norm = "batch", .placement = "none",
 		.sites = "0.norm 1.norm 2.norm 3.norm 4.norm 5.norm attn.qkv.norm attn.q.norm attn.kv.norm "
 		"attn.proj.norm mlp.fc1.norm mlp.fc2.norm head.norm head_dist.norm", .eps = 1e-5 },

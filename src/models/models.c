@@ -19,11 +19,13 @@ static const struct nr_model *const built_in[] = {
 
 const struct nr_model *const *nr_models(void) { return NR_REGISTRY(NR_OF_MODELS, nr_model, built_in); }
 
-/* The family of that name, or the one that has such a preset. */
-static const struct nr_model *find(const char *name, const struct nr_preset **preset, struct nr_error *err)
+/* The family of that name, or the one that has such a preset or architecture. */
+static const struct nr_model *find(const char *name, const struct nr_preset **preset, const struct nr_architecture **known,
+	struct nr_error *err)
 {
 	struct nr_near near = { .word = name };
 	*preset = NULL;
+	*known = NULL;
 	for (const struct nr_model *const *m = nr_models(); *m; m++) {
 		if (!strcmp((*m)->name, name)) return *m;
 		nr_near_try(&near, (*m)->name);
@@ -33,19 +35,36 @@ static const struct nr_model *find(const char *name, const struct nr_preset **pr
 			*preset = p;
 			return *m;
 		}
+		for (const struct nr_architecture *a = (*m)->known; a && a->name; a++) {
+			nr_near_try(&near, a->name);
+			if (strcmp(a->name, name)) continue;
+			*known = a;
+			return *m;
+		}
 	}
 	nr_fail(err, NR_ENAME, "no model", name, "no such name");
 	nr_hint(err, near.best ? "did you mean '%s'?" : "`norma models` lists them", near.best);
 	return NULL;
 }
 
+/* "rms attn.qk=rms eps=1e-5": a norm of its own, and items that hold before the user's. */
+static int take_norms(struct nr_model_spec *m, const char *text, struct nr_arena *arena)
+{
+	const size_t first = strcspn(text, " ");
+	const bool norm = first && !memchr(text, '=', first);
+	m->norms.rules = text + (norm ? first : 0);
+	if (norm) m->norms.norm = nr_arena_printf(arena, "%.*s", (int)first, text);
+	return m->norms.norm ? NR_OK : NR_EMEMORY;
+}
+
 int nr_model_parse(struct nr_model_spec *m, const char *text, struct nr_arena *arena, struct nr_error *err)
 {
 	const struct nr_preset *preset;
+	const struct nr_architecture *known;
 	const size_t length = strcspn(text, ":");
 	char name[128];
 	snprintf(name, sizeof name, "%.*s", (int)length, text);
-	*m = (struct nr_model_spec){ .of = find(name, &preset, err), .text = nr_arena_strdup(arena, text) };
+	*m = (struct nr_model_spec){ .of = find(name, &preset, &known, err), .text = nr_arena_strdup(arena, text) };
 	if (!m->of) return err->code;
 	m->conf = nr_arena_alloc(arena, m->of->conf_size + 1);
 	if (!m->conf || !m->text) return nr_fail(err, NR_EMEMORY, "cannot read the model", text, "out of memory");
@@ -54,7 +73,9 @@ int nr_model_parse(struct nr_model_spec *m, const char *text, struct nr_arena *a
 		if (!strcmp(p->name, preset->name))
 			m->norms.plan = p->text;
 	nr_option_defaults(m->of->options, m->conf);
-	if (preset && nr_option_parse(m->of->options, m->conf, preset->text, arena, err)) return err->code;
+	if (known && take_norms(m, known->norms, arena)) return nr_fail(err, NR_EMEMORY, "cannot read the model", text, "out of memory");
+	const char *own = preset ? preset->text : known ? known->text : "";
+	if (nr_option_parse(m->of->options, m->conf, own, arena, err)) return err->code;
 	return nr_option_parse(m->of->options, m->conf, text[length] ? text + length + 1 : "", arena, err);
 }
 

@@ -8,6 +8,17 @@
 #include "models/names.h"
 #include "norma/model.h"
 
+/* How many blocks each stage of the store's model has. */
+static void count_blocks(const struct nr_store *s, int64_t *depth)
+{
+	memset(depth, 0, NR_MAXLEVELS * sizeof *depth);
+	for (int64_t i = 0; i < nr_store_count(s); i++) {
+		long long stage, block;
+		if (sscanf(nr_store_at(s, i)->name, "stages.%lld.blocks.%lld.", &stage, &block) != 2) continue;
+		if (stage >= 0 && stage < NR_MAXLEVELS && block >= depth[stage]) depth[stage] = block + 1;
+	}
+}
+
 /* ---- values with their order changed --------------------------------------------------------------------------------- */
 
 /* One entry's values from their order to ours, or the other way. */
@@ -60,15 +71,21 @@ static void tell(const struct reading *r, enum nr_import_fate fate, const char *
 
 static int choose(struct reading *r, const struct nr_model *m, struct nr_error *err)
 {
+	int64_t depth[NR_MAXLEVELS];
+	count_blocks(r->store, depth);
 	if (r->how->naming && strcmp(r->how->naming, "auto")) {
 		r->naming = nr_naming_find(m, r->how->naming, err);
-		return r->naming ? NR_OK : (int)err->code;
+		if (!r->naming) return err->code;
+		r->naming = nr_naming_numbered(r->naming, depth, r->arena);
+		return r->naming ? NR_OK : nr_fail(err, NR_EMEMORY, "cannot load", r->path, "out of memory");
 	}
 	int64_t best = hits(r, &nr_naming_ours);
 	r->naming = &nr_naming_ours;
 	for (const struct nr_naming *n = m->namings; n->name; n++) {
-		const int64_t found = hits(r, n);
-		if (found > best) best = found, r->naming = n;
+		const struct nr_naming *here = nr_naming_numbered(n, depth, r->arena);
+		if (!here) return nr_fail(err, NR_EMEMORY, "cannot load", r->path, "out of memory");
+		const int64_t found = hits(r, here);
+		if (found > best) best = found, r->naming = here;
 	}
 	if (best) return NR_OK;
 	nr_fail(err, NR_EFORMAT, "cannot load", r->path,
@@ -245,6 +262,42 @@ static int read_all(struct reading *r, struct nr_store *s, struct nr_error *err)
 	return NR_OK;
 }
 
+/* The names of the tensors that nothing took: "'a', 'b' and 3 more"; NULL: there is none. */
+static const char *not_taken(const struct reading *r, struct nr_arena *arena)
+{
+	enum { SHOWN = 3 };
+	const bool own = nr_st_metadata(r->file, "norma") != NULL;
+	const char *text = NULL;
+	int64_t count = 0;
+	for (int64_t i = 0; i < nr_st_count(r->file); i++) {
+		const char *name = nr_st_get(r->file, i)->name;
+		if (r->seen[i] || nr_naming_ignores(r->naming, name) || of_decoder(name) || (own && of_training(name))) continue;
+		if (count++ < SHOWN) text = nr_arena_printf(arena, "%s%s'%.100s'", text ? text : "", text ? ", " : "", name);
+	}
+	return count > SHOWN ? nr_arena_printf(arena, "%s and %lld more", text, (long long)(count - SHOWN)) : text;
+}
+
+int nr_naming_matches(const struct nr_store *s, const struct nr_st_file *f, const struct nr_naming *naming, struct nr_arena *arena,
+	const char **why)
+{
+	struct nr_import how = { 0 };
+	struct nr_error err = { 0 };
+	struct reading r = { .store = s, .file = f, .naming = naming, .how = &how, .arena = arena, .path = nr_st_path(f),
+		.seen = nr_arena_alloc(arena, (size_t)nr_st_count(f) + 1) };
+	int64_t lacking = 0;
+	bool found;
+	*why = NULL;
+	if (!r.seen) return 0;
+	for (int64_t i = 0; i < nr_store_count(s); i++) {
+		if (!read_entry(&r, nr_store_at(s, i), NULL, &found, &err)) continue;
+		if (!lacking++) *why = nr_arena_strdup(arena, err.detail);
+		err = (struct nr_error){ 0 };
+	}
+	const char *left = not_taken(&r, arena);
+	if (left) *why = nr_arena_printf(arena, "tensors that were not understood: %s", left);
+	return !lacking && !left;
+}
+
 int nr_model_import(struct nr_store *s, const struct nr_model *m, const char *path, struct nr_import *how, struct nr_error *err)
 {
 	struct nr_st_file *f;
@@ -338,7 +391,10 @@ int nr_model_export(const struct nr_store *s, const struct nr_model *m, const ch
 	w.tensor = w.arena ? nr_arena_alloc(w.arena, (size_t)(w.room + 1) * sizeof *w.tensor) : NULL;
 	w.entry = w.arena ? nr_arena_alloc(w.arena, (size_t)(w.room + 1) * sizeof *w.entry) : NULL;
 	struct nr_st_meta *all = w.arena ? nr_arena_alloc(w.arena, (size_t)(n_meta + 1) * sizeof *all) : NULL;
-	int code = w.tensor && w.entry && all ? NR_OK : nr_fail(err, NR_EMEMORY, "cannot write", path, "out of memory");
+	int64_t depth[NR_MAXLEVELS];
+	count_blocks(s, depth);
+	if (w.arena) w.naming = nr_naming_numbered(w.naming, depth, w.arena);
+	int code = w.tensor && w.entry && all && w.naming ? NR_OK : nr_fail(err, NR_EMEMORY, "cannot write", path, "out of memory");
 	for (int64_t i = 0; !code && i < nr_store_count(s); i++) code = write_entry(&w, nr_store_at(s, i), path, err);
 	if (!code) code = write_wanted(&w, path, err);
 	if (!code) {

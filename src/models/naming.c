@@ -101,6 +101,23 @@ const char *nr_naming_text(const struct nr_naming *naming, const char *entry, ch
 	return text;
 }
 
+const struct nr_naming *nr_naming_numbered(const struct nr_naming *n, const int64_t *depth, struct nr_arena *arena)
+{
+	if (!n->numbered) return n;
+	const struct nr_rename *first = n->numbered(depth, arena);
+	int64_t a = 0, b = 0;
+	while (first && first[a].ours) a++;
+	while (n->rules[b].ours) b++;
+	struct nr_naming *both = nr_arena_alloc(arena, sizeof *both);
+	struct nr_rename *rules = nr_arena_alloc(arena, (size_t)(a + b + 1) * sizeof *rules);
+	if (!first || !both || !rules) return NULL;
+	memcpy(rules, first, (size_t)a * sizeof *rules);
+	memcpy(rules + a, n->rules, (size_t)(b + 1) * sizeof *rules);
+	*both = *n;
+	both->rules = rules;
+	return both;
+}
+
 int64_t nr_naming_word(const char **text, char *name, size_t size)
 {
 	const char *s = *text;
@@ -136,6 +153,7 @@ bool nr_naming_ignores(const struct nr_naming *n, const char *name)
 	for (const char *const *s = n->ignored; s && *s; s++) {
 		const size_t want = strlen(*s) - 1, have = strlen(name);
 		if (!strcmp(*s, name) || (**s == '*' && have >= want && !strcmp(*s + 1, name + have - want))) return true;
+		if ((*s)[want] == '*' && !strncmp(*s, name, want)) return true;
 	}
 	return false;
 }

@@ -243,6 +243,7 @@ static json_t *config(const struct nr_saved *w)
 	json_object_set_new(j, "patch_sizes", size);
 	json_object_set_new(j, "strides", stride);
 	json_object_set_new(j, "num_encoder_blocks", json_integer(count));
+	json_object_set_new(j, "num_labels", json_integer(c->classes));         /* a field of its own there, beside the names */
 	return nr_config_labels(j, w, c->classes);
 }
 

@@ -1,23 +1,29 @@
 /* See stages.h. */
 #include "models/stages.h"
 
-#include <stdlib.h>
+#include <string.h>
 
 #include "base/str.h"
 #include "norma/nn.h"
 #include "norma/safetensors.h"
 
+const char *nr_stages_next(const char *text, double *number)
+{
+	char one[32];
+	const size_t n = strcspn(text, "-");
+	if (n >= sizeof one) return NULL;
+	memcpy(one, text, n);
+	one[n] = 0;
+	return nr_parse_double(one, number) ? text + n : NULL;
+}
+
 static int64_t read_list(const char *text, double *to)
 {
-	int64_t n = 0;
-	for (const char *s = text; n < NR_MAXLEVELS; s++) {
-		char *end;
-		to[n] = strtod(s, &end);
-		if (end == s || !(to[n] > 0) || to[n] > 1e6) return 0;
+	for (int64_t n = 0; n < NR_MAXLEVELS;) {
+		text = nr_stages_next(text, &to[n]);
+		if (!text || !(to[n] > 0) || to[n] > 1e6) return 0;
 		n++;
-		if (!*end) return n;
-		if (*end != '-') return 0;
-		s = end;
+		if (!*text++) return n;
 	}
 	return 0;
 }

@@ -10,6 +10,8 @@
 struct nr_stage_list { const char *option, *text; double *to; };
 /* Reads lists, which end with a NULL option: the first says how many stages there are. False: the net has failed. */
 bool nr_stages_read(struct nr_net *, const struct nr_stage_list *, int64_t *count);
+/* The first number of such a text, and what follows it: "-..." or "". NULL: it is none. */
+const char *nr_stages_next(const char *text, double *number);
 /* Numbers as such a text; NULL: out of memory. */
 int64_t nr_stages_count(const char *text);
 int64_t nr_stages_last(const char *text);                      /* the number of the last stage; 0: it is no such text */

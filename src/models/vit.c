@@ -28,6 +28,13 @@ static const struct nr_preset presets[] = {
 	{ NULL, NULL },
 };
 
+#define KNOWN(name, text, norms) { name, text, norms },
+static const struct nr_architecture known[] = {
+#include "models/vit_timm.def"
+	{ NULL, NULL, NULL },
+};
+#undef KNOWN
+
 /* The decoder of MAE, which joins these tables as scope "decoder", comes first: its blocks and norms have other names. */
 static const struct nr_rename timm[] = {
 	{ "decoder.blocks.", "decoder_blocks." }, { "decoder.final.", "decoder_norm." }, { "decoder.embed.", "decoder_embed." },
@@ -99,7 +106,8 @@ static const struct nr_rename hf_dinov2_base[] = { HF_DINOV2(""), { NULL, NULL }
 	{ "blocks.", "vision_model.encoder.layers." }, { "final.", "vision_model.post_layernorm." }
 static const struct nr_rename hf_clip[] = { HF_TOWER, { "head.", "visual_projection." }, { NULL, NULL } };
 static const struct nr_rename hf_tower[] = { HF_TOWER, { "head.", "classifier." }, { NULL, NULL } };
-static const char *const unused[] = { "*position_ids", "*embeddings.mask_token", NULL };
+static const char *const unused[] = { "*position_ids", "*embeddings.mask_token", "text_model.*", "text_projection.weight", "logit_scale",
+	"logit_bias", NULL };
 
 static const struct nr_naming namings[] = {
 	{ .name = "timm", .rules = timm }, { .name = "mae", .rules = timm }, { .name = "huggingface", .rules = hf, .eps = 1e-12 },
@@ -114,11 +122,14 @@ static const struct nr_naming namings[] = {
 	{ .name = NULL },
 };
 
+static const char *const classes[] = { "ViTForImageClassification", "ViTModel", "ViTMAEForPreTraining", "DeiTForImageClassification",
+	"DeiTForImageClassificationWithTeacher", "Dinov2ForImageClassification", "Dinov2Model", "Dinov2WithRegistersForImageClassification",
+	"CLIPVisionModelWithProjection", "CLIPModel", "SiglipVisionModel", "SiglipModel", "SiglipForImageClassification", NULL };
 static const struct nr_model_file file = {
-	.signs = nr_vit_signs, .measure = nr_vit_measure, .config = nr_vit_config, .doubt = NR_VIT_DOUBT,
+	.classes = classes, .signs = nr_vit_signs, .measure = nr_vit_measure, .config = nr_vit_config, .doubt = NR_VIT_DOUBT,
 };
 
 const struct nr_model nr_model_vit = {
-	.name = "vit", .title = "Vision Transformer", .cite = "arXiv:2010.11929", .presets = presets, .namings = namings,
+	.name = "vit", .title = "Vision Transformer", .cite = "arXiv:2010.11929", .presets = presets, .known = known, .namings = namings,
 	.norms = NR_VIT_NORMS, .file = &file, NR_VIT_GRAPH,
 };

@@ -7,6 +7,13 @@ static const struct nr_preset presets[] = {
 };
 static const struct nr_preset plans[] = { { "relpos/b", "layer residual=layerscale:init=1e-5" }, { NULL, NULL } };
 
+#define KNOWN(name, text, norms) { name, text, norms },
+static const struct nr_architecture known[] = {
+#include "models/vit_relpos_timm.def"
+	{ NULL, NULL, NULL },
+};
+#undef KNOWN
+
 static const struct nr_rename timm[] = {
 	{ "attn.rel_pos.table", "attn.rel_pos.relative_position_bias_table" },
 	{ "shared_rel_pos.table", "shared_rel_pos.relative_position_bias_table" },
@@ -22,6 +29,6 @@ static const struct nr_model_file file = {
 };
 
 const struct nr_model nr_model_vit_relpos = {
-	.name = "vit_relpos", .title = "ViT with relative positions", .cite = "arXiv:2111.09883", .presets = presets, .plans = plans,
+	.name = "vit_relpos", .title = "ViT with relative positions", .cite = "arXiv:2111.09883", .presets = presets, .known = known, .plans = plans,
 	.namings = namings, .norms = NR_VIT_NORMS, .file = &file, NR_VIT_GRAPH,
 };

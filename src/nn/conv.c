@@ -2,6 +2,7 @@
  *
  * Backward reads x and the weight again; the maximum keeps the place of each. */
 #include "math/conv.h"
+#include "math/depthwise.h"
 #include "math/pool.h"
 #include "nn/op.h"
 
@@ -64,7 +65,7 @@ static void cost(const struct nr_node *k, double *forward, double *backward)
 
 /* ---- dense ----------------------------------------------------------------------------------------------------- */
 
-static struct nr_conv conv_of(const struct nr_node *k) { return (struct nr_conv){ window_of(k), k->in[1]->d[0] }; }
+static struct nr_conv conv_of(const struct nr_node *k) { return (struct nr_conv){ window_of(k), k->in[1]->d[0], k->threads }; }
 
 static int dense_shape(struct nr_node *k)
 {

@@ -214,8 +214,8 @@ int nr_norm_plan_parse(struct nr_norm_plan *p, const char *text, struct nr_error
 	if (set_placement(p, p->defaults.placement, err)) return err->code;
 	const char *s = p->defaults.rules ? p->defaults.rules : "", *item;
 	while ((item = next_item(p, &s))) {
-		if (add_rule(p, item, left_side(item), err)) return err->code;
-		p->rule[p->rules - 1].used = 1;         /* not the user's: no complaint where it fits nothing */
+		if (add_item(p, item, err)) return err->code;
+		if (p->rules) p->rule[p->rules - 1].used = 1;   /* not the user's: no complaint where it fits nothing */
 	}
 	s = text;
 	while ((item = next_item(p, &s))) {

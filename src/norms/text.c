@@ -62,8 +62,9 @@ int nr_norm_parse(const char *text, double eps, struct nr_arena *arena, const st
 		return nr_fail(err, NR_EMEMORY, "cannot read the norm", text, "out of memory");
 	nr_option_defaults((*norm)->options, *conf);
 	if (eps > 0 && nr_option_find((*norm)->options, "eps")) {
-		snprintf(name, sizeof name, "%.9g", eps);
-		if (nr_option_set((*norm)->options, *conf, "eps", name, arena, err)) return err->code;
+		const char *value = nr_arena_printf(arena, "%.9g", eps);
+		if (!value) return nr_fail(err, NR_EMEMORY, "cannot read the norm", text, "out of memory");
+		if (nr_option_set((*norm)->options, *conf, "eps", value, arena, err)) return err->code;
 	}
 	const char *rest = text + length + strspn(text + length, " ");
 	int parts = 0;

@@ -149,7 +149,7 @@ void nr_microscope_live(struct nr_str *s, const char *dir, struct nr_arena *aren
 	struct nr_str notes = { 0 };
 	int first = 0;
 	const struct nr_runfolder run = { .dir = nr_arena_strdup(arena, dir), .name = "run" };
-	struct nr_arm arm = { .name = "this run", .label = "", .letter = "", .run = &first, .runs = 1, .distinct = 1 };
+	struct nr_arm arm = { .name = "Over time", .label = "", .letter = "", .run = &first, .runs = 1, .distinct = 1 };
 	const struct nr_arms a = { .run = &run, .arm = &arm, .count = 1, .runs = 1, .differ = "" };
 	struct nr_microscope_arm only = { 0 };
 	struct nr_microscope_view v = { .arm = &only };

@@ -287,9 +287,8 @@ static void add_further(struct nr_str *s, const struct nr_study_read *v, struct 
 	nr_html_table_close(&t);
 }
 
-static void add_notes(struct nr_str *s, const struct nr_study_read *v)
+void nr_study_notes(struct nr_str *s, const json_t *notes)
 {
-	const json_t *notes = json_object_get(v->table, "notes");
 	bool open = false;
 	if (!json_array_size(notes)) return;
 	nr_str_add(s, "<h3>To know</h3>\n<ul class=\"notes\">");
@@ -316,7 +315,7 @@ void nr_study_results(struct nr_str *s, const struct nr_study_read *v, struct nr
 	add_main_table(s, v, arena);
 	nr_seeds_of_study(s, v, arena);
 	add_further(s, v, arena);
-	add_notes(s, v);
+	nr_study_notes(s, json_object_get(v->table, "notes"));
 	nr_str_add(s, "</section>\n");
 }
 

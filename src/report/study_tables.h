@@ -8,6 +8,8 @@
 void nr_study_verdict(struct nr_str *, const struct nr_study_read *, struct nr_arena *);
 /* The table of the main metric, that of the further ones, and what a reader has to know. */
 void nr_study_results(struct nr_str *, const struct nr_study_read *, struct nr_arena *);
+/* The notes of a table.json: what batch statistics saw, what failed. */
+void nr_study_notes(struct nr_str *, const json_t *);
 /* Published numbers beside the measured ones, with the difference in scale; nothing if the study has none. */
 void nr_study_published(struct nr_str *, const struct nr_study_read *, struct nr_arena *);
 /* Runs of the study by their state. */

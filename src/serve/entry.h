@@ -21,7 +21,7 @@ struct nr_status {
 	time_t when;                            /* of its last record */
 	char words[96];                         /* "running", "not finished since 2026-01-02T03:04:05Z" */
 	char text[160];                         /* "step 900, epoch 1.9, 3 min 05 s left" */
-	char headline[96];                      /* the metric that decides, as it is now: "held-out top-1 81.20 %"; "": none yet */
+	char headline[160];                     /* the metric that decides, as it is now: "held-out top-1 81.20 %"; "": none yet */
 };
 
 /* The position in a run's files: the watcher's own. */

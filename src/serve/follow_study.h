@@ -25,7 +25,7 @@ struct nr_study_view {
 	struct timespec *looked;                /* (arms, seeds): the folder when its marks were read */
 	struct timespec tabled;                 /* table.json */
 	struct nr_str table;                    /* HTML of table.json */
-	char headline[96];                      /* its best arm; "": none yet */
+	char headline[160];                     /* its best arm; "": none yet */
 	struct nr_str fault;                    /* why study.yaml cannot be read */
 	int64_t runs;                           /* entries that were placed */
 	bool held;                              /* the study is running */

@@ -130,12 +130,13 @@ void nr_page_entry(struct nr_str *s, const struct nr_served *e)
 	nr_str_add(s, "<p>");
 	add_link(s, "/report/", e->name, "The full report");
 	nr_str_add(s, ", made from the files as they are now.</p>\n");
-	nr_str_printf(s, "%s%s", e->head ? e->head : "", e->body ? e->body : "");
+	nr_str_printf(s, "%s%s", e->head ? e->head : "", e->study && e->body ? e->body : "");
 	nr_str_add(s, "</main>\n<section id=\"curves\"><h2>Curves</h2>\n<p class=\"notes scripted\"><label>Smoothing of what is noisy: "
 		"<input type=\"range\" id=\"smooth\" min=\"0\" max=\"0.98\" step=\"0.02\" value=\"0.6\"/></label></p>\n"
 		"<noscript><p class=\"notes\">Live curves need a script; the full "
 		"report does not.</p></noscript>\n<ul class=\"legend\" id=\"legend\"></ul>\n<div class=\"charts\" id=\"charts\"></div>\n"
 		"</section>\n");
+	nr_str_printf(s, "<div id=\"after\">%s</div>\n", !e->study && e->body ? e->body : "");
 	close_page(s);
 }
 

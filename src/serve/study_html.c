@@ -7,6 +7,8 @@
 #include "base/clock.h"
 #include "base/json.h"
 #include "draw/html.h"
+#include "report/study_read.h"
+#include "report/study_tables.h"
 #include "serve/follow.h"
 #include "serve/follow_study.h"
 #include "study/results.h"
@@ -118,7 +120,7 @@ static void add_arm(struct nr_html_table *t, const json_t *arm, const json_t *me
 	}
 }
 
-static void add_table(struct nr_str *s, const json_t *o)
+static void add_table(struct nr_str *s, const json_t *o, struct nr_arena *arena)
 {
 	const json_t *metrics = json_object_get(o, "metrics"), *arms = json_object_get(o, "arms"), *item;
 	struct nr_html_table t = { .s = s,
@@ -131,7 +133,7 @@ static void add_table(struct nr_str *s, const json_t *o)
 	json_array_foreach(metrics, i, item) {
 		const char *metric = json_string_value(item) ? json_string_value(item) : "?";
 		nr_str_add(s, "<th class=\"number\">");
-		nr_html_text(s, metric);
+		nr_html_text(s, nr_metric_title(metric, arena));
 		nr_html_element(s, "small", NULL, nr_metric_scale(metric) > 1 ? "%" : "");
 		nr_str_add(s, "</th>");
 		if (i) continue;
@@ -140,12 +142,11 @@ static void add_table(struct nr_str *s, const json_t *o)
 	}
 	json_array_foreach(arms, i, item) add_arm(&t, item, metrics);
 	nr_html_table_close(&t);
-	json_array_foreach(json_object_get(o, "notes"), i, item)
-		if (json_is_string(item)) nr_html_element(s, "p", "notes", json_string_value(item));
+	nr_study_notes(s, json_object_get(o, "notes"));
 }
 
-/* "sep(bn,ln) 81.20 ± 0.30 %": the arm with the best mean of the main metric. */
-static void say_best(struct nr_study_view *v, const json_t *o)
+/* "held-out top-1 (train) 81.20 ± 0.30 %, sep(bn,ln)": the best mean of the main metric and its arm. */
+static void say_best(struct nr_study_view *v, const json_t *o, struct nr_arena *arena)
 {
 	const char *metric = json_string_value(json_array_get(json_object_get(o, "metrics"), 0)), *best = NULL;
 	double mean = NAN, half = NAN;
@@ -163,9 +164,9 @@ static void say_best(struct nr_study_view *v, const json_t *o)
 	}
 	if (!best) return;
 	const int digits = scale > 1 ? 2 : 4;
-	int n = snprintf(v->headline, sizeof v->headline, "%.40s %.*f", best, digits, mean);
+	int n = snprintf(v->headline, sizeof v->headline, "%.60s %.*f", nr_metric_title(metric, arena), digits, mean);
 	if (isfinite(half)) n += snprintf(v->headline + n, sizeof v->headline - (size_t)n, " ± %.*f", digits, half);
-	if (scale > 1) snprintf(v->headline + n, sizeof v->headline - (size_t)n, " %%");
+	snprintf(v->headline + n, sizeof v->headline - (size_t)n, "%s, %.40s", scale > 1 ? " %" : "", best);
 }
 
 /* What an early stop made needless has no marks. */
@@ -193,14 +194,16 @@ void nr_study_table(struct nr_str *s, const char *path, struct nr_study_view *v)
 	const json_t *arm;
 	size_t i;
 	if (access(path, F_OK)) return;
-	json_t *o = nr_json_load(path, &why);
+	struct nr_arena *arena = nr_arena_make();
+	json_t *o = arena ? nr_json_load(path, &why) : NULL;
 	nr_str_add(s, "<section id=\"results\"><h2>Results</h2>\n");
-	if (o) add_table(s, o);
-	else nr_html_element(s, "p", "notes", nr_error_text(&why, text, sizeof text));
-	say_best(v, o);
+	if (o) add_table(s, o, arena);
+	else nr_html_element(s, "p", "notes", arena ? nr_error_text(&why, text, sizeof text) : "out of memory");
+	if (o) say_best(v, o, arena);
 	nr_str_add(s, "</section>\n");
 	json_array_foreach(json_object_get(o, "arms"), i, arm) note_spared(v, arm);
 	json_decref(o);
+	nr_arena_free(arena);
 }
 
 void nr_study_body(struct nr_str *s, const struct nr_study_view *v)

@@ -93,8 +93,7 @@ static bool same_norm(const char *a, const char *b)
 	return !strcmp(a + n, b + m) && (of ? of == nr_norm_find(name[1], NULL) : !strcmp(a, b));
 }
 
-/* Records the model with a plan, for the table of its sites. */
-static struct nr_net *look(const struct nr_weights *w, struct nr_store *store, const char *norms, struct nr_error *err)
+struct nr_net *nr_surgery_record(const struct nr_weights *w, struct nr_store *store, const char *norms, struct nr_error *err)
 {
 	struct nr_net *n = nr_net_make(store);
 	if (!n) out_of_memory(err);
@@ -107,7 +106,7 @@ static struct nr_net *look(const struct nr_weights *w, struct nr_store *store, c
 
 static int compare_plans(struct nr_surgery *s, const struct nr_weights *w, struct nr_store *store, const char *norms, struct nr_error *err)
 {
-	struct nr_net *was = look(w, w->store, w->norms, err), *is = was ? look(w, store, norms, err) : NULL;
+	struct nr_net *was = nr_surgery_record(w, w->store, w->norms, err), *is = was ? nr_surgery_record(w, store, norms, err) : NULL;
 	int64_t a = 0, b = 0;
 	const struct nr_site *old = was ? nr_sites(was, &a) : NULL, *new = is ? nr_sites(is, &b) : NULL;
 	s->site = is ? nr_arena_alloc(w->arena, (size_t)(b + 1) * sizeof *s->site) : NULL;

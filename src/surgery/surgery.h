@@ -36,4 +36,7 @@ struct nr_surgery {
 /* The weights get the new plan. samples NULL: nothing is measured and fitted. After a failure they are as they were. */
 int nr_surgery(struct nr_weights *, const char *norms, const struct nr_samples *, struct nr_surgery *, struct nr_error *);
 
+/* The model of these weights recorded with a plan, for the table of its sites; NULL: it failed. */
+struct nr_net *nr_surgery_record(const struct nr_weights *, struct nr_store *, const char *norms, struct nr_error *);
+
 #endif

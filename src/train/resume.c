@@ -1,13 +1,70 @@
 /* Going on with a run: its settings, its checkpoint, and whether what the same bits depend on is still the same. */
+#include <math.h>
+#include <stdlib.h>
+
 #include "base/log.h"
 #include "data/measure.h"
 #include "math/isa.h"
 #include "train/trainer.h"
 
+/* ---- a longer run ------------------------------------------------------------------------------------------------------------- */
+
+int nr_trainer_past(struct nr_trainer *t, struct nr_error *err)
+{
+	char *at = t->c.extended;
+	t->pasts = 0;
+	for (int64_t before = 0; *at;) {
+		char *end, *stop;
+		const long long until = strtoll(at, &end, 10), total = *end == ':' ? strtoll(end + 1, &stop, 10) : 0;
+		if (*end != ':' || (*stop && *stop != ',') || until <= before || until > total || t->pasts == NR_EXTENSIONS) {
+			nr_fail(err, NR_EVALUE, "cannot follow", t->c.extended,
+				"it is no list of at most %d STEP:STEPS with steps that rise", NR_EXTENSIONS);
+			return nr_hint(err, "leave `extended` out: norma writes it itself");
+		}
+		t->past[t->pasts++] = (struct nr_past){ until, nr_trainer_schedule(t, total) };
+		before = until;
+		at = stop + (*stop == ',');
+	}
+	return NR_OK;
+}
+
+const struct nr_schedule *nr_trainer_schedule_now(const struct nr_trainer *t)
+{
+	for (int i = 0; i < t->pasts; i++)
+		if (t->state.step < t->past[i].until) return &t->past[i].schedule;
+	return &t->schedule;
+}
+
+static int64_t steps_before(const struct nr_trainer *t)
+{
+	return t->shorter.steps ? t->shorter.steps : (int64_t)llround(t->shorter.epochs * (double)t->per_epoch);
+}
+
+static int refuse_shorter(const struct nr_trainer *t, struct nr_error *err)
+{
+	if (t->total >= steps_before(t)) return NR_OK;
+	nr_fail(err, NR_EUSAGE, "cannot resume with fewer steps", t->c.out, "it has %lld, not %lld", (long long)steps_before(t),
+		(long long)t->total);
+	return nr_hint(err, "leave the flag out, or give more than that to make the run longer");
+}
+
+/* The rest follows the schedule of the longer run, and the settings say since when: as they are, they repeat it. */
+static int extend(struct nr_trainer *t, struct nr_error *err)
+{
+	if (t->total == steps_before(t) || !t->state.step) return NR_OK;
+	t->c.extended = nr_arena_printf(t->arena, "%s%s%lld:%lld", t->c.extended, *t->c.extended ? "," : "", (long long)t->state.step,
+		(long long)steps_before(t));
+	return t->c.extended ? nr_trainer_past(t, err) : nr_fail(err, NR_EMEMORY, "cannot resume", t->c.out, "out of memory");
+}
+
+/* ---- its settings, its checkpoint ---------------------------------------------------------------------------------------------- */
+
 int nr_trainer_settings(struct nr_trainer *t, struct nr_error *err)
 {
 	const char *out = t->c.out, *path = nr_trainer_path(t, "config.yaml");
 	const bool force = t->c.force;
+	const double epochs = t->c.longer_epochs;
+	const int64_t steps = t->c.longer_steps;
 	if (nr_train_read(&t->c, path, t->arena, err)) {
 		nr_hint(err, "--resume needs the directory of an earlier run");
 		return err->code;
@@ -15,6 +72,10 @@ int nr_trainer_settings(struct nr_trainer *t, struct nr_error *err)
 	t->c.out = nr_arena_strdup(t->arena, out);
 	t->c.resume = true;
 	t->c.force = force;
+	t->shorter.epochs = t->c.epochs;
+	t->shorter.steps = t->c.steps;
+	if (epochs > 0 || steps) t->c.steps = steps;
+	if (epochs > 0 && !steps) t->c.epochs = epochs;
 	return NR_OK;
 }
 
@@ -57,9 +118,10 @@ int nr_trainer_resume(struct nr_trainer *t, struct nr_error *err)
 {
 	const char *path = nr_trainer_path(t, "last.safetensors");
 	struct nr_origin before;
+	if (refuse_shorter(t, err)) return err->code;
 	if (nr_checkpoint_origin(&before, path, err) || compare_origins(t, &before, err)) return err->code;
 	struct nr_checkpoint k = nr_trainer_checkpoint(t);
 	if (nr_checkpoint_read(&k, path, t->total, err)) return err->code;
 	t->state = k.state;
-	return NR_OK;
+	return extend(t, err);
 }

@@ -149,6 +149,20 @@ static int list_parameters(struct nr_trainer *t, struct nr_error *err)
 	return NR_OK;
 }
 
+struct nr_schedule nr_trainer_schedule(const struct nr_trainer *t, int64_t total)
+{
+	struct nr_schedule s = t->c.schedule;
+	s.inclusive = false;
+	s.counted = true;
+	s.base = t->c.optim.lr;
+	s.final = t->c.min_lr;
+	s.warmup_start = t->c.warmup_lr;
+	s.warmup = (int64_t)llround(t->c.warmup * (double)t->per_epoch);
+	if (s.warmup > total / 2) s.warmup = total / 2;         /* short runs: half of them at most */
+	s.total = total;
+	return s;
+}
+
 static int plan_steps(struct nr_trainer *t, struct nr_error *err)
 {
 	t->per_epoch = t->train_count / (t->c.batch * t->c.accumulate);
@@ -158,16 +172,8 @@ static int plan_steps(struct nr_trainer *t, struct nr_error *err)
 		return nr_hint(err, "use a smaller --batch");
 	}
 	t->total = t->c.steps ? t->c.steps : (int64_t)llround(t->c.epochs * (double)t->per_epoch);
-	t->schedule = t->c.schedule;
-	t->schedule.inclusive = false;
-	t->schedule.counted = true;
-	t->schedule.base = t->c.optim.lr;
-	t->schedule.final = t->c.min_lr;
-	t->schedule.warmup_start = t->c.warmup_lr;
-	t->schedule.warmup = (int64_t)llround(t->c.warmup * (double)t->per_epoch);
-	if (t->schedule.warmup > t->total / 2) t->schedule.warmup = t->total / 2;       /* short runs: half of them at most */
-	t->schedule.total = t->total;
-	return nr_schedule_check(&t->schedule, err);
+	t->schedule = nr_trainer_schedule(t, t->total);
+	return nr_schedule_check(&t->schedule, err) ? err->code : nr_trainer_past(t, err);
 }
 
 static int start_weights(struct nr_trainer *t, struct nr_error *err)
@@ -284,6 +290,12 @@ static void describe_pixels(const struct nr_source *source, struct nr_str *s)
 	nr_str_add(s, ", of the training pictures\n");
 }
 
+/* After the extension i. */
+static const struct nr_schedule *after(const struct nr_trainer *t, int i)
+{
+	return i + 1 < t->pasts ? &t->past[i + 1].schedule : &t->schedule;
+}
+
 char *nr_trainer_describe(const struct nr_trainer *t)
 {
 	struct nr_str s = { 0 };
@@ -306,6 +318,10 @@ char *nr_trainer_describe(const struct nr_trainer *t)
 	describe_batchwise(t, &s);
 	nr_str_printf(&s, "steps             %lld of %lld samples, %lld per epoch; seed %lld\n", (long long)t->total,
 		(long long)(t->c.batch * t->c.accumulate), (long long)t->per_epoch, (long long)t->c.seed);
+	for (int i = 0; i < t->pasts; i++)
+		nr_str_printf(&s, "extended          at step %lld of %lld: learning rate %.3g, by the schedule of %lld steps\n",
+			(long long)t->past[i].until, (long long)t->past[i].schedule.total, nr_schedule_at(after(t, i), t->past[i].until),
+			(long long)after(t, i)->total);
 	nr_str_printf(&s, "memory            %.0f MiB planned for a step\n", (double)(p.arena_bytes + p.scratch_bytes) / 1048576);
 	return nr_str_take(&s);
 }

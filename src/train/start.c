@@ -23,12 +23,7 @@ static int read_model(struct nr_trainer *t, const struct nr_st_file *f, struct n
 	const char *model = nr_st_metadata(f, "norma.model"), *norms = nr_st_metadata(f, "norma.norms");
 	if (!model) {
 		const int seen = nr_model_guess(&guess, f, t->arena);
-		if (!seen || !guess.sure) {
-			nr_fail(err, NR_EUSAGE, "cannot start from", t->c.init,
-				"neither the file nor a config.json beside it says which model it is");
-			return seen ? nr_hint(err, "it looks like --model %s", guess.model)
-				    : nr_hint(err, "name it: --model bert-base-uncased");
-		}
+		if (!seen || !guess.sure) return nr_guess_fail(&guess, seen, "cannot start from", t->c.init, err);
 		model = guess.model;
 		norms = norms ? norms : guess.norms;
 	}

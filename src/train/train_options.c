@@ -23,6 +23,8 @@ static const struct nr_option common[] = {
 		"how to resize a position table of another size: timm, mae, dino, bigvision"),
 	NR_OPT_FLOAT(S, epochs, 10, 0, 1e6, "passes over the training data"),
 	NR_OPT_INT(S, steps, 0, 0, 1e15, "optimizer steps, instead of epochs"),
+	NR_OPT_STRING(S, extended, "",
+		"STEP:STEPS,...: up to STEP the learning rate is that of a run of STEPS (written by --resume --epochs N)"),
 	NR_OPT_INT(S, batch, 128, 1, 1000000, "samples per step (with accumulate: per part of a step)"),
 	NR_OPT_INT(S, accumulate, 1, 1, 100000, "parts of a step: gradients are summed over N batches"),
 	NR_OPT_BOOL(S, rebuild, "0", "save memory by recomputing cheap outputs in backward; same results"),

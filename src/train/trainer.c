@@ -22,14 +22,14 @@
 
 /* ---- opening ---------------------------------------------------------------------------------------------------------------- */
 
-/* Of "folder:path=/my/pics/,..." the last part of the path, "pics"; else what stands before the options. */
+/* Of "folder:path=/my/pics/,...", "my/pics/:val=0.2" or "my/pics.csv" the last part of the path, "pics"; else what stands before the
+ * options. */
 static void add_data(struct nr_str *s, const char *data)
 {
 	const char *path = strstr(data, "path=");
 	size_t n = strcspn(data, ":");
-	if (path) {
-		data = path + 5;
-		n = strcspn(data, ",");
+	if (path) data = path + 5, n = strcspn(data, ",");
+	if (path || memchr(data, '/', n) || memchr(data, '.', n)) {
 		while (n && data[n - 1] == '/') n--;
 		for (size_t i = n; i-- > 0;)
 			if (data[i] == '/') {
@@ -141,9 +141,9 @@ int nr_trainer_open(struct nr_trainer **out, const struct nr_train *c, const cha
 	int code = c->resume ? nr_trainer_settings(t, err) : NR_OK;
 	if (!code) code = nr_trainer_setup(t, err);
 	if (!code && !*t->c.out) t->c.out = default_out(t);
-	if (!code) t->header = nr_trainer_describe(t);
 	if (!code) code = nr_trainer_origin(t, err);
 	if (!code && t->c.resume) code = nr_trainer_resume(t, err);
+	if (!code) t->header = nr_trainer_describe(t);
 	if (!code) code = open_loader(t, err);
 	if (!code) code = open_recorder(t, err);
 	if (!code && t->c.microscope)
@@ -256,7 +256,7 @@ static int step(struct nr_trainer *t, double *loss, double *lr, double *norm, st
 {
 	if (gradients(t, loss, err)) return err->code;
 	if (due(t->c.gradients, t, t->state.step + 1) && nr_layer_gradients_write(t->layers, t->state.step + 1, err)) return err->code;
-	const struct nr_rates rates = { nr_schedule_at(&t->schedule, t->state.step), t->c.optim.weight_decay };
+	const struct nr_rates rates = { nr_schedule_at(nr_trainer_schedule_now(t), t->state.step), t->c.optim.weight_decay };
 	struct nr_optim_info info;
 	if (nr_optim_step(&t->c.optim, &rates, t->state.step + 1, t->params.segment, t->params.count, t->params.scratch, &info)) {
 		const struct nr_exec ex = { .train = 1, .step = t->state.step, .seed = (uint64_t)t->c.seed };

@@ -11,6 +11,8 @@
 #include "train/microscope.h"
 #include "train/task.h"
 
+enum { NR_EXTENSIONS = 16 };
+
 struct nr_trainer {
 	struct nr_arena *arena;
 	struct nr_train c;
@@ -36,7 +38,10 @@ struct nr_trainer {
 	const char **column;                /* names of metrics */
 	struct nr_params params;
 	struct nr_schedule schedule;
+	struct nr_past { int64_t until; struct nr_schedule schedule; } past[NR_EXTENSIONS];     /* before the run was extended */
+	int pasts;
 	int64_t per_epoch, total;           /* steps */
+	struct { double epochs; int64_t steps; } shorter;       /* the length before this session, if it asks for a longer one */
 	real *ema, *spare;                  /* like the store's values */
 	struct nr_loader *loader;
 	struct nr_recorder *recorder;
@@ -53,6 +58,10 @@ int nr_trainer_start(struct nr_trainer *, struct nr_error *);
 int nr_trainer_setup(struct nr_trainer *, struct nr_error *);
 /* What a checkpoint is made from; the task's texts are in the run's arena. */
 struct nr_checkpoint nr_trainer_checkpoint(struct nr_trainer *);
+/* The schedule of a run of so many steps; that of the step at hand; what c.extended says (setup.c, resume.c). */
+struct nr_schedule nr_trainer_schedule(const struct nr_trainer *, int64_t total);
+const struct nr_schedule *nr_trainer_schedule_now(const struct nr_trainer *);
+int nr_trainer_past(struct nr_trainer *, struct nr_error *);
 /* Resuming (resume.c): the settings of the run in `out`; digests of the data; the checkpoint, refused if they changed. */
 int nr_trainer_settings(struct nr_trainer *, struct nr_error *);
 int nr_trainer_origin(struct nr_trainer *, struct nr_error *);

@@ -40,6 +40,8 @@ for (const look of looks) {
 	await visit('/', look, async (page, name) => {
 		await live(page);
 		check(await page.locator('[data-status]').count() >= 2, `${name}: runs are missing`);
+		check(await page.evaluate(() => [...document.querySelectorAll('[data-status], [data-headline]')].every(e => e.offsetParent)),
+			`${name}: a row of the list is hidden`);
 	});
 	await visit('/run/live', look, async (page, name) => {
 		await live(page);

@@ -70,6 +70,17 @@ curl -s -m 60 "${url}report/link" >>"$tmp/page" || true
 curl -s -m 60 "${url}run/fifo-metrics" >"$tmp/page" || fail "no answer"
 serve_end TERM
 
+# ---- sizes are known before any memory is taken: parameters, then activations
+if [ -z "${NORMA_SANITIZE:-}" ]; then
+	for sizes in image=4096,patch=1 image=2048,patch=2,pos=sincos,dim=24; do
+		ran="train $sizes" code=0
+		(ulimit -v 1500000; "$NORMA" train "${settings[@]}" --model "vit_nano:$sizes" --out "$tmp/vast" >"$tmp/out" 2>"$tmp/err") || code=$?
+		err=$(cat "$tmp/err")
+		[ "$code" = 1 ] || fail "exit code $code: $err"
+		complains "it needs at least"; complains "1.4 GiB are all there is"; complains "larger patches"
+	done
+fi
+
 # ---- a limit of file sizes is an error with a name, and the checkpoint before it stays
 ran="ulimit -f" code=0
 (ulimit -f 60; "$NORMA" train "${settings[@]}" --steps 2 --out "$tmp/limit" >"$tmp/out" 2>"$tmp/err") || code=$?

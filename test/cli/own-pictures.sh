@@ -12,7 +12,7 @@ small=(--model "vit_nano:image=24,patch=6,dim=16,depth=1,heads=2" --epochs 6 --l
 
 # nothing but the folder: a split of its own, mean and std measured, mixed sizes resized and cropped
 run 0 train --data "$pics" "${small[@]}" --out "$tmp/run"
-says "val is 10 % of the training pictures, chosen by their names"; says "pixels            mean"; says "3 classes"; complains "it is 4 here (--batch)"
+says "val is 5 of 36 pictures, chosen by their names (10 % on average)"; says "pixels            mean"; says "3 classes"; complains "it is 4 here (--batch)"
 grep -q 'chosen by their names' "$tmp/run/env.json" || fail "the record does not say how it was divided"
 run 0 train --data "$pics" "${small[@]}" --batch 8 --crop center --crop-share 0.9 --out "$tmp/center" --json; silent
 run 0 train --data "$pics" "${small[@]}" --batch 8 --crop random_resized --steps 2 --out "$tmp/random"
@@ -27,14 +27,15 @@ run 0 data info "$pics"; complains "3 files of '$tmp/pics' left out: .txt, .gif"
 rm "$tmp/pics/class-0/notes.txt" "$tmp/pics/class-1"/[ab].*
 : >"$tmp/pics/class-2/empty.png"; head -c 300 "$tmp/pics/class-0/0.tif" >"$tmp/pics/class-0/cut.tif"
 run 1 train --data "$pics" "${small[@]}" --out "$tmp/none"; complains "class-2/empty.png': it is empty"; complains "class-0/cut.tif"; complains "2 of 38 pictures"
-complains "folder:path=$tmp/pics,bad=skip"; [ ! -e "$tmp/none" ] || fail "a folder of a run that never began"
+complains "--data '$tmp/pics:bad=skip'"; [ ! -e "$tmp/none" ] || fail "a folder of a run that never began"
 run 0 train --data "$pics,bad=skip" "${small[@]}" --steps 2 --out "$tmp/skipped"; complains "2 pictures of"; says "2 pictures that cannot be read are left out"
 rm "$tmp/pics/class-2/empty.png" "$tmp/pics/class-0/cut.tif"
 
 # all that is measured of it takes mean, std, size and classes from the checkpoint
 ckpt=$tmp/run/best.safetensors
 run 0 eval "$ckpt" --json; json top1 nll; silent
-run 0 knn "$ckpt" --k 3; run 0 fewshot "$ckpt" --shots 3; run 0 analyze "$ckpt" --only cost,layers
+run 0 knn "$ckpt" --k 3; run 0 fewshot "$ckpt" --shots 3; run 0 analyze "$ckpt" --only cost,layers,map --out "$tmp/told"
+for k in 0 1 2; do grep -q ">class-$k<" "$tmp/told/map_cls.svg" || fail "the legend of the map lacks class-$k"; done
 run 0 probe "$ckpt" --epochs 1 --batch 8; run 0 predict "$ckpt" "$tmp/pics/class-1/0.tif"; says "class-1"
 # a folder with some of the classes has the numbers of the model; one that it does not know is named
 mkdir -p "$tmp/part/val"; cp -r "$tmp/pics/class-2" "$tmp/part/val/"; mkdir "$tmp/part/train"; cp -r "$tmp/pics/class-2" "$tmp/part/train/"
@@ -48,10 +49,11 @@ run 1 train --data "$pics" --model vit_nano:image=24,patch=6,dim=16,depth=1,head
 complains "the model has 5 classes, the data 3"; one_line; [ ! -e "$tmp/none" ] || fail "a folder of a run that never began"
 
 # a study says before it starts what a later stage would stumble over
-study() { printf '%s\n' "base: {data: \"$pics\"}" "stages:" "  - train: {model: \"vit_nano:image=24,patch=6,dim=16,depth=1,heads=2\", batch: 8, epochs: 1}" "$@" "grid: {norm: [ln, rms]}" "seeds: 1" "out: $tmp/study" >"$tmp/study.yaml"; }
+study() { printf '%s\n' "base: {data: \"$pics\"}" "stages:" "  - train: {model: \"vit_nano:image=24,patch=6,dim=16,depth=1,heads=2\", batch: 8, epochs: 1}" "$@" "grid: {norm: [ln, rms]}" "seeds: 1" "out: $tmp/${into:-study}" >"$tmp/study.yaml"; }
 study "  - analyze: {only: \"cost,layers\"}" "  - eval: {}"
 run 0 study "$tmp/study.yaml" --dry-run; says "2 arms x 1 seeds = 2 runs"
 run 0 study "$tmp/study.yaml"; [ -s "$tmp/study/ln/seed-0/analyze.json" ] || fail "no analysis"
+into=planned
 study "  - analyze: {only: cost}" "  - eval: {data: \"folder:path=$tmp/nosuch\"}"
 run 1 study "$tmp/study.yaml" --dry-run; complains "stage 'eval'"; complains "nosuch"; one_line
 study "  - analyze: {only: coast}"; run 2 study "$tmp/study.yaml" --dry-run; complains "stage 'analyze'"; complains "coast"; one_line
@@ -73,9 +75,9 @@ done
 [ "$(tr ' ' '\n' <<<"$losses" | sort -u | grep -c .)" = 2 ] || fail "weights change nothing: $losses"
 run 1 train --data "$tmp/rare/" "${small[@]}" --batch 8 --loss sigmoid --class-weights balanced --out "$tmp/none2"; complains "sigmoid loss"; one_line
 
-# a run that goes on keeps its settings: others are refused
-run 2 train --resume "$tmp/random" --epochs 10; complains "its epochs is '6', not '10'"; complains "--init $tmp/random/last.safetensors"; one_line
-run 0 train --resume "$tmp/random"
+# a run that goes on keeps its settings: others are refused, but it may become longer
+run 2 train --resume "$tmp/random" --lr 1; complains "its lr is '0.005', not '1'"; complains "--init $tmp/random/last.safetensors"; one_line
+run 0 train --resume "$tmp/random" --steps 4; says "extended          at step 2 of 2"
 
 # weights of others: what they look like, at another size; what is no safetensors file at all
 run 0 finetune "$ckpt" --data "$pics" --image 36 --batch 8 --steps 1 --out "$tmp/larger"; says "image=36"

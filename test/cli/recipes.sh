@@ -43,4 +43,11 @@ study dpn/table2; arm "L/16, 1.1M, 384, DPN" "88.3"; arm "B/32, 220K, 224, Base"
 while IFS=: read -r file name; do
 	[ -e "recipes/$name" ] || [ -e "$(dirname "$file")/$name" ] || [ -e "$(dirname "$file")/../$name" ] || [ -e "$name" ] || { ran=$file; fail "names '$name', which is not there"; }
 done < <(grep -roE '[a-z0-9_/-]+\.yaml' recipes --include='*.yaml' | grep -v 'study.yaml$')
+
+# make demo ends in the report of the study that it ran
+ran="scripts/demo"
+printf '#!/bin/sh\necho "$@" >>"%s/calls"\n' "$tmp" >"$tmp/norma"; chmod +x "$tmp/norma"
+scripts/demo "$tmp/norma" "$tmp/demo" >"$tmp/out"
+[ "$(tail -1 "$tmp/calls")" = "report $tmp/demo --output $tmp/demo/report.html" ] || fail "it ends with: $(tail -1 "$tmp/calls")"
+grep -q "^study recipes/demo.yaml --out $tmp/demo" "$tmp/calls" || fail "it runs no study: $(cat "$tmp/calls")"
 exit "$failed"

@@ -69,8 +69,9 @@ sends 'x-content-type-options: nosniff'; sends 'referrer-policy: no-referrer'; s
 ! grep -qi 'set-cookie\|unsafe-inline\|access-control-allow' <<<"$head" || fail "cookies or a weak policy: $head"
 has '<span data-headline="live">'; has 'held-out'                    # a column of the metric that decides
 get 200 /run/live; has 'data-name="live"'; has 'made-up'; has 'step 1200'; has 'The norms now'; has 'id="smooth"'; lacks '<script>'
+[[ $(<"$tmp/page") == *'id="charts"'*'id="after"'*'The norms now'* ]] || fail "the norms come before the accuracy"
 get 200 /run/a%20b; has 'data-name="a b"'
-get 200 /study/deep/study; has 'a norm of its own'; has 'does it &lt;help&gt;?'; has '80.00'; has '± 1.20'; has '+10.00'; has 'out of &lt;luck&gt;'
+get 200 /study/deep/study; has 'a norm of its own'; has 'does it &lt;help&gt;?'; has '80.00'; has '± 1.20'; has '+10.00'; has 'top‑1 (knn)'; has 'out of &lt;luck&gt;'
 has 'started, not finished'; has '/run/deep/study/sep_bn_ln/seed-0/train'; has 'one run &lt;failed&gt;'; has '6 of 8 stages done, 1 failed'
 get 200 /run/deep/study/ln/seed-0/train; has 'href="/study/deep/study"'
 get 200 /run/broken; has 'cannot be read'

@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 /* The benchmark cases as they are, without the command around them. */
+#include "../../bench/backbone.c"
 #include "../../bench/block.c"
 #include "../../bench/cases.c"
 #include "../../bench/graphormer.c"

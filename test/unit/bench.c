@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <cmocka.h>
 
+#include "../../bench/backbone.c"
 #include "../../bench/block.c"
 #include "../../bench/cases.c"
 #include "../../bench/graphormer.c"

@@ -4,6 +4,7 @@
 #include <omp.h>
 
 #include "math/conv.h"
+#include "math/depthwise.h"
 
 static const struct nr_conv cases[] = {
 	{ { 2, 7, 9, 5, 3, 3, 1, 1, 1, 1 }, 4 },

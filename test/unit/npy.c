@@ -3,6 +3,7 @@
 
 #include <archive.h>
 #include <archive_entry.h>
+#include <sys/resource.h>
 
 #include "data/npy.h"
 
@@ -206,12 +207,47 @@ static void npz_pictures_are_read(void **state)
 	refuses_npz("npz", "option 'path' is missing");
 }
 
+static int64_t peak_bytes(void)
+{
+	struct rusage used;
+	getrusage(RUSAGE_SELF, &used);
+	return used.ru_maxrss * 1024;
+}
+
+/* A header of 360 bytes before 64 MiB that deflate to 64 KiB; and one that promises more than any machine has. */
+static void bombs_are_refused_by_their_header(void **state)
+{
+	(void)state;
+	enum { MORE = 64 << 20 };
+	static const char zeros[1 << 20];
+	struct nr_str s = { 0 };
+	put(&s, "{'descr': '|u1', 'fortran_order': False, 'shape': (4, 5, 6, 3), }\n");
+	struct archive *a = start(made_path("bomb.npz"));
+	struct archive_entry *e = archive_entry_new();
+	archive_entry_set_pathname(e, "x_train.npy");
+	archive_entry_set_size(e, (la_int64_t)s.len + MORE);
+	archive_entry_set_filetype(e, AE_IFREG);
+	assert_int_equal(archive_write_header(a, e), ARCHIVE_OK);
+	assert_int_equal(archive_write_data(a, s.text, s.len), (la_ssize_t)s.len);
+	for (int i = 0; i < MORE / (int)sizeof zeros; i++) assert_int_equal(archive_write_data(a, zeros, sizeof zeros), sizeof zeros);
+	archive_entry_free(e);
+	archive_write_free(a);
+	const int64_t before = peak_bytes();
+	refuses_npz("npz:path=bomb.npz", "x_train.npy");
+	assert_in_range(peak_bytes() - before, 0, MORE / 4);
+	a = start(made_path("vast.npz"));
+	member(a, "x_train.npy", "|u1", "(2000000000, 60000, 20000, 3)", zeros, 100);
+	archive_write_free(a);
+	refuses_npz("npz:path=vast.npz", "are all there is");
+	nr_str_release(&s);
+}
+
 #define TEST(f) cmocka_unit_test_setup_teardown(f, made_setup, made_teardown)
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = { TEST(what_is_written_is_read_back), TEST(numpy_headers_are_read),
 		TEST(wrong_headers_are_refused),
-		TEST(npz_pictures_are_read) };
+		TEST(npz_pictures_are_read), TEST(bombs_are_refused_by_their_header) };
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

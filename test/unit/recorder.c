@@ -10,8 +10,8 @@
 
 #include <cmocka.h>
 
-#include <locale.h>
 
+#include "commas.h"
 #include "rundir.h"
 
 static void a_run_leaves_every_file_and_a_row(void **state)
@@ -250,13 +250,12 @@ static void numbers_that_are_not_finite_come_back(void **state)
 static void the_locale_does_not_matter(void **state)
 {
 	(void)state;
-	static const char *const commas[] = { "de_DE.UTF-8", "de_DE.utf8", "fr_FR.UTF-8", "C.UTF-8" };
-	for (size_t i = 0; i < 4 && !setlocale(LC_ALL, commas[i]); i++) {}
+	if (!commas_begin()) skip();
 	struct nr_recorder *r = begin("locale", -1);
 	record_to(r, 1, 3);
 	end(r, "done");
 	end(begin("locale", 3), "done");
-	setlocale(LC_ALL, "C");
+	commas_end();
 	all_have("locale", 3);
 }
 

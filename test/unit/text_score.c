@@ -11,7 +11,7 @@ static struct nr_text_score classes(int64_t n, int64_t K, const int32_t *told, c
 	struct nr_error err = { 0 };
 	real out[64] = { 0 };
 	for (int64_t i = 0; i < n; i++) out[i * K + told[i]] = 1;
-	assert_int_equal(nr_score_classes(n, K, out, label, &s, &err), 0);
+	assert_int_equal(nr_score_classes(n, K, out, label, NULL, &s, &err), 0);
 	return s;
 }
 

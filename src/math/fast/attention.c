@@ -50,7 +50,7 @@ static struct ahead ahead_of(const struct unit *u, int backward)
 	const int narrow = a->d < 16;
 	const int64_t h = narrow ? 0 : (u->h + 1) % a->H, b = u->b + (h == 0);
 	struct ahead x = { .d = a->d, .dv = a->dv, .to = a->Tq };
-	if (b >= a->B || a->Tq > FAR || a->Tk > FAR) return x;
+	if (a->next || b >= a->B || a->Tq > FAR || a->Tk > FAR) return x;
 	if (narrow) {
 		x.from = u->h * a->Tq / a->H;
 		x.to = (u->h + 1) * a->Tq / a->H;

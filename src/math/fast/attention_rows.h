@@ -58,12 +58,25 @@ INL void fetch_row(const float *p, int64_t d, const int write)
 		else __builtin_prefetch(p + c, 0, 2);
 	}
 }
+/* Row t of every operand of x: of the forward, or of the backward, which has a gout. */
+INL void fetch_token(const struct nr_attention *x, int64_t t)
+{
+	fetch_row(x->q + t * x->sq.row, x->d, 0);
+	fetch_row(x->k + t * x->sk.row, x->d, 0);
+	fetch_row(x->v + t * x->sv.row, x->dv, 0);
+	fetch_row(x->out + t * x->so.row, x->dv, !x->gout);
+	if (x->gout) fetch_row(x->gout + t * x->sgo.row, x->dv, 0);
+	if (x->gq) fetch_row(x->gq + t * x->sgq.row, x->d, 1);
+	if (x->gk) fetch_row(x->gk + t * x->sgk.row, x->d, 1);
+	if (x->gv) fetch_row(x->gv + t * x->sgv.row, x->dv, 1);
+}
 /* Rows of a packed tensor are far apart, where the CPU does not look ahead by itself: while this unit's row i is made, that of the
  * next is on its way. */
 INL void fetch_ahead(const struct unit *u, int64_t i)
 {
 	const struct nr_attention *a = u->a;
 	const struct ahead *x = &u->next;
+	if (a->next) fetch_token(a->next, a->next_row[i]);
 	if (!x->q || i < x->from || i >= x->to) return;
 	fetch_row(x->q + i * a->sq.row, x->d, 0);
 	if (i < a->Tk && x->k) fetch_row(x->k + i * a->sk.row, x->d, 0);
