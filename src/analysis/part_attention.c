@@ -79,6 +79,10 @@ static void show(const struct nr_analysis *a, const void *own, struct nr_str *te
 {
 	const struct attention *s = own;
 	const int64_t H = a->taps.heads, L = a->taps.attentions;
+	if (!L) {
+		nr_str_add(text, "\nattention: not measured, because it is sparse (blocks or buckets)\n");
+		return;
+	}
 	static const char *const titles[] = { "layer", "distance", "of heads", "entropy", "[CLS] entropy", "most", "to special",
 		"logit rms", "largest" };
 	struct nr_table *t = nr_table_make();

@@ -119,9 +119,10 @@ static int read_lines(struct cli *c, struct nr_list *lines)
 static int look(struct cli *c, const struct opened *m, const struct nr_weights *w, const struct nr_list *lines)
 {
 	const int64_t most = nr_model_int(&w->model, "length");
-	const int32_t bert = nr_tokenizer_find(m->tokenizer, "[UNK]"), unknown = bert >= 0 ? bert : nr_tokenizer_find(m->tokenizer, "<unk>");
+	int32_t unknown = nr_tokenizer_find(m->tokenizer, "[UNK]");
+	if (unknown < 0) unknown = nr_tokenizer_find(m->tokenizer, "<unk>");
 	int64_t cut = 0, longest = 0, strange = 0;
-	struct nr_encoder *e;
+	struct nr_encoder *e = NULL;
 	int code = nr_encoder_make(&e, m->tokenizer, c->err);
 	for (int64_t i = 0; !code && i < lines->count; i++) {
 		const char *text = lines->item[i], *tab = strchr(text, '\t'), *second = tab ? tab + 1 : NULL;
