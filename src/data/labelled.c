@@ -86,10 +86,10 @@ static int add_row(struct reader *r, const char *const part[PARTS])
 
 struct names { const char *const *name; int count; };
 
-static int index_of(const struct names *n, const char *name)
+static int index_of(const struct names *n, const char *name, int (*differ)(const char *, const char *))
 {
 	for (int i = 0; i < n->count; i++)
-		if (!strcmp(n->name[i], name)) return i;
+		if (!differ(n->name[i], name)) return i;
 	return -1;
 }
 
@@ -105,6 +105,8 @@ static int missing(struct reader *r, const char *what, const char *given, const 
 	else nr_fail(r->err, NR_EFORMAT, "cannot read", r->path, "which column is the %s? there are %s", what, nr_str_text(&all));
 	nr_str_release(&all);
 	if (given && near.best) return nr_hint(r->err, "did you mean '%s'?", near.best);
+	if (n->count == 1 && strpbrk(n->name[0], ";\t,|"))
+		return nr_hint(r->err, "columns of .csv are separated by commas, those of .tsv by tabs; form=csv or form=tsv tells which");
 	return nr_hint(r->err, "name it: labelled:path=...,%s=COLUMN", what);
 }
 
@@ -118,9 +120,9 @@ static int find_columns(struct reader *r, const struct names *n)
 		r->at[k] = -1;
 		if (strcmp(given[k], "auto") != 0) {
 			if (k == 1 && !strcmp(given[k], "none")) continue;
-			if ((r->at[k] = index_of(n, given[k])) < 0) return missing(r, words[k], given[k], n);
+			if ((r->at[k] = index_of(n, given[k], strcmp)) < 0) return missing(r, words[k], given[k], n);
 		} else {
-			for (int i = 0; usual[k][i] && r->at[k] < 0; i++) r->at[k] = index_of(n, usual[k][i]);
+			for (int i = 0; usual[k][i] && r->at[k] < 0; i++) r->at[k] = index_of(n, usual[k][i], strcasecmp);
 			if (r->at[k] < 0 && k != 1) return missing(r, words[k], NULL, n);
 			if (k == 1 && r->at[k] == r->at[0]) r->at[k] = -1;
 		}

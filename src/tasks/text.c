@@ -52,14 +52,19 @@ static const struct settings *settings_of(const struct nr_task_run *r) { return 
 
 static int find_objective(struct text *s, struct nr_task_run *r, struct nr_error *err)
 {
-	bool all = true, fraction = false;
+	bool fraction = false;
+	int64_t words = 0;
 	const struct nr_source *source = r->source;
 	for (int64_t i = 0; i < source->count[r->train.split]; i++) {
 		const double v = nr_source_value(source, r->train.split, i);
-		all &= !isnan(v);
+		words += isnan(v);
 		fraction |= !isnan(v) && v != floor(v);
 	}
+	const bool all = !words;
 	const int32_t asked = settings_of(r)->objective;
+	if (asked == AUTO && words && fraction)
+		nr_log_line(NR_LOG_WARNING, "labels are taken as classes: %lld of %lld are no numbers, the others look like values",
+			(long long)words, (long long)source->count[r->train.split]);
 	s->values = asked == VALUE || (asked == AUTO && all && (fraction || !source->classes));
 	if (s->values && !all) return nr_fail(err, NR_EVALUE, "cannot learn values of", r->c->data, "some labels are no numbers");
 	if (!s->values && (source->classes < 2 || !source->of->label)) {

@@ -85,6 +85,14 @@ printf 'text,label\nx,1\ny\n' >"$tmp/bad.csv"
 run 1 data info "labelled:path=$tmp/bad.csv"; complains "line 3 has 1 columns, but the header line has 2"; one_line
 printf '{"text": "x", "label": 1}\n{"text": "y"}\n' >"$tmp/bad.jsonl"
 run 1 data info "labelled:path=$tmp/bad.jsonl"; complains "line 2: 'label' is missing"; one_line
+printf '\xef\xbb\xbfText,Label\r\n"a ""fine"", long\r\nfilm",good\r\n,bad\r\n' >"$tmp/dos.csv"
+run 0 data info "labelled:path=$tmp/dos.csv,val=0"; says "2 train"
+printf 'text;label\nx;1\n' >"$tmp/bad.csv"
+run 1 data info "labelled:path=$tmp/bad.csv"; complains "columns of .csv are separated by commas"; one_line
+awk 'NR == 7 { sub("score\": [0-9.]*", "score\": \"none\"") } { print }' "$tmp/values.jsonl" >"$tmp/mixed.jsonl"
+run 0 text --data "labelled:path=$tmp/mixed.jsonl" --tokenizer "$vocab" --model bert:$small --max-length 32 --batch 8 --steps 1 \
+	--out "$tmp/mixed"
+complains "labels are taken as classes: 1 of"
 printf 'a,b\nx,1\n' >"$tmp/bad.csv"
 run 1 data info "labelled:path=$tmp/bad.csv"; complains "which column is the text? there are a, b"
 
