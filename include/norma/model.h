@@ -29,7 +29,8 @@
 #include "norma/norm.h"
 
 struct nr_preset { const char *name, *text; };               /* "s/16", "patch=16,dim=384,heads=6"; lists end with a NULL name */
-/* What public software calls a model: "deit3_small_patch16_224"; lists end with a NULL name. norms: a norm, if it is not the family's, and items
+/* What public software calls a model: "deit3_small_patch16_224"; lists end with a NULL name. norms: a norm, if it is not the family's,
+ * and items
  * of a norm plan which hold before the user's own ("rms attn.qk=rms"). */
 struct nr_architecture { const char *name, *text, *norms; };
 /* Ours to theirs: rules are applied in order, each to the first place where its left side stands at the beginning of a

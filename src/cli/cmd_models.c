@@ -310,7 +310,8 @@ static int list_names(const struct models *o, struct nr_error *err)
 		for (const struct nr_preset *p = (*m)->presets; p->name; p++)
 			if (!strchr(p->name, '/')) put_name(o, p->name, "norma", (*m)->name, err);
 		for (const struct nr_architecture *a = (*m)->known; a && a->name; a++) put_name(o, a->name, "timm", (*m)->name, err);
-		for (const char *const *h = (*m)->file ? (*m)->file->classes : NULL; h && *h; h++) put_name(o, *h, "huggingface", (*m)->name, err);
+		for (const char *const *h = (*m)->file ? (*m)->file->classes : NULL; h && *h; h++) put_name(o, *h, "huggingface",
+			(*m)->name, err);
 	}
 	return err->code;
 }

@@ -88,7 +88,8 @@ static void read_input(struct nr_weights *w, const char *path, const struct nr_g
 	const char *beside = nr_arena_printf(w->arena, "%.*spreprocessor_config.json", slash ? (int)(slash - path) + 1 : 0, path);
 	json_t *config = beside ? nr_json_load(beside, &(struct nr_error){ 0 }) : NULL;
 	double mean[3], std[3];
-	const bool hf = nr_json_three(json_object_get(config, "image_mean"), mean) && nr_json_three(json_object_get(config, "image_std"), std);
+	const bool hf = nr_json_three(json_object_get(config, "image_mean"), mean) && nr_json_three(json_object_get(config, "image_std"),
+		std);
 	if (hf || g->std[0] > 0) {
 		memcpy(w->mean, hf ? mean : g->mean, sizeof w->mean);
 		memcpy(w->std, hf ? std : g->std, sizeof w->std);

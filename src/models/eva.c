@@ -31,6 +31,7 @@ static const struct nr_model_file file = {
 };
 
 const struct nr_model nr_model_eva = {
-	.name = "eva", .title = "EVA-02 and DINOv3", .cite = "arXiv:2303.11331", .presets = presets, .known = known, .plans = plans, .namings = namings,
+	.name = "eva", .title = "EVA-02 and DINOv3", .cite = "arXiv:2303.11331", .presets = presets, .known = known, .plans = plans,
+		.namings = namings,
 	.norms = NR_VIT_NORMS, .file = &file, NR_VIT_GRAPH,
 };

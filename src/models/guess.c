@@ -225,30 +225,30 @@ static const char *as_seen(const struct nr_model_spec *m, const char *name, cons
 	return text;
 }
 
-/* The presets that the file could be, by its tensors alone. Their texts, those that compute the same once, with commas between; the first
- * one in *first. How many. */
+/* The presets that the file could be, by its tensors alone. Of those that compute the same, one: the first that has the family's name.
+ * Their texts with commas between in *all, the first one in *first. How many. */
 static int possible(const struct nr_look *l, const struct nr_sighting *seen, const char **first, const char **all)
 {
 	enum { MOST = 64 };
-	const char *kind[MOST], *name, *why;
+	const char *kind[MOST], *text[MOST], *name, *why;
+	const size_t n_name = strlen(l->model->name);
 	int count = 0;
-	*first = NULL;
-	*all = "";
 	for (int64_t i = 0; (name = name_at(l->model, i)) && count < MOST; i++) {
 		struct nr_model_spec m;
+		int k = 0;
 		if (nr_model_parse(&m, name, l->arena, &(struct nr_error){ 0 })) continue;
-		const char *text = as_seen(&m, name, seen, l->arena);
-		if (!text || nr_model_parse(&m, text, l->arena, &(struct nr_error){ 0 })) continue;
-		const char *what = essence(&m, l->arena);
-		bool new = what != NULL;
-		for (int k = 0; k < count && new; k++) new = strcmp(kind[k], what) != 0;
-		if (!new || !matches(l, text, "", &why)) continue;
-		kind[count++] = what;
-		if (!*first) *first = text;
-		*all = nr_arena_printf(l->arena, "%s%s%s", *all, **all ? ", " : "", text);
-		if (!*all) return 0;
+		const char *full = as_seen(&m, name, seen, l->arena);
+		if (!full || nr_model_parse(&m, full, l->arena, &(struct nr_error){ 0 }) || !(kind[count] = essence(&m,
+			l->arena))) continue;
+		while (strcmp(kind[k], kind[count])) k++;
+		if (k == count && !matches(l, full, "", &why)) continue;
+		if (k == count || (strncmp(text[k], l->model->name, n_name) && !strncmp(full, l->model->name, n_name))) text[k] = full;
+		count += k == count;
 	}
-	return count;
+	*first = count ? text[0] : NULL;
+	*all = "";
+	for (int k = 0; k < count && *all; k++) *all = nr_arena_printf(l->arena, "%s%s%s", *all, k ? ", " : "", text[k]);
+	return *all ? count : 0;
 }
 
 /* ---- all models ------------------------------------------------------------------------------------------------------------ */
@@ -294,6 +294,7 @@ static void settle(const struct nr_look *l, const struct nr_sighting *seen, stru
 		g->norms = "";
 		g->sure = count == 1;
 		g->complete = true;
+		if (g->sure) g->others = "";
 	} else {
 		g->others = "";
 		g->complete = matches(l, g->model, g->norms, &g->misfit);
@@ -377,11 +378,13 @@ int nr_guess_fail(const struct nr_guess *g, int seen, const char *what, const ch
 	}
 	const char *norm = *g->norms ? " --norm \"" : "", *end = *g->norms ? "\"" : "";
 	if (*g->others) {
-		nr_fail(err, NR_EUSAGE, what, path, "its tensors fit several architectures, and no config.json beside it says which: %s", g->others);
+		nr_fail(err, NR_EUSAGE, what, path, "its tensors fit several architectures, and no config.json beside it says which: %s",
+			g->others);
 		return nr_hint(err, "choose one with --model");
 	}
 	if (!g->complete && g->misfit)
 		nr_fail(err, NR_EUSAGE, what, path, "the file looks like %s, but %s", g->model, g->misfit);
-	else nr_fail(err, NR_EUSAGE, what, path, "the file does not say which model it is%s%s", g->doubt ? ": " : "", g->doubt ? g->doubt : "");
+	else nr_fail(err, NR_EUSAGE, what, path, "the file does not say which model it is%s%s", g->doubt ? ": " : "", g->doubt
+		? g->doubt : "");
 	return nr_hint(err, "it looks like --model %s%s%s%s", g->model, norm, g->norms, end);
 }

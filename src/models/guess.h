@@ -55,7 +55,8 @@ struct nr_model_file {
 	const char *doubt;                  /* what is assumed where no config.json says it */
 	/* config.json for these names. The caller owns it; NULL: there is none for these names. */
 	json_t *(*config)(const struct nr_saved *);
-	const char *const *classes;         /* of Hugging Face, whose files are read: "ViTForImageClassification"; ends with NULL, or NULL */
+	const char *const *classes;         /* of Hugging Face, whose files are read: "ViTForImageClassification"; ends with NULL,
+		or NULL */
 };
 
 /* ---- for measure ---- */

@@ -19,31 +19,39 @@ static const struct nr_model *const built_in[] = {
 
 const struct nr_model *const *nr_models(void) { return NR_REGISTRY(NR_OF_MODELS, nr_model, built_in); }
 
+/* The nearest of all names, for a message. */
+static int no_such(const char *name, struct nr_error *err)
+{
+	struct nr_near near = { .word = name };
+	for (const struct nr_model *const *m = nr_models(); *m; m++) {
+		nr_near_try(&near, (*m)->name);
+		for (const struct nr_preset *p = (*m)->presets; p->name; p++) nr_near_try(&near, p->name);
+		for (const struct nr_architecture *a = (*m)->known; a && a->name; a++) nr_near_try(&near, a->name);
+	}
+	nr_fail(err, NR_ENAME, "no model", name, "no such name");
+	return nr_hint(err, near.best ? "did you mean '%s'?" : "`norma models` lists them", near.best);
+}
+
 /* The family of that name, or the one that has such a preset or architecture. */
 static const struct nr_model *find(const char *name, const struct nr_preset **preset, const struct nr_architecture **known,
 	struct nr_error *err)
 {
-	struct nr_near near = { .word = name };
 	*preset = NULL;
 	*known = NULL;
 	for (const struct nr_model *const *m = nr_models(); *m; m++) {
 		if (!strcmp((*m)->name, name)) return *m;
-		nr_near_try(&near, (*m)->name);
-		for (const struct nr_preset *p = (*m)->presets; p->name; p++) {
-			nr_near_try(&near, p->name);
-			if (strcmp(p->name, name)) continue;
-			*preset = p;
-			return *m;
-		}
-		for (const struct nr_architecture *a = (*m)->known; a && a->name; a++) {
-			nr_near_try(&near, a->name);
-			if (strcmp(a->name, name)) continue;
-			*known = a;
-			return *m;
-		}
+		for (const struct nr_preset *p = (*m)->presets; p->name; p++)
+			if (!strcmp(p->name, name)) {
+				*preset = p;
+				return *m;
+			}
+		for (const struct nr_architecture *a = (*m)->known; a && a->name; a++)
+			if (!strcmp(a->name, name)) {
+				*known = a;
+				return *m;
+			}
 	}
-	nr_fail(err, NR_ENAME, "no model", name, "no such name");
-	nr_hint(err, near.best ? "did you mean '%s'?" : "`norma models` lists them", near.best);
+	no_such(name, err);
 	return NULL;
 }
 

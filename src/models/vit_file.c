@@ -62,7 +62,8 @@ static const char *kind_at(const struct nr_look *l, const char *site)
 /* The norm plan that the tensors show: "" if it is the family's own. */
 static const char *norms_seen(const struct nr_look *l)
 {
-	static const char *const sites[][2] = { { "embed", "embed" }, { "blocks.0.attn.qk.q", "attn.qk" }, { "blocks.0.par.attn.qk.q", "attn.qk" },
+	static const char *const sites[][2] = { { "embed", "embed" }, { "blocks.0.attn.qk.q", "attn.qk" }, { "blocks.0.par.attn.qk.q",
+		"attn.qk" },
 		{ "blocks.0.attn.inner", "attn.inner" }, { "blocks.0.mlp.inner", "mlp.inner" } };
 	const bool in = has(l, "patch.in.weight"), out = has(l, "patch.out.weight");
 	const char *norm = kind_at(l, "blocks.0.attn.in"), *par = kind_at(l, "blocks.0.par.attn.in"), *text = "";
@@ -82,7 +83,8 @@ static const char *norms_seen(const struct nr_look *l)
 static void saw_attention(const struct nr_look *l, struct nr_sighting *s, int64_t dim, bool *sure)
 {
 	int64_t heads = size_at(l, "blocks.0.attn.rel_pos.table", 1);
-	const bool par = has(l, "blocks.0.par.in_proj.weight"), split = has(l, "blocks.0.attn.q.weight"), qv = has(l, "blocks.0.attn.q_bias");
+	const bool par = has(l, "blocks.0.par.in_proj.weight"), split = has(l, "blocks.0.attn.q.weight"), qv = has(l,
+		"blocks.0.attn.q_bias");
 	const int64_t of_norm = size_at(l, par ? "blocks.0.par.attn.qk.q.weight" : "blocks.0.attn.qk.q.weight", 0);
 	if (heads < 0) heads = size_at(l, "shared_rel_pos.table", 1);
 	if (heads < 0) heads = size_at(l, "blocks.0.attn.rel_pos.mlp.fc2.weight", 0);
@@ -95,7 +97,8 @@ static void saw_attention(const struct nr_look *l, struct nr_sighting *s, int64_
 	}
 	nr_saw(s, "parallel", par);
 	nr_saw(s, "split_qkv", split);
-	nr_saw(s, "qkv_bias", qv || has(l, "blocks.0.attn.qkv.bias") || has(l, "blocks.0.attn.q.bias") || has(l, "blocks.0.par.in_proj.bias"));
+	nr_saw(s, "qkv_bias", qv || has(l, "blocks.0.attn.qkv.bias") || has(l, "blocks.0.attn.q.bias") || has(l,
+		"blocks.0.par.in_proj.bias"));
 	nr_saw(s, "key_bias", split || qv ? 0 : -1);
 }
 

@@ -29,6 +29,7 @@ static const struct nr_model_file file = {
 };
 
 const struct nr_model nr_model_vit_relpos = {
-	.name = "vit_relpos", .title = "ViT with relative positions", .cite = "arXiv:2111.09883", .presets = presets, .known = known, .plans = plans,
+	.name = "vit_relpos", .title = "ViT with relative positions", .cite = "arXiv:2111.09883", .presets = presets, .known = known,
+		.plans = plans,
 	.namings = namings, .norms = NR_VIT_NORMS, .file = &file, NR_VIT_GRAPH,
 };

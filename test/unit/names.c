@@ -358,7 +358,8 @@ static void a_file_looks_like_its_model(void **state)
 	guess_is("vit_tiny_patch16_384", "patch=post", "timm", "vit_tiny_patch16_384");
 	guess_is("dtn/t", "", "norma", "dtn/t");
 	guess_is("vit:image=16,patch=4,dim=128,depth=2,heads=2,classes=3,pool=avg,class_token=0,mlp=2", "", "huggingface5",
-		"vit:image=16,patch=4,dim=128,depth=2,heads=2,classes=3,class_token=0,mlp=2,pool=avg");
+		"vit:image=16,patch=4,dim=128,depth=2,heads=2,mlp=2,pool=avg,classes=3,class_token=0");
+	guess_is("test_vit:classes=5", "", "timm", "test_vit:classes=5");
 	/* any other file looks like nothing */
 	struct nr_error err = { 0 };
 	const float one = 1;
