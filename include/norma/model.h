@@ -36,7 +36,7 @@ struct nr_architecture { const char *name, *text, *norms; };
  * part of the name. `#` on the left is a number, which `#` on the right repeats; `#+` and `#-` are one more and one less. A right side of
  * several words names tensors whose rows follow each other in ours (query key value; `2*` before a word: it has twice the rows). '@' before
  * it: vectors over the pixels of a patch, whose order is (row, column, channel) there; '~': the first of the columns is the last there;
- * '^': leading sizes of 1 are left out there. */
+ * '^': leading sizes of 1 are left out there; '%': channels of four merged tokens, in mmdetection's order. */
 struct nr_rename { const char *ours, *theirs; };
 struct nr_st_file;
 struct nr_naming {                          /* "timm", ...; lists end with a NULL name */
@@ -48,6 +48,7 @@ struct nr_naming {                          /* "timm", ...; lists end with a NUL
 					    /* ends with NULL, or NULL; `*` at the beginning or end stands for anything */
 	const struct nr_rename *wanted;     /* tensors that the software expects beside ours, written as zeros: `ours` is the entry whose */
 					    /* shape it has; ends with NULL, or NULL */
+	const char *idle_bias;              /* "pos_proj.weight": such tensors have a bias there that does nothing, written as 0; or NULL */
 	/* Where blocks are counted in another way, which depends on how many each of the NR_MAXLEVELS stages has: rules that come before
 	 * the others, in the arena (NULL: out of memory), and these numbers as a file has them. NULL: they are not. */
 	const struct nr_rename *(*numbered)(const int64_t *depth, struct nr_arena *);

@@ -13,6 +13,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/mem.h"
+
 static _Atomic(const struct nr_list *) confines;
 
 void nr_file_confine(const struct nr_list *folders) { confines = folders; }
@@ -51,6 +53,7 @@ FILE *nr_file_stream(const char *path, struct nr_error *err)
 	const int fd = nr_file_open(path, err);
 	FILE *f = fd < 0 ? NULL : fdopen(fd, "rb");
 	if (fd < 0 || f) return f;
+	nr_memory_note_failure();                       /* also where a file that cannot be read is only noted */
 	nr_fail(err, NR_EMEMORY, "cannot read", path, "out of memory");
 	close(fd);
 	return NULL;

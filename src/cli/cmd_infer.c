@@ -8,6 +8,7 @@
 #include "base/progress.h"
 #include "cli.h"
 #include "data/npy.h"
+#include "infer/runner.h"
 #include "infer_text.h"
 
 struct infer { char *model, *norm, *from, *resample, *input, *output; int32_t what; int64_t batch; bool partial; };
@@ -40,10 +41,11 @@ static int check_input(const struct nr_st_tensor *x, const struct nr_runner *r, 
 			"its values are %s instead of floats", nr_st_dtype_name(x->dtype));
 		return nr_hint(err, "normalise pictures first, or give the files to `norma predict`");
 	}
-	if (x->nd != 4 || x->shape[0] < 1 || x->shape[1] != r->channels || x->shape[2] != r->size || x->shape[3] != r->size) {
+	const int64_t *d = r->image->d;
+	if (x->nd != 4 || x->shape[0] < 1 || x->shape[1] != d[1] || x->shape[2] != d[2] || x->shape[3] != d[3]) {
 		nr_fail(err, NR_ESHAPE, "cannot run on", path,
 			"its shape is (%s), the model needs (N,%lld,%lld,%lld)", have,
-			(long long)r->channels, (long long)r->size, (long long)r->size);
+			(long long)d[1], (long long)d[2], (long long)d[3]);
 		return nr_hint(err, "N at least 1");
 	}
 	return NR_OK;
@@ -52,7 +54,7 @@ static int check_input(const struct nr_st_tensor *x, const struct nr_runner *r, 
 /* Pictures from .. of the array, zeros after the last one, so that every batch has the plan's size. */
 static int load(const struct nr_st_tensor *x, const struct nr_runner *r, int64_t from, float *to, struct nr_error *err)
 {
-	const int64_t one = r->channels * r->size * r->size, n = x->shape[0] - from < r->batch ? x->shape[0] - from : r->batch;
+	const int64_t one = nr_len(r->image) / r->batch, n = x->shape[0] - from < r->batch ? x->shape[0] - from : r->batch;
 	const size_t width = nr_st_width(x->dtype);
 	const struct nr_st_tensor part = { .name = x->name, .dtype = x->dtype, .nd = 1, .shape = { n * one },
 		.data = (const char *)x->data + (size_t)(from * one) * width, .bytes = (size_t)(n * one) * width };
@@ -80,7 +82,10 @@ static int infer(struct cli *c, const struct infer *o, const struct nr_weights *
 {
 	struct nr_runner r;
 	const int64_t n = x->nd > 0 && x->shape[0] > 0 ? x->shape[0] : 1;
-	if (nr_runner_open(&r, w, o->batch < n ? o->batch : n, c->err)) return c->err->code;
+	const bool picture = x->nd == 4 && x->shape[2] > 0 && x->shape[3] > 0;
+	const int64_t size = nr_model_int(&w->model, "image");
+	if (nr_runner_open_at(&r, w, o->batch < n ? o->batch : n, picture ? x->shape[2] : size, picture ? x->shape[3] : size, c->err))
+		return c->err->code;
 	const nr_t *what = o->what == INFER_LOGITS ? r.logits : o->what == INFER_POOLED ? r.pooled : r.tokens;
 	const int64_t total = nr_len(what) / r.batch * n;
 	int code = check_input(x, &r, o->input, c->err);

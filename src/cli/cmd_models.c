@@ -11,6 +11,7 @@
 #include "nn/products.h"
 #include "norma/infer.h"
 #include "norms/choice.h"
+#include "norms/norms.h"
 #include "weights_meta.h"
 
 struct models { struct nr_norm_choice norms; char *write; int64_t seed; bool json, names; };
@@ -40,7 +41,7 @@ struct recorded {
 	struct nr_store *store;
 	struct nr_net *net;
 	int64_t params, buffers;
-	double macs;
+	double macs, norm_macs;
 };
 
 static void release(struct recorded *r)
@@ -66,6 +67,7 @@ static int record(struct cli *c, struct recorded *r, const char *name, const str
 		*(e->buffer ? &r->buffers : &r->params) += e->count;
 	}
 	r->macs = nr_net_macs(r->net);
+	r->norm_macs = nr_norms_macs(r->net);
 	return NR_OK;
 }
 
@@ -221,16 +223,18 @@ static void list_row(struct nr_table *t, const struct recorded *r, const char *n
 	nr_table_cell(t, "%s", name);
 	nr_table_cell(t, "%s", grouped(r->params, number, sizeof number));
 	nr_table_cell(t, "%.3f", r->macs * 1e-9);
+	nr_table_cell(t, "%.3f", r->norm_macs * 1e-9);
 	nr_table_cell(t, "%s", text);
 }
-static const char *const list_titles[] = { "name", "parameters", "GMAC", "options", NULL };
+static const char *const list_titles[] = { "name", "parameters", "GMAC", "norms", "options", NULL };
 
 static void print_card(struct cli *c, const struct recorded *r, const char *name)
 {
 	const struct nr_model *m = r->model.of;
 	char text[48];
 	printf("%s%s%s: %s, %s\n", cli_bold(), name, cli_plain(), m->title, m->cite ? m->cite : "no paper");
-	printf("%s parameters, %.3f GMAC for ", grouped(r->params, text, sizeof text), r->macs * 1e-9);
+	printf("%s parameters, %.3f GMAC and %.3f in norms for ", grouped(r->params, text, sizeof text), r->macs * 1e-9,
+		r->norm_macs * 1e-9);
 	if (m->reads == NR_TEXTS) printf("a text of %lld tokens\n", (long long)nr_model_int(&r->model, "length"));
 	else if (m->reads == NR_MOLECULES) printf("a graph of %lld nodes\n", (long long)nr_model_int(&r->model, "nodes"));
 	else printf("a picture of %lld x %lld x %lld\n", (long long)nr_model_int(&r->model, "channels"),
@@ -245,8 +249,9 @@ static void print_card(struct cli *c, const struct recorded *r, const char *name
 
 static json_t *size_json(const struct recorded *r, const char *name, const char *text)
 {
-	return json_pack("{s:s, s:s, s:s, s:s, s:I, s:I, s:f}", "name", name, "family", r->model.of->name, "options", text,
-		"norms", r->norms, "params", (json_int_t)r->params, "buffers", (json_int_t)r->buffers, "gmac", r->macs * 1e-9);
+	return json_pack("{s:s, s:s, s:s, s:s, s:I, s:I, s:f, s:f}", "name", name, "family", r->model.of->name, "options", text,
+		"norms", r->norms, "params", (json_int_t)r->params, "buffers", (json_int_t)r->buffers, "gmac", r->macs * 1e-9, "norm_gmac",
+		r->norm_macs * 1e-9);
 }
 
 static json_t *card_json(struct cli *c, const struct recorded *r, const char *name)

@@ -70,10 +70,11 @@ static void print_targets(const struct nr_source *s, enum nr_split split)
 	const struct nr_molecules *m = nr_source_molecules(s);
 	static const char *const titles[] = { "target", "known", "least", "mean", "most" };
 	struct nr_table *t = nr_table_make();
-	for (size_t i = 0; i < sizeof titles / sizeof *titles; i++) nr_table_column(t, titles[i], NR_RIGHT);
+	for (size_t i = 0; i < sizeof titles / sizeof *titles; i++) nr_table_column(t, titles[i], i || !m->task_name ? NR_RIGHT : NR_LEFT);
 	for (int32_t i = 0; i < m->tasks && i < MOST; i++) {
 		const struct targets v = targets_of(s, split, i);
-		nr_table_cell(t, "%d", i + 1);
+		if (m->task_name) nr_table_cell(t, "%s", m->task_name[i]);
+		else nr_table_cell(t, "%d", i + 1);
 		nr_table_cell(t, "%lld", (long long)v.known);
 		if (v.known) nr_table_cell(t, "%.6g", v.least), nr_table_cell(t, "%.6g", v.mean), nr_table_cell(t, "%.6g", v.most);
 		else nr_table_cell(t, "-"), nr_table_cell(t, "-"), nr_table_cell(t, "-");

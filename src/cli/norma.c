@@ -1,4 +1,5 @@
 /* norma COMMAND: finds the subcommand, reads its options, runs it, turns its error into one line and an exit code. */
+#include <jansson.h>
 #include <omp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -140,9 +141,18 @@ static int start(int argc, char **argv, struct nr_arena *arena, struct nr_error 
 	return command ? run(command, &common, argc - n - 1, argv + n + 1, argv - 1, arena, err) : err->code;
 }
 
+/* For Jansson, whose readers cannot tell a damaged line from one that there was no memory for. */
+static void *noted_malloc(size_t size)
+{
+	void *p = malloc(size);
+	if (!p) nr_memory_note_failure();
+	return p;
+}
+
 int main(int argc, char **argv)
 {
 	if (!cli_process_open()) return EXIT_FAILED;
+	json_set_alloc_funcs(noted_malloc, free);
 	signal(SIGINT, interrupted);
 	nr_log_open(stderr, NR_LOG_INFO);
 	struct nr_error err = { 0 };

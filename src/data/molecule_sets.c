@@ -108,9 +108,9 @@ static int divide(struct nr_source *s, struct graphs *g, const struct conf *conf
 	if (conf->split == SCAFFOLD ? nr_molecules_split_scaffold(m, conf->val, conf->test, err) : nr_molecules_split_random(m, conf->val,
 		conf->test, err)) return err->code;
 	char test[40] = "";
-	if (conf->test > 0) snprintf(test, sizeof test, ", test %.3g %%", 100 * conf->test);
-	s->said = nr_arena_printf(s->arena, "val is %.3g %% of the molecules%s, %s", 100 * conf->val, test,
-		conf->split == SCAFFOLD ? "by scaffold: none is in two splits" : "chosen by their SMILES");
+	if (conf->test > 0) snprintf(test, sizeof test, ", test %lld", (long long)m->count[NR_MOL_TEST]);
+	s->said = nr_arena_printf(s->arena, "val is %lld of %lld molecules%s, %s", (long long)m->count[NR_MOL_VALID],
+		(long long)m->graphs, test, conf->split == SCAFFOLD ? "by scaffold: none is in two splits" : "chosen by their SMILES");
 	return NR_OK;
 }
 

@@ -1,9 +1,10 @@
-/* MD5 and SHA-256: see checksum.h; computed by OpenSSL. */
+/* MD5 and SHA-256: see checksum.h; computed by OpenSSL, with its plain functions: they take no memory, so they cannot fail. */
+#define OPENSSL_API_COMPAT 0x10100000L
 #include "fetch/checksum.h"
 
 #include <errno.h>
-#include <openssl/evp.h>
-#include <stdbool.h>
+#include <openssl/md5.h>
+#include <openssl/sha.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,56 +12,57 @@
 
 #include "base/file.h"
 
-static EVP_MD_CTX *start(enum nr_checksum kind)
+struct sum { enum nr_checksum kind; MD5_CTX md5; SHA256_CTX sha256; };
+
+static void start(struct sum *s, enum nr_checksum kind)
 {
-	EVP_MD_CTX *c = EVP_MD_CTX_new();
-	if (c && EVP_DigestInit_ex(c, kind == NR_MD5 ? EVP_md5() : EVP_sha256(), NULL) == 1) return c;
-	EVP_MD_CTX_free(c);
-	return NULL;
+	s->kind = kind;
+	if (kind == NR_MD5) MD5_Init(&s->md5);
+	else SHA256_Init(&s->sha256);
 }
 
-static bool finish(EVP_MD_CTX *c, char *hex)
+static void update(struct sum *s, const void *bytes, size_t size)
 {
-	unsigned char sum[EVP_MAX_MD_SIZE];
-	unsigned n = 0;
-	const bool good = c && EVP_DigestFinal_ex(c, sum, &n) == 1;
-	EVP_MD_CTX_free(c);
-	*hex = 0;
-	for (unsigned i = 0; good && i < n; i++) snprintf(hex + 2 * (size_t)i, 3, "%02x", sum[i]);
-	return good;
+	if (s->kind == NR_MD5) MD5_Update(&s->md5, bytes, size);
+	else SHA256_Update(&s->sha256, bytes, size);
+}
+
+static void finish(struct sum *s, char *hex)
+{
+	unsigned char sum[SHA256_DIGEST_LENGTH];
+	const size_t n = s->kind == NR_MD5 ? MD5_DIGEST_LENGTH : SHA256_DIGEST_LENGTH;
+	if (s->kind == NR_MD5) MD5_Final(sum, &s->md5);
+	else SHA256_Final(sum, &s->sha256);
+	for (size_t i = 0; i < n; i++) snprintf(hex + 2 * i, 3, "%02x", sum[i]);
 }
 
 void nr_checksum_bytes(const void *bytes, size_t size, enum nr_checksum kind, char *hex)
 {
-	EVP_MD_CTX *c = start(kind);
-	if (c && EVP_DigestUpdate(c, bytes, size) != 1) {
-		EVP_MD_CTX_free(c);
-		c = NULL;
-	}
-	finish(c, hex);
+	struct sum s;
+	start(&s, kind);
+	update(&s, bytes, size);
+	finish(&s, hex);
 }
 
 int nr_checksum_file(const char *path, enum nr_checksum kind, char *hex, struct nr_error *err)
 {
 	enum { ROOM = 1 << 18 };
+	struct sum s;
 	*hex = 0;
 	const int fd = nr_file_open(path, err);
 	if (fd < 0) return NR_EIO;
-	EVP_MD_CTX *c = start(kind);
 	char *room = malloc(ROOM);
 	ssize_t n = -1;
-	int e = c && room ? NR_OK : nr_fail(err, NR_EMEMORY, "cannot check", path,
-		"out of memory, or %s is not supported here",
-		kind ? "SHA-256" : "MD5");
+	int e = room ? NR_OK : nr_fail(err, NR_EMEMORY, "cannot check", path, "out of memory");
+	start(&s, kind);
 	while (!e && (n = read(fd, room, ROOM)) != 0) {
 		if (n < 0 && errno == EINTR) continue;
 		if (n < 0) e = nr_fail(err, NR_EIO, "cannot read", path, "%s", strerror(errno));
-		else if (EVP_DigestUpdate(c, room, (size_t)n) != 1) e = nr_fail(err, NR_EIO, "cannot check",
-			path, "OpenSSL failed");
+		else update(&s, room, (size_t)n);
 	}
 	free(room);
 	close(fd);
-	if (!finish(c, hex) && !e) e = nr_fail(err, NR_EIO, "cannot check", path, "OpenSSL failed");
+	if (!e) finish(&s, hex);
 	return e;
 }
 

@@ -227,6 +227,8 @@ static int make(struct nr_plan *plan, struct planner *p)
 	p->stash = nr_plan_list(p, p->n_node, sizeof *p->stash);
 	p->stash_again = nr_plan_list(p, p->n_node, sizeof *p->stash_again);
 	p->pending = nr_plan_list(p, p->n_node, sizeof *p->pending);
+	p->cap_buf = 512;
+	p->buf = nr_plan_list(p, p->cap_buf, sizeof *p->buf);
 	if (p->err->code || nr_plan_place_values(p) || nr_plan_place_grads(p)) return p->err->code;
 	nr_plan_lifetimes(p);
 	nr_plan_inplace(p);

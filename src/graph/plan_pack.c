@@ -6,10 +6,10 @@
 int32_t nr_buffer_make(struct planner *p, int64_t bytes, const char *what, const nr_t *t, const struct nr_node *node)
 {
 	if (p->n_buf == p->cap_buf) {
-		const int32_t cap = p->cap_buf ? p->cap_buf * 2 : 512;
+		const int32_t cap = p->cap_buf * 2;
 		struct buffer *more = nr_plan_list(p, cap, sizeof *more);
 		if (!more) return 0; /* the error is seen after the pass */
-		if (p->n_buf) memcpy(more, p->buf, (size_t)p->n_buf * sizeof *more);
+		memcpy(more, p->buf, (size_t)p->n_buf * sizeof *more);
 		p->buf = more;
 		p->cap_buf = cap;
 	}

@@ -4,6 +4,7 @@
 
 #include "base/real.h"
 #include "infer/features.h"
+#include "infer/runner.h"
 #include "norma/nn.h"
 
 struct nr_runner_eye {                      /* what pictures go through */
@@ -12,7 +13,8 @@ struct nr_runner_eye {                      /* what pictures go through */
 	float *image;                       /* (batch,channels,size,size) */
 };
 
-static int record(struct nr_runner *r, const struct nr_weights *w, int64_t batch, bool head, struct nr_error *err)
+/* h x w: size of the pictures; 0: the model's own. */
+static int record(struct nr_runner *r, const struct nr_weights *w, int64_t batch, bool head, int64_t h, int64_t width, struct nr_error *err)
 {
 	*r = (struct nr_runner){ .net = nr_net_make(w->store), .batch = batch, .channels = nr_model_int(&w->model, "channels"),
 		.size = nr_model_int(&w->model, "image"), .classes = nr_model_int(&w->model, "classes"), .class_name = w->class_name,
@@ -23,7 +25,9 @@ static int record(struct nr_runner *r, const struct nr_weights *w, int64_t batch
 	int code = nr_model_expect(&w->model, NR_PICTURES, err);
 	if (!code) code = nr_norms_use(r->net, w->norms, &w->model.norms, err);
 	if (!code) {
-		const struct nr_inputs in = nr_model_inputs(r->net, &w->model, batch);
+		struct nr_inputs in = { 0 };
+		if (h) in.image = nr_input(r->net, "image", NR_REAL, NR_SHAPE(batch, r->channels, h, width));
+		else in = nr_model_inputs(r->net, &w->model, batch);
 		r->image = in.image;
 		r->tokens = nr_tap(r->net, "tokens", nr_model_tokens(r->net, &w->model, &in));
 		r->pooled = nr_tap(r->net, "pooled", m->pool(r->net, r->tokens, w->model.conf));
@@ -39,14 +43,22 @@ static int record(struct nr_runner *r, const struct nr_weights *w, int64_t batch
 int nr_runner_open(struct nr_runner *r, const struct nr_weights *w, int64_t batch, struct nr_error *err)
 {
 	*r = (struct nr_runner){ 0 };
-	if (nr_store_find(w->store, "head.weight")) return record(r, w, batch, true, err);
+	if (nr_store_find(w->store, "head.weight")) return record(r, w, batch, true, 0, 0, err);
 	nr_fail(err, NR_EVALUE, "cannot run the model", w->model.of->name, "it was pre-trained and has no head");
 	return nr_hint(err, "`norma probe` and `norma knn` measure its features, `norma finetune` gives it a head");
 }
 
+int nr_runner_open_at(struct nr_runner *r, const struct nr_weights *w, int64_t batch, int64_t h, int64_t width, struct nr_error *err)
+{
+	const int64_t size = nr_model_int(&w->model, "image");
+	if (!w->model.of->levels || (h == size && width == size)) return nr_runner_open(r, w, batch, err);
+	*r = (struct nr_runner){ 0 };
+	return record(r, w, batch, true, h, width, err);
+}
+
 int nr_runner_open_encoder(struct nr_runner *r, const struct nr_weights *w, int64_t batch, struct nr_error *err)
 {
-	return record(r, w, batch, false, err);
+	return record(r, w, batch, false, 0, 0, err);
 }
 
 void nr_runner_run(struct nr_runner *r, const float *image, enum nr_stats stats)

@@ -22,8 +22,8 @@ static int32_t clamp(int64_t v, int64_t hi) { return (int32_t)(v < 0 ? 0 : v > h
 struct nr_box nr_cutmix_box(int64_t h, int64_t w, double lam, int64_t cy, int64_t cx)
 {
 	const double side = sqrt(1 - lam);
-	const int64_t dy = (int64_t)((double)h * side) / 2, dx = (int64_t)((double)w * side) / 2;
-	return (struct nr_box){ clamp(cy - dy, h), clamp(cy + dy, h), clamp(cx - dx, w), clamp(cx + dx, w) };
+	const int64_t dy = (int64_t)((double)h * side), dx = (int64_t)((double)w * side);       /* odd ones: more of it after the centre */
+	return (struct nr_box){ clamp(cy - dy / 2, h), clamp(cy + (dy + 1) / 2, h), clamp(cx - dx / 2, w), clamp(cx + (dx + 1) / 2, w) };
 }
 
 double nr_cutmix_lam(int64_t h, int64_t w, struct nr_box b)

@@ -66,6 +66,7 @@ int64_t nr_heads_assumed(int64_t dim) { return dim % 64 == 0 ? dim / 64 : dim % 
 
 enum how { SAW, KEY, AT_MOST, NOT, ASSUMED };
 enum { MOST_NOTES = 40 };
+enum { NAMED = 1000 };                      /* a config.json that names one of a family's architectures settles the family */
 enum { NEAR = 8 };                          /* signs, doubled, that a model may lack more than another and fit better all the same */
 struct nr_sighting {
 	struct note { const char *option; enum how how; int64_t value; const char *text, *instead; } note[MOST_NOTES];
@@ -252,13 +253,6 @@ static int possible(const struct nr_look *l, const struct nr_sighting *seen, con
 
 /* ---- all models ------------------------------------------------------------------------------------------------------------ */
 
-static int fit(const struct nr_look *l)
-{
-	int found = 0;
-	for (const char *const *s = l->model->file->signs; *s; s++) found += nr_look_find(l, *s) != NULL;
-	return 2 * found + (l->model->file->fits ? l->model->file->fits(l) : 0);
-}
-
 /* The preset that timm's config.json names. */
 static const char *architecture(const struct nr_look *l)
 {
@@ -266,6 +260,13 @@ static const char *architecture(const struct nr_look *l)
 	for (int64_t i = 0; name && (ours = name_at(l->model, i)); i++)
 		if (!strcmp(ours, name)) return ours;
 	return NULL;
+}
+
+static int fit(const struct nr_look *l)
+{
+	int found = 0;
+	for (const char *const *s = l->model->file->signs; *s; s++) found += nr_look_find(l, *s) != NULL;
+	return 2 * found + (architecture(l) ? NAMED : 0) + (l->model->file->fits ? l->model->file->fits(l) : 0);
 }
 
 /* A model of pictures: what the config.json names, what tensors and config.json say together, or the one preset that fits. */
@@ -278,6 +279,13 @@ static void settle(const struct nr_look *l, const struct nr_sighting *seen, stru
 		g->model = text;
 		g->norms = own ? "" : seen->norms;
 		g->sure = g->complete;
+		return;
+	}
+	const char *stranger = named ? NULL : json_string_value(json_object_get(l->config, "architecture"));
+	if (stranger) {                                       /* it may compute something else with the same tensors */
+		g->complete = matches(l, g->model, g->norms, &g->misfit);
+		g->sure = false;
+		g->doubt = nr_arena_printf(l->arena, "its config.json names '%.100s', which is not known", stranger);
 		return;
 	}
 	const int count = seen->all ? 0 : possible(l, seen, &first, &g->others);

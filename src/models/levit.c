@@ -261,11 +261,13 @@ static bool measure(const struct nr_look *l, struct nr_sighting *s)
 
 static json_t *hf_config(const struct levit *c, const struct nr_saved *w)
 {
-	json_t *j = json_pack("{s:[s], s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:f}", "architectures",
+	json_t *j = json_pack("{s:[s], s:s, s:I, s:I, s:I, s:I, s:I, s:I}", "architectures",
 		c->distilled ? "LevitForImageClassificationWithTeacher" : "LevitForImageClassification", "model_type", "levit",
-		"image_size", (json_int_t)c->image, "num_channels", (json_int_t)c->channels, "kernel_size", (json_int_t)3, "stride", (json_int_t)2,
-		"padding", (json_int_t)1, "patch_size", (json_int_t)c->stride, "drop_path_rate", c->drop_path);
-	nr_config_lists(j, (const char *[]){ "hidden_sizes", c->dims, "depths", c->depths, "num_attention_heads", c->heads, "attention_ratio",
+		"image_size", (json_int_t)c->image, "num_channels", (json_int_t)c->channels, "kernel_size", (json_int_t)3, "stride",
+			(json_int_t)2,
+		"padding", (json_int_t)1, "patch_size", (json_int_t)c->stride);
+	nr_config_lists(j, (const char *[]){ "hidden_sizes", c->dims, "depths", c->depths, "num_attention_heads", c->heads,
+		"attention_ratio",
 		c->value, "mlp_ratio", c->mlp, NULL });
 	json_object_set_new(j, "key_dim", json_pack("[I]", (json_int_t)c->key));
 	static const char *const each[] = { "attention_ratio", "mlp_ratio", "key_dim" };

@@ -21,7 +21,8 @@ static const struct nr_rename timm[] = {
 	{ "head_dist.weight", "head_dist.linear.weight" }, { "head_dist.bias", "head_dist.linear.bias" }, { NULL, NULL },
 };
 static const struct nr_rename timm_folded[] = {
-	{ "stem.#.", "stem.conv#+." }, TIMM, { "q.", "q.ln." }, { "proj.", "proj.ln." }, { "fc1.", "ln1." }, { "fc2.", "ln2." }, { NULL, NULL },
+	{ "stem.#.", "stem.conv#+." }, TIMM, { "q.", "q.ln." }, { "proj.", "proj.ln." }, { "fc1.", "ln1." }, { "fc2.", "ln2." },
+	{ NULL, NULL },
 };
 static const struct nr_rename official[] = {
 	{ "biases", "attention_biases" }, { "qkv.norm.", "qkv.bn." }, { "qkv.weight", "qkv.c.weight" }, { "kv.norm.", "kv.bn." },
@@ -120,7 +121,8 @@ static void depths_by_stage(const struct nr_st_file *f, int64_t *depth)
 {
 	for (int i = 0; i < NR_MAXLEVELS; i++)
 		for (char name[128]; depth[i] < 1024; depth[i]++) {
-			snprintf(name, sizeof name, "levit.encoder.stages.%d.layers.%lld.module.attention_biases", i, 2 * (long long)depth[i]);
+			snprintf(name, sizeof name, "levit.encoder.stages.%d.layers.%lld.module.attention_biases", i,
+				2 * (long long)depth[i]);
 			if (!nr_st_find(f, name)) break;
 		}
 }

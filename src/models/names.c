@@ -22,10 +22,10 @@ static void count_blocks(const struct nr_store *s, int64_t *depth)
 /* ---- values with their order changed --------------------------------------------------------------------------------- */
 
 /* One entry's values from their order to ours, or the other way. */
-static void reorder(const struct nr_store *s, char order, int64_t n, const real *from, real *to, bool out)
+static void reorder(const struct nr_store *s, char order, const struct nr_entry *e, const real *from, real *to, bool out)
 {
 	const struct nr_entry *w = nr_store_find(s, "patch_embed.proj.weight");
-	const int64_t p = w && w->nd == 4 ? w->d[3] : 1, channels = n / (p * p);
+	const int64_t n = e->count, p = w && w->nd == 4 ? w->d[3] : 1, channels = order == '%' ? e->d[e->nd - 1] / 4 : n / (p * p);
 	for (int64_t i = 0; i < n; i++) {
 		const int64_t theirs = nr_naming_place(order, i, p, channels);
 		if (out) to[theirs] = from[i];
@@ -212,7 +212,7 @@ static int read_entry(struct reading *r, const struct nr_entry *e, real *out, bo
 		real *copy = nr_arena_alloc(r->arena, (size_t)e->count * sizeof *copy);
 		if (!copy) return nr_fail(err, NR_EMEMORY, "cannot load", r->path, "out of memory");
 		memcpy(copy, out, (size_t)e->count * sizeof *copy);
-		reorder(r->store, order, e->count, copy, out, false);
+		reorder(r->store, order, e, copy, out, false);
 	}
 	return NR_OK;
 }
@@ -339,6 +339,24 @@ static int clash(const struct writing *w, const char *name, const char *entry, c
 	return NR_OK;
 }
 
+/* A bias that does nothing there (softmax does not see it) and that ours does not have. */
+static int add_idle_bias(struct writing *w, const struct nr_entry *e, const char *weight, const char *path, struct nr_error *err)
+{
+	real *zeros = nr_arena_alloc(w->arena, (size_t)e->d[0] * sizeof *zeros);
+	const char *name = nr_arena_printf(w->arena, "%.*sbias", (int)(strlen(weight) - strlen("weight")), weight);
+	if (!zeros || !name || w->count >= w->room) return nr_fail(err, NR_EMEMORY, "cannot write", path, "out of memory");
+	memset(zeros, 0, (size_t)e->d[0] * sizeof *zeros);
+	w->entry[w->count] = e->name;
+	w->tensor[w->count++] = (struct nr_st_tensor){ .name = name, .dtype = sizeof(real) == 4 ? NR_ST_F32 : NR_ST_F64, .data = zeros,
+		.bytes = (size_t)e->d[0] * sizeof *zeros, .nd = 1, .shape = { e->d[0] } };
+	return NR_OK;
+}
+static bool has_idle_bias(const struct nr_naming *n, const char *name)
+{
+	const size_t have = strlen(name), want = n->idle_bias ? strlen(n->idle_bias) : 0;
+	return want && have >= want && !strcmp(name + have - want, n->idle_bias);
+}
+
 static int write_entry(struct writing *w, const struct nr_entry *e, const char *path, struct nr_error *err)
 {
 	char order;
@@ -347,7 +365,7 @@ static int write_entry(struct writing *w, const struct nr_entry *e, const char *
 	const int64_t parts = text ? nr_naming_parts(text) : 1;
 	if (text && order) {
 		real *copy = nr_arena_alloc(w->arena, (size_t)e->count * sizeof *copy);
-		if (copy) reorder(w->store, order, e->count, values, copy, true);
+		if (copy) reorder(w->store, order, e, values, copy, true);
 		values = copy;
 	}
 	if (!text || !values || w->count + parts > w->room) return nr_fail(err, NR_EMEMORY, "cannot write", path, "out of memory");
@@ -360,6 +378,7 @@ static int write_entry(struct writing *w, const struct nr_entry *e, const char *
 		if (clash(w, t.name, e->name, path, err)) return err->code;
 		w->entry[w->count] = e->name;
 		w->tensor[w->count++] = t;
+		if (has_idle_bias(w->naming, t.name) && add_idle_bias(w, e, t.name, path, err)) return err->code;
 	}
 	return NR_OK;
 }

@@ -62,7 +62,7 @@ static void put_word(struct nr_str *all, const char *word, size_t length, long l
 	}
 }
 
-static bool marked(const struct nr_rename *r) { return *r->theirs && strchr("@~^", *r->theirs); }
+static bool marked(const struct nr_rename *r) { return *r->theirs && strchr("@~^%", *r->theirs); }
 
 /* Every word of text with the rule applied; a right side of several words makes several. */
 static const char *apply(const struct nr_rename *r, const char *text, struct nr_arena *arena)
@@ -145,6 +145,10 @@ int64_t nr_naming_place(char order, int64_t k, int64_t patch, int64_t channels)
 {
 	const int64_t pixels = patch * patch;
 	if (order == '@') return k % pixels * channels + k / pixels;            /* (channels,p,p) of ours, (p,p,channels) of theirs */
+	if (order == '%') {             /* four tokens, down first, with all channels of each; there the four of each channel, along rows */
+		const int64_t at = k % (4 * channels), token = at / channels;
+		return k - at + at % channels * 4 + token % 2 * 2 + token / 2;
+	}
 	return order == '~' ? k / 3 * 3 + (k + 2) % 3 : k;                      /* DTN's positions: d^2 dx dy, dx dy d^2 */
 }
 

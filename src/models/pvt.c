@@ -78,7 +78,8 @@ static const struct nr_rename hf[] = {
 };
 static const struct nr_naming namings[] = {
 	{ .name = "official", .rules = official },
-	{ .name = "official_dtn", .rules = official_dtn, .ignored = (const char *const[]){ "*.pos_proj.bias", NULL } },
+	{ .name = "official_dtn", .rules = official_dtn, .ignored = (const char *const[]){ "*.pos_proj.bias", NULL },
+	  .idle_bias = "pos_proj.weight" },
 	{ .name = "huggingface", .rules = hf, .eps = 1e-6, .norms = "layer patch.out=layer:eps=1e-6 attn.reduced=layer:eps=1e-6" },
 	{ .name = NULL },
 };

@@ -92,10 +92,21 @@ static const struct nr_rename hf5[] = {
 	{ "attn.table", "attention.relative_position_bias.relative_position_bias_table" }, { "attn.proj.", "attention.o_proj." }, HF_AROUND,
 	{ NULL, NULL },
 };
+/* OpenMMLab's, whose merging unfolds the grid: channels of the four tokens are in another order. */
+static const struct nr_rename mmdet[] = {
+	{ "patch.out.", "patch_embed.norm." }, { "patch.proj.", "patch_embed.projection." }, { "attn.in.", "norm1." },
+	{ "mlp.in.", "norm2." }, { "attn.table", "attn.w_msa.relative_position_bias_table" }, { "attn.qkv.", "attn.w_msa.qkv." },
+	{ "attn.proj.", "attn.w_msa.proj." },
+	{ "mlp.fc1.", "ffn.layers.0.0." }, { "mlp.fc2.", "ffn.layers.1." }, { "stages.#.level.", "norm#." },
+	{ "stages.#.merge.in.", "%stages.#-.downsample.norm." }, { "stages.#.merge.reduction.", "%stages.#-.downsample.reduction." },
+	{ "final.", "norm3." }, { "head.", "head.fc." }, { NULL, NULL },
+};
 static const char *const ignored[] = { "*.relative_position_index", "*.attn_mask", "*.pos_proj.bias", NULL };
 static const struct nr_naming namings[] = {
-	{ .name = "timm", .rules = timm, .ignored = ignored }, { .name = "timm_dtn", .rules = timm_dtn, .ignored = ignored },
-	{ .name = "official", .rules = official, .ignored = ignored }, { .name = "huggingface", .rules = hf, .ignored = ignored },
+	{ .name = "timm", .rules = timm, .ignored = ignored }, { .name = "timm_dtn", .rules = timm_dtn, .ignored = ignored,
+	  .idle_bias = "pos_proj.weight" },
+	{ .name = "official", .rules = official, .ignored = ignored }, { .name = "mmdet", .rules = mmdet, .ignored = ignored },
+		{ .name = "huggingface", .rules = hf, .ignored = ignored },
 	{ .name = "huggingface5", .rules = hf5, .ignored = ignored }, { .name = NULL },
 };
 
@@ -244,7 +255,7 @@ static bool measure(const struct nr_look *l, struct nr_sighting *s)
 	nr_saw_text(s, "mlp", nr_arena_printf(l->arena, "%.9g", (double)hidden / (double)dim));
 	nr_saw(s, "classes", nr_look_rows(l, "head.weight", 0));
 	nr_saw(s, "qkv_bias", nr_look_find(l, "stages.0.blocks.0.attn.qkv.bias") != NULL);
-	nr_saw(s, "pad_first", !strncmp(l->naming->name, "huggingface", 11));
+	nr_saw(s, "pad_first", !strncmp(l->naming->name, "huggingface", 11) || !strcmp(l->naming->name, "mmdet"));
 	nr_config_saw_image(l, s);
 	nr_config_saw_eps(l, s, "");
 	if (json_object_get(l->config, "image_size")) nr_saw_all(s);

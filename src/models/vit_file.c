@@ -42,12 +42,12 @@ static int64_t relative_side(const struct nr_look *l, bool special)
 }
 
 /* The family's own marks: files of its relatives have the same names otherwise. */
-static bool is_of_family(const struct nr_look *l, bool relative)
+static bool is_of_family(const struct nr_look *l, bool relative, bool table)
 {
 	const char *family = l->model->name;
 	const bool keyless = has(l, "blocks.0.attn.q_bias") || has(l, "blocks.0.attn.q.weight");
 	if (!strcmp(family, "vit")) return !relative && !keyless;
-	return !strcmp(family, "eva") ? !relative : relative;
+	return !strcmp(family, "eva") ? !relative : !strcmp(family, "beit") ? table : relative;
 }
 
 static const char *kind_at(const struct nr_look *l, const char *site)
@@ -140,7 +140,7 @@ bool nr_vit_measure(const struct nr_look *l, struct nr_sighting *s)
 	const bool has_pos = has(l, "pos_embed");
 	const int64_t side = has_pos ? at.side : relative_side(l, cls);
 	bool sure = strcmp(l->model->name, "eva") != 0 && nr_config_of(l);
-	if (dim > 65536 || patch > 512 || depth < 1 || (has_pos && side < 1) || !is_of_family(l, relative)) return false;
+	if (dim > 65536 || patch > 512 || depth < 1 || (has_pos && side < 1) || !is_of_family(l, relative, table)) return false;
 	if (side > 0) nr_saw(s, "image", side * patch);
 	else nr_config_saw_image(l, s);
 	nr_saw(s, "channels", proj->shape[1]);

@@ -3,6 +3,8 @@
 
 #include "base/registry.h"
 #include "base/str.h"
+#include "graph/net.h"
+#include "graph/plan.h"
 
 #define NORM(name) &nr_norm_##name,
 static const struct nr_norm *const built_in[] = {
@@ -39,4 +41,23 @@ nr_t *nr_norm_make(struct nr_net *n, const char *scope, const char *text, nr_t *
 	}
 	nr_push(n, "%s", scope);
 	return nr_pop(n, norm->build(n, x, conf));
+}
+
+static bool is_norm(const struct nr_op *op)
+{
+	for (const struct nr_norm *const *n = nr_norms(); *n; n++)
+		for (int i = 0; i < 4; i++)
+			if ((*n)->op[i] == op) return true;
+	return false;
+}
+
+double nr_norms_macs(const struct nr_net *n)
+{
+	double all = 0;
+	for (int32_t i = 0; i < n->n_node; i++) {
+		double forward = 0, backward = 0;
+		if (is_norm(n->node[i]->op)) nr_node_cost(n->node[i], &forward, &backward);
+		all += forward / 2;
+	}
+	return all;
 }

@@ -14,6 +14,10 @@ int nr_norm_parse(const char *text, double eps, struct nr_arena *, const struct 
 /* The eps of the net's norm plan; 0: each norm's own. */
 double nr_norms_eps(const struct nr_net *);
 
+/* Multiply-adds of all norms of a recorded net in one forward pass, half of the operations that their ops state; DTN's mixing of tokens as
+ * Eq. 5 has it, two products, whatever its kernels save. */
+double nr_norms_macs(const struct nr_net *);
+
 /* The tokens of such a text on x (see nr_norm_try), x[0] or its sum with another; *text becomes the options. */
 nr_t *nr_norm_try_tokens(struct nr_net *, nr_t **x, const char **text);
 

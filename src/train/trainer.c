@@ -120,7 +120,9 @@ static int open_recorder(struct nr_trainer *t, struct nr_error *err)
 	const char *kind = *t->c.init && t->task->continued ? t->task->continued : t->task->command;
 	const struct nr_run_info info = { .command = t->command, .kind = kind, .config = nr_str_text(&yaml),
 		.env = env, .columns = t->column, .forced = t->forced };
-	const int code = nr_recorder_open(&t->recorder, t->c.out, *t->c.store ? t->c.store : NULL, &info, t->c.resume, t->state.step, err);
+	const int code = yaml.failed || !env
+		? nr_fail(err, NR_EMEMORY, "cannot start the training", NULL, "out of memory")
+		: nr_recorder_open(&t->recorder, t->c.out, *t->c.store ? t->c.store : NULL, &info, t->c.resume, t->state.step, err);
 	json_decref(env);
 	nr_str_release(&yaml);
 	return code;

@@ -21,6 +21,20 @@ done
 grep -aq "(7, 5)" "$tmp/logits.npy" || fail "logits are not (7, 5)"
 grep -aq "(7, 32)" "$tmp/pooled.npy" || fail "pooled is not (7, 32)"
 grep -aq "(7, 17, 32)" "$tmp/tokens.npy" || fail "tokens are not (7, 17, 32)"
+# hierarchical models take pictures of other sizes, which need not be square or tile
+run 0 models swin_nano:depths=1-1 --write "$tmp/swin" --seed 4
+npy '3, 3, 26, 41' $((3 * 3 * 26 * 41)) '<f4' >"$tmp/wide.npy"
+run 0 infer "$tmp/swin" --input "$tmp/wide.npy" --output "$tmp/y.npy" --what tokens; grep -aq "(3, 77, 64)" "$tmp/y.npy" || fail "not 7 x 11 tokens"
+run 1 infer "$tmp/w" --input "$tmp/wide.npy" --output "$tmp/y.npy"; complains "(N,3,16,16)"; one_line
+run 0 models levit_nano --write "$tmp/levit"
+run 1 infer "$tmp/levit" --input "$tmp/wide.npy" --output "$tmp/y.npy"; one_line
+run 0 convert "$tmp/levit" "$tmp/folded" --fold; says "folded   24 batch norms"; run 0 convert "$tmp/levit" "$tmp/folded-timm" --fold --to timm
+says "timm_folded names"
+npy '2, 3, 32, 32' $((2 * 3 * 1024)) '<f4' >"$tmp/square.npy"
+run 0 infer "$tmp/folded-timm" --input "$tmp/square.npy" --output "$tmp/y.npy"; grep -aq "(2, 10)" "$tmp/y.npy" || fail "not (2, 10)"
+run 2 convert "$tmp/levit" "$tmp/no" --to timm_folded; complains "not folded"; one_line
+run 2 convert "$tmp/levit" "$tmp/no" --fold --to huggingface; complains "no form with folded norms"; one_line
+run 2 convert "$tmp/w" "$tmp/no" --fold; complains "cannot fold"; one_line
 # the same weights under other names, also where every norm sees the whole batch in training
 for norm in ln "sep(bn,ln)" dtn; do
 	run 0 models $tiny --write "$tmp/n" --norm "$norm"

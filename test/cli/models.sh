@@ -44,6 +44,11 @@ counts $((27777952 - 2 * 10 * 9)) 5.736 'dtn/s*' --norm "$dtn"
 counts $((86540680 - 2 * 10 * 12)) 17.487 dtn/b --norm "$dtn"
 counts $((86541160 - 2 * 10 * 16)) 17.487 'dtn/b*' --norm "$dtn"
 
+# norms: DTN mixes tokens by two products (Eq. 5); ViT-S prints half of them, 0.28, PVT-Tiny 0.15 more than LN
+norms() { run 0 models --json "$@"; printf '%.3f ' "$(number norm_gmac)"; }
+[ "$(norms dtn/s --norm ln; norms dtn/s --norm "$dtn"; norms dtn/pvt-tiny --norm ln; norms dtn/pvt-tiny)" = "0.007 0.629 0.007 0.181 " ] ||
+	fail "other operations of norms"
+
 run 0 models; says "vit_tiny_patch16_224"; says "5,717,416"; says "61.555"; says "dtn/s*"; silent
 run 0 models --json; [ "$(wc -l <"$tmp/out")" -gt 20 ] || fail "not a line for each preset"
 run 0 models vit; says "Presets"; says "Options"; says "vit_base_patch32_224"

@@ -24,9 +24,9 @@ small=(--model graphormer-nano:depth=1 --batch 8 --lr 3e-3 --epochs 30)
 } >"$tmp/mols.csv"
 
 # found by what it is; Name is no target; val is set apart; targets are standardised, results are not
-run 0 data info "$tmp/mols.csv"; says "target  known"; silent
+run 0 data info "$tmp/mols.csv"; says "known"; says "LogS"; silent
 run 0 graph --data "$tmp/mols.csv:targets=LogS" "${small[@]}" --out "$tmp/run"
-says "val is 10 % of the molecules, chosen by their SMILES"; says "standardised (mean 3"; says "1 target"; says "rmse"; says "r2"
+says "val is "; says " molecules, chosen by their SMILES"; says "standardised (mean 3"; says "1 target"; says "rmse"; says "r2"
 grep -q 'chosen by their SMILES' "$tmp/run/env.json" || fail "the record does not say how it was divided"
 run 0 graph --data "molecules:path=$tmp/mols.csv,targets=logs+melting point" "${small[@]}" --out "$tmp/both" --json; json eval_mae eval_rmse eval_r2; silent
 run 0 predict "$tmp/run/best.safetensors" CCCc1ccccc1 --json; below 200 "$(sed -n 's/.*"value":\([0-9.]*\).*/\1/p' <<<"$out")"
@@ -42,7 +42,7 @@ run 0 graph --data "$tmp/mols.csv:targets=LogS" "${small[@]}" --out "$tmp/run2" 
 
 # scaffolds: none is in two splits
 run 0 graph --data "molecules:path=$tmp/mols.csv,targets=LogS,split=scaffold,val=0.2,test=0.2" "${small[@]}" --epochs 1 --out "$tmp/scaffold"
-says "test 20 %, by scaffold"; grep -q test <<<"$(cut -d, -f1 "$tmp/scaffold/predictions.csv" | sort -u)" || fail "no test split"
+says ", by scaffold: none is in two splits"; says "val is 20 of 60 molecules, test 20"; grep -q test <<<"$(cut -d, -f1 "$tmp/scaffold/predictions.csv" | sort -u)" || fail "no test split"
 run 0 data info "molecules:path=$tmp/mols.csv,targets=LogS,split=file"; says "60 train"
 
 # held out: the report shows those molecules

@@ -2,7 +2,8 @@
 # The crash laboratory: crash.sh [kills|faults]... (default: both). Trainings, studies, downloads, converts and reports are killed (-9, TERM,
 # HUP) at random moments, or an allocation or a write of theirs fails; then the same command runs again, undisturbed. All bits must be those
 # of a run that nobody disturbed. CRASH_KILLS: kills in all (50); CRASH_FAULTS: faults of each kind in each command (20), spread evenly over
-# all there are; 0: every one. CRASH_SEED: of the moments (1). Prints one line for each kind; exit code 1 if anything was lost.
+# all there are; 0: every write, and every allocation that has a call path of its own. CRASH_SEED: of the moments (1). CRASH_KINDS: only
+# these commands. Prints one line for each kind; exit code 1 if anything was lost.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 NORMA=$(realpath "${NORMA:-build/bin/norma}") GET=$(realpath "${CRASH_GET:-build/test/crash-get}") SHIM=$(realpath "${CRASH_SHIM:-build/test/libfault.so}")
@@ -32,6 +33,7 @@ cat >"$tmp/study.yaml" <<-END
 	metric: knn.top1
 	out: study
 END
+sed 's/epochs: 2/steps: 1/; s/^arms: .*/arms: [{name: a, norm: ln}]/; s/^seeds: .*/seeds: 1/' "$tmp/study.yaml" >"$tmp/small_study.yaml"
 plain_csv() { cut -d, -f1,2,4-6,8- "$1" 2>/dev/null; }     # without the clock: seconds, samples_per_s
 cmd_train() {
 	if [ -f run/last.safetensors ]; then exec "$NORMA" train --resume --out run --json; fi
@@ -39,6 +41,15 @@ cmd_train() {
 	exec "$NORMA" train "${base[@]}" --epochs 8 --eval-every 2 --ema 0.9 --out run --json
 }
 result_train() { { cat run/model.safetensors run/best.safetensors; plain_csv run/metrics.csv; ls -A run; } | sha256sum; }
+# the same at the size for thousands of faults
+cmd_small_train() {
+	if [ -f run/last.safetensors ]; then exec "$NORMA" train --resume --out run --json; fi
+	rm -rf run
+	exec "$NORMA" train "${base[@]}" --steps 2 --checkpoint-steps 1 --workers 1 --out run --json
+}
+result_small_train() { { cat run/model.safetensors; plain_csv run/metrics.csv; ls -A run; } | sha256sum; }
+cmd_small_study() { FAULT_IN=study exec "$NORMA" study "$tmp/small_study.yaml"; }
+result_small_study() { result_study; }
 cmd_study() { exec "$NORMA" study "$tmp/study.yaml"; }
 result_study() {
 	for d in study/*/seed-*; do cat "$d"/train/model.safetensors; plain_csv "$d/train/metrics.csv"; done | sha256sum
@@ -116,32 +127,36 @@ await_children() {
 	done
 }
 
+# numbers WHAT TOTAL: which faults are tried
+numbers() {
+	if [ "$faults" != 0 ]; then seq 1 $(($2 / faults > 0 ? $2 / faults : 1)) "$2"
+	elif [ "$1" = ALLOC ]; then sort -nu "$tmp/paths"
+	else seq 1 "$2"; fi
+}
+fault() { # KIND WHAT NUMBER
+	local code=0 name="$1: ${2,,} $3"
+	rm -rf "$tmp/at" && mkdir "$tmp/at"
+	(cd "$tmp/at" && export "FAULT_$2=$3" && LD_PRELOAD=$SHIM "cmd_$1") >"$tmp/log" 2>"$tmp/err" || code=$?
+	await_children
+	if [ "$code" -gt 4 ]; then fail "$name: exit code $code: $(tail -n 1 "$tmp/err")"
+	elif [ "$code" = 0 ] && [ "$(cd "$tmp/at" && "result_$1")" != "$want" ]; then fail "$name: exit code 0, but not what it should be"
+	elif [ "$code" = 0 ]; then fine=$((fine + 1)); return 0
+	elif [ ! -s "$tmp/err" ]; then fail "$name: exit code $code without a word"
+	else told=$((told + 1)); fi
+	if [ -n "$(ls -A "$tmp/at")" ]; then again "$1" "$name"; fi
+}
 fail_some() { # KIND
-	local what total n code step before=$lost told=0 fine=0 tried=0
+	local what total n before=$lost told fine tried
 	undisturbed "$1"
-	rm -rf "$tmp/at" "$tmp/counts" && mkdir "$tmp/at"
-	(cd "$tmp/at" && FAULT_COUNT=$tmp/counts LD_PRELOAD=$SHIM "cmd_$1") >"$tmp/log" 2>&1 || { fail "$1 under the shim: $(tail -n 1 "$tmp/log")"; return; }
+	rm -rf "$tmp/at" "$tmp/counts" "$tmp/paths" && mkdir "$tmp/at"
+	(cd "$tmp/at" && FAULT_COUNT=$tmp/counts FAULT_PATHS=$tmp/paths LD_PRELOAD=$SHIM "cmd_$1") >"$tmp/log" 2>&1 ||
+		{ fail "$1 under the shim: $(tail -n 1 "$tmp/log")"; return; }
 	for what in ALLOC WRITE; do
-		total=$(sort -n "$tmp/counts" | tail -n 1 | awk -v w="$what" '{ print w == "ALLOC" ? $1 : $2 }')
-		step=$((faults ? total / faults : 1))
+		total=$(awk -v k="$([ "$what" = ALLOC ] && echo 1 || echo 2)" '$k > most { most = $k } END { print most + 0 }' "$tmp/counts")
 		tried=0 told=0 fine=0
-		for ((n = 1; n <= total; n += step > 0 ? step : 1)); do
-			rm -rf "$tmp/at" && mkdir "$tmp/at"
-			code=0
-			(cd "$tmp/at" && export "FAULT_$what=$n" && LD_PRELOAD=$SHIM "cmd_$1") >"$tmp/log" 2>"$tmp/err" || code=$?
+		for n in $(numbers "$what" "$total"); do
+			fault "$1" "$what" "$n"
 			tried=$((tried + 1))
-			case $code in
-			0)
-				fine=$((fine + 1))
-				[ "$(cd "$tmp/at" && "result_$1")" = "$want" ] || fail "$1: ${what,,} $n: exit code 0, but not what it should be"
-				;;
-			*)
-				if [ "$code" -gt 4 ]; then fail "$1: ${what,,} $n: exit code $code: $(tail -n 1 "$tmp/err")"
-				elif [ ! -s "$tmp/err" ]; then fail "$1: ${what,,} $n: exit code $code without a word"
-				else told=$((told + 1)); fi
-				;;
-			esac
-			again "$1" "$1: ${what,,} $n"
 		done
 		echo "faults  $1: ${what,,}: $tried of $total tried, $told ended with a message, $fine did no harm"
 	done
@@ -153,13 +168,12 @@ prepare
 for part; do
 	case $part in
 	kills)
-		kill_some train $((kills * 2 / 5))
-		kill_some study $((kills / 5))
-		kill_some download $((kills / 5))
-		kill_some convert $((kills / 10))
-		kill_some report $((kills / 10))
+		for kind in ${CRASH_KINDS:-train study download convert report}; do
+			case $kind in train) tenths=4 ;; study | download) tenths=2 ;; *) tenths=1 ;; esac
+			kill_some "$kind" $((kills * tenths / 10))
+		done
 		;;
-	faults) for kind in inspect dry_run convert report train; do fail_some "$kind"; done ;;
+	faults) for kind in ${CRASH_KINDS:-inspect dry_run convert report small_train small_study}; do fail_some "$kind"; done ;;
 	*) echo "crash.sh [kills|faults]..." >&2; exit 2 ;;
 	esac
 done

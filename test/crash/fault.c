@@ -1,9 +1,11 @@
 /* LD_PRELOAD: the allocation or the write with a given number fails, once. FAULT_ALLOC=N, FAULT_WRITE=N: which one (from 1);
- * FAULT_COUNT=FILE: how many there were of each is appended to it at the end. Writes to standard streams do not count. */
+ * FAULT_COUNT=FILE: how many there were of each is appended to it at the end. FAULT_PATHS=FILE: it gets the number of each allocation
+ * that is the first one of its call path. FAULT_IN=NAME: only in processes of that command. Writes to standard streams do not count. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdatomic.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,6 +13,7 @@
 #include <sys/syscall.h>
 #include <sys/types.h>
 #include <unistd.h>
+#include <unwind.h>
 
 void *__libc_malloc(size_t);
 void *__libc_calloc(size_t, size_t);
@@ -20,6 +23,24 @@ void *__libc_memalign(size_t, size_t);
 static atomic_long allocations, writes;
 static long bad_allocation, bad_write;
 static const char *count_file;
+static int paths = -1;                      /* file; -1: not asked for */
+static __thread int inside;                 /* the unwinder's own allocations do not count */
+
+/* Whether the first argument of this process is `name`. */
+static int runs(const char *name)
+{
+	char text[512] = "";
+	const int fd = (int)syscall(SYS_openat, AT_FDCWD, "/proc/self/cmdline", O_RDONLY);
+	const long n = syscall(SYS_read, fd, text, sizeof text - 1);
+	syscall(SYS_close, fd);
+	const size_t first = strlen(text) + 1;
+	return n > 0 && first < (size_t)n && !strcmp(text + first, name);
+}
+
+static int open_file(const char *path)
+{
+	return path ? (int)syscall(SYS_openat, AT_FDCWD, path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666) : -1;
+}
 
 static long number(const char *name)
 {
@@ -29,9 +50,12 @@ static long number(const char *name)
 
 __attribute__((constructor)) static void begin(void)
 {
+	const char *only = getenv("FAULT_IN");
+	if (only && !runs(only)) return;
 	bad_allocation = number("FAULT_ALLOC");
 	bad_write = number("FAULT_WRITE");
 	count_file = getenv("FAULT_COUNT");
+	paths = open_file(getenv("FAULT_PATHS"));
 	allocations = writes = 0;
 }
 
@@ -39,13 +63,44 @@ __attribute__((destructor)) static void end(void)
 {
 	char line[64];
 	const int n = snprintf(line, sizeof line, "%ld %ld\n", (long)allocations, (long)writes);
-	const int fd = count_file ? (int)syscall(SYS_openat, AT_FDCWD, count_file, O_WRONLY | O_CREAT | O_APPEND, 0666) : -1;
+	const int fd = open_file(count_file);
 	if (fd >= 0) syscall(SYS_write, fd, line, (size_t)n);
+}
+
+struct path { uint64_t hash; int depth; };
+
+static _Unwind_Reason_Code add_frame(struct _Unwind_Context *c, void *to)
+{
+	struct path *p = to;
+	p->hash = (p->hash ^ _Unwind_GetIP(c)) * 0x100000001b3u;
+	return ++p->depth < 16 ? _URC_NO_REASON : _URC_END_OF_STACK;
+}
+
+static void note_path(long n)
+{
+	enum { SLOTS = 1 << 16 };
+	static _Atomic uint64_t seen[SLOTS];
+	struct path p = { 0xcbf29ce484222325u, 0 };
+	char line[32];
+	inside = 1;
+	_Unwind_Backtrace(add_frame, &p);
+	for (uint64_t i = p.hash, k = 0; k < SLOTS; i++, k++) {
+		uint64_t empty = 0;
+		if (atomic_compare_exchange_strong(&seen[i % SLOTS], &empty, p.hash)) {
+			syscall(SYS_write, paths, line, (size_t)snprintf(line, sizeof line, "%ld\n", n));
+			break;
+		}
+		if (empty == p.hash) break;
+	}
+	inside = 0;
 }
 
 static int no_memory(void)
 {
-	if (++allocations != bad_allocation) return 0;
+	if (inside) return 0;
+	const long n = ++allocations;
+	if (paths >= 0) note_path(n);
+	if (n != bad_allocation) return 0;
 	errno = ENOMEM;
 	return 1;
 }

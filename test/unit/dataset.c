@@ -520,7 +520,7 @@ static void folders_are_classes(void **state)
 	mkdir(made_path("hollow"), 0777);
 	refuses("folder:path=hollow", "hollow", "no class folders");
 	made_text(made_path("broken/x/x.png"), "not a picture");
-	refuses("folder:path=broken", "broken/./x/x.png", "bad=skip");
+	refuses("folder:path=broken", "broken/x/x.png", "bad=skip");
 }
 
 /* Pictures are read once; what was seen is kept until a file changes. */
@@ -539,7 +539,7 @@ static void pictures_that_cannot_be_read_are_told_before_any_training(void **sta
 		nr_source_close(s);
 	}
 	assert_int_equal(unlink(made_path("some/c0/x.png")), 0);
-	refuses("folder:path=some,val=0", "some/./c1/y.jpg", "it is empty");
+	refuses("folder:path=some,val=0", "some/c1/y.jpg", "it is empty");
 	assert_int_equal(unlink(made_path("some/c1/y.jpg")), 0);
 	nr_source_close(opened("folder:path=some,val=0"));
 }

@@ -10,7 +10,12 @@ static struct nr_text_score classes(int64_t n, int64_t K, const int32_t *told, c
 	struct nr_text_score s;
 	struct nr_error err = { 0 };
 	real out[64] = { 0 };
+	int64_t confusion[64] = { 0 };
 	for (int64_t i = 0; i < n; i++) out[i * K + told[i]] = 1;
+	assert_int_equal(nr_score_classes(n, K, out, label, confusion, &s, &err), 0);
+	for (int64_t i = 0; i < n; i++)
+		if (label[i] >= 0) confusion[label[i] * K + told[i]]--;
+	for (int64_t i = 0; i < K * K; i++) assert_int_equal(confusion[i], 0);  /* each sample was counted in its place */
 	assert_int_equal(nr_score_classes(n, K, out, label, NULL, &s, &err), 0);
 	return s;
 }

@@ -236,6 +236,23 @@ static void added_tokens_are_found_first(void **state)
 	nr_tokenizer_close(t);
 }
 
+/* As many as nobody has: the work grows with their number, not with its square (then this would take half an hour). */
+static void many_added_tokens_are_read(void **state)
+{
+	(void)state;
+	enum { MANY = 300000 };
+	struct nr_str s = { 0 };
+	nr_str_add(&s, "{\"model\":{\"type\":\"WordPiece\",\"unk_token\":\"[UNK]\",\"vocab\":{\"[UNK]\":0,\"a\":1}}," BERT
+		",\"normalizer\":{\"type\":\"BertNormalizer\"},\"added_tokens\":[");
+	for (int i = 0; i < MANY; i++) nr_str_printf(&s, "%s{\"id\":%d,\"content\":\"<%d>\"}", i ? "," : "", i + 2, i);
+	nr_str_add(&s, "]}");
+	put("j/tokenizer.json", nr_str_text(&s));
+	struct nr_tokenizer *t = opened("j/tokenizer.json");
+	TEXT(t, "a<7>a<299999>", "a <7> a <299999>");
+	nr_tokenizer_close(t);
+	nr_str_release(&s);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -248,6 +265,7 @@ int main(void)
 		cmocka_unit_test(wrong_vocabularies_are_refused),
 		cmocka_unit_test(what_is_not_understood_is_refused_by_its_key),
 		cmocka_unit_test(added_tokens_are_found_first),
+		cmocka_unit_test(many_added_tokens_are_read),
 	};
 	return cmocka_run_group_tests(tests, made_setup, made_teardown);
 }

@@ -283,6 +283,10 @@ static void depth_and_size_are_bounded(void **state)
 	s.len = 0;
 	nr_str_fill(&s, '#', NR_YAML_MAX_BYTES + 1);
 	one_error(s.text, "at most 1048576 are accepted");
+	s.len = 0;
+	for (int i = 0; i < 80000; i++) nr_str_printf(&s, "k%d: 1\n", i);       /* each is looked up once, in a table */
+	assert_int_equal(parse(s.text), NR_EFORMAT);
+	shows("unknown key 'k0'");
 	nr_str_release(&s);
 }
 

@@ -37,7 +37,8 @@ INL void ask_for(const struct nr_depthwise_row *r, const int rows, const int n, 
 }
 
 /* rows, n, whole (a whole vector of channels): constants once inlined. */
-INL void forward_group(const int rows, const int n, const int whole, const struct nr_depthwise_row *r, const struct group *g, const float *f,
+INL void forward_group(const int rows, const int n, const int whole, const struct nr_depthwise_row *r, const struct group *g,
+	const float *f,
 	const float *bias, float *y, int add, int64_t c)
 {
 	const int64_t C = r->C, line = r->W * C, rest = C - c;
@@ -67,7 +68,8 @@ INL void forward_group(const int rows, const int n, const int whole, const struc
 	}
 }
 
-INL void weight_group(const int rows, const int n, const int whole, const struct nr_depthwise_row *r, const struct group *g, const float *dy,
+INL void weight_group(const int rows, const int n, const int whole, const struct nr_depthwise_row *r, const struct group *g,
+	const float *dy,
 	float *df, int64_t c)
 {
 	const int64_t C = r->C, line = r->W * C, rest = C - c;
