@@ -54,9 +54,13 @@ static char *describe(const struct nr_job *j, struct nr_arena *arena, struct nr_
 		const char *slash = strrchr(file[i].path, '/');
 		nr_str_printf(&s, "plugin %s=sha256 %s\n", slash ? slash + 1 : file[i].path, file[i].sha256);
 	}
-	for (int64_t i = 0; all && i < all->count; i++)
-		if (matters(all->item[i].key)) nr_str_printf(&s, "%s=%s\n", all->item[i].key, nr_setting_text(&all->item[i], arena));
-	char *text = all ? nr_arena_strdup(arena, nr_str_text(&s)) : NULL;
+	bool whole = all;
+	for (int64_t i = 0; whole && i < all->count; i++) {
+		const char *value = matters(all->item[i].key) ? nr_setting_text(&all->item[i], arena) : "";
+		whole = value != NULL;
+		if (whole && matters(all->item[i].key)) nr_str_printf(&s, "%s=%s\n", all->item[i].key, value);
+	}
+	char *text = whole && !s.failed ? nr_arena_strdup(arena, nr_str_text(&s)) : NULL;
 	nr_str_release(&s);
 	if (!text) nr_fail(err, NR_EMEMORY, "cannot describe a run", NULL, "out of memory");
 	return text;

@@ -103,7 +103,7 @@ const char *nr_setting_text(const struct nr_setting *s, struct nr_arena *arena)
 {
 	struct nr_str text = { 0 };
 	for (int64_t i = 0; i < s->count; i++) nr_str_printf(&text, "%s%s", i ? ", " : "", s->value[i]);
-	const char *copy = nr_arena_printf(arena, s->count == 1 ? "%s" : "[%s]", nr_str_text(&text));
+	const char *copy = text.failed ? NULL : nr_arena_printf(arena, s->count == 1 ? "%s" : "[%s]", nr_str_text(&text));
 	nr_str_release(&text);
 	return copy;
 }

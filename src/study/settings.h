@@ -13,7 +13,7 @@ bool nr_setting_goes_to(const struct nr_study *, const struct nr_setting *, int6
 /* One more error: at a node of the file, or of the study without one (err keeps the first). */
 void nr_study_complain(const struct nr_study *, const struct nr_yaml_node *, struct nr_error *, const char *hint, const char *fmt, ...)
 	__attribute__((format(printf, 5, 6)));
-/* "[a, b]" or "a"; in the arena. */
+/* "[a, b]" or "a"; in the arena; NULL: out of memory. */
 const char *nr_setting_text(const struct nr_setting *, struct nr_arena *);
 /* In double quotes, which read back every text. */
 void nr_study_quote(struct nr_str *, const char *text);

@@ -229,7 +229,8 @@ static void add_values(const struct nr_summary *m, int64_t stage, const char *ke
 		const struct nr_settings *all = nr_study_settings(s, a, stage, m->arena);
 		for (int64_t i = 0; all && i < all->count; i++) {
 			if (strcmp(all->item[i].key, key)) continue;
-			char *text = nr_arena_strdup(m->arena, nr_setting_text(&all->item[i], m->arena));
+			const char *value = nr_setting_text(&all->item[i], m->arena);
+			char *text = value ? nr_arena_strdup(m->arena, value) : NULL;
 			int64_t k = 0;
 			while (text && k < seen.count && strcmp(seen.item[k], text)) k++;
 			if (text && k == seen.count) nr_list_add(&seen, text, m->arena);
