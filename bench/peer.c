@@ -44,11 +44,13 @@ static json_t *last_record(char *const argv[], struct nr_error *err)
 static json_t *run_own(struct work *w, struct nr_error *err)
 {
 	static char exe[] = "/proc/self/exe", bench[] = "bench", step[] = "step", json[] = "--json",
-		    threads[] = "--threads", seconds[] = "--seconds", isa[] = "--isa", rebuild[] = "--rebuild";
+		    threads[] = "--threads", seconds[] = "--seconds", isa[] = "--isa", tiny[] = "--tiny", rebuild[] = "--rebuild";
 	char set[16];
 	snprintf(set, sizeof set, "%s", nr_isa_name(nr_isa_active()));
-	char *argv[] = { exe, bench, step, w->name, json, threads, w->threads_text, seconds, w->seconds, isa, set,
-			 w->target->rebuild ? rebuild : NULL, NULL };
+	char *argv[MAX_ARGS] = { exe, bench, step, w->name, json, threads, w->threads_text, seconds, w->seconds, isa, set };
+	int n = 11;
+	if (w->target->tiny) argv[n++] = tiny;
+	if (w->target->rebuild) argv[n++] = rebuild;
 	return last_record(argv, err);
 }
 
