@@ -298,6 +298,10 @@ static void settle(const struct nr_look *l, const struct nr_sighting *seen, stru
 	} else {
 		g->others = "";
 		g->complete = matches(l, g->model, g->norms, &g->misfit);
+		if (!g->complete && !*g->norms && matches(l, g->model, "rms", &why)) {         /* gains without biases */
+			g->norms = "rms";
+			g->complete = true;
+		}
 		g->sure = seen->all && g->complete;
 	}
 }

@@ -84,9 +84,9 @@ knows "convert" "norma names to satchel names" "$norma" convert "$dir/run/model.
 grep -q '"side": 28' "$dir/public/config.json" || fail "no config.json of its own"
 strip "$dir/public/model.safetensors" "$dir/plain"
 knows "names of a public file" "satchel" "$norma" inspect "$dir/plain"
-knows "a public file" "--model bag_wide:patch=14 (the picture's size cannot be seen" "$norma" inspect "$dir/plain"
+knows "a public file" "--model bag_wide:patch=14 --norm rms (the picture's size cannot be seen" "$norma" inspect "$dir/plain"
 mv "$dir/plain" "$dir/public/model.safetensors"
-knows "a public file with its config" "(from the config.json beside it)" "$norma" inspect "$dir/public/model.safetensors"
-knows "opening it" "top-1" "$norma" eval "$dir/public" --norm rms --data mnist
+knows "a public file with its config" "the config.json beside it)" "$norma" inspect "$dir/public/model.safetensors"
+knows "opening it" "top-1" "$norma" eval "$dir/public" --data mnist
 misses "a name that is nearly right" "did you mean 'bag_wide'?" "$norma" models bag_wid
 exit "$failed"
