@@ -1,6 +1,7 @@
 /* Vision Transformers in files: what tensors and a config.json say of the options, and the config.json of others. */
 #include "models/vit.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "models/block.h"
@@ -200,14 +201,44 @@ static json_t *hf_config(const struct nr_saved *w)
 	return j;
 }
 
+/* The architecture of timm that the model's text names, if it changes nothing but sizes of the input and the classes; or "". */
+static void architecture_of(const struct nr_model_spec *m, char *name, size_t size)
+{
+	const char *rest = m->text + strcspn(m->text, ":");
+	snprintf(name, size, "%.*s", (int)(rest - m->text), m->text);
+	bool known = false;
+	for (const struct nr_architecture *a = m->of->known; a && a->name && !known; a++) known = !strcmp(a->name, name);
+	for (const char *s = rest; *s && known; s += strcspn(s, ",")) {
+		s++;
+		known = !strncmp(s, "image=", 6) || !strncmp(s, "classes=", 8) || !strncmp(s, "channels=", 9);
+	}
+	if (!known) *name = 0;
+}
+
+/* A ViT that timm's plain one becomes by its arguments. */
+static bool is_plain(const struct nr_model_spec *m)
+{
+	const struct nr_vit *c = m->conf;
+	return !strcmp(m->of->name, "vit") && !m->norms.rules && c->key_bias && c->patch_bias && c->head_bias && !c->split_qkv &&
+		!c->distilled && !c->rope && !c->rel_pos && !c->parallel && !c->glu && !c->register_pos && c->pool <= NR_VIT_AVG &&
+		!strcmp(c->act, "gelu");
+}
+
 static json_t *timm_config(const struct nr_saved *w)
 {
 	const struct nr_vit *c = w->model->conf;
+	const char *pools[] = { "token", "avg", "map", "avg" };
+	char name[128];
+	architecture_of(w->model, name, sizeof name);
+	if (*name)
+		return nr_timm_config(w, name, c->dim, pools[c->pool], json_pack("{s:I, s:I}", "img_size", (json_int_t)c->image, "in_chans",
+			(json_int_t)c->channels));
+	if (!is_plain(w->model)) return NULL;
 	json_t *args = json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:f, s:b, s:b}", "img_size", (json_int_t)c->image,
 		"patch_size", (json_int_t)c->patch, "in_chans", (json_int_t)c->channels, "embed_dim", (json_int_t)c->dim,
 		"depth", (json_int_t)c->depth, "num_heads", (json_int_t)c->heads, "reg_tokens", (json_int_t)c->registers,
 		"mlp_ratio", c->mlp, "qkv_bias", (int)c->qkv_bias, "class_token", (int)c->class_token);
-	return nr_timm_config(w, "vit_base_patch16_224", c->dim, c->pool == NR_VIT_AVG ? "avg" : "token", args);
+	return nr_timm_config(w, "vit_base_patch16_224", c->dim, pools[c->pool], args);
 }
 
 json_t *nr_vit_config(const struct nr_saved *w) { return strcmp(w->naming->name, "timm") ? hf_config(w) : timm_config(w); }
