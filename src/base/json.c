@@ -47,10 +47,9 @@ static json_t *load(const char *path, size_t flags, struct nr_error *err)
 json_t *nr_json_load(const char *path, struct nr_error *err) { return load(path, 0, err); }
 json_t *nr_json_load_reals(const char *path, struct nr_error *err) { return load(path, JSON_DECODE_INT_AS_REAL, err); }
 
-/* All of it or NULL: json_dumps leaves words out when its buffer cannot grow. */
-static char *dump(const json_t *object)
+char *nr_json_dump(const json_t *object, size_t flags)
 {
-	const size_t flags = JSON_COMPACT | JSON_REAL_PRECISION(17), n = json_dumpb(object, NULL, 0, flags);
+	const size_t n = json_dumpb(object, NULL, 0, flags);
 	char *text = n ? malloc(n + 1) : NULL;
 	if (!text || json_dumpb(object, text, n, flags) != n) {
 		free(text);
@@ -64,7 +63,7 @@ int nr_json_add(struct nr_str *s, json_t *object, struct nr_error *err)
 {
 	if (!object)
 		return nr_fail(err, NR_EVALUE, "cannot write JSON", NULL, "a value has no JSON form");
-	char *text = dump(object);
+	char *text = nr_json_dump(object, JSON_COMPACT | JSON_REAL_PRECISION(17));
 	json_decref(object);
 	if (text) {
 		nr_str_add(s, text);

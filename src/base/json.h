@@ -16,6 +16,9 @@ json_t *nr_json_load(const char *path, struct nr_error *err);
 json_t *nr_json_load_reals(const char *path, struct nr_error *err);
 json_t *nr_json_parse(const char *text, size_t size, const char *name, struct nr_error *err);
 
+/* json_dumps, all of the text or NULL: jansson's own leaves words out when its buffer cannot grow. The caller frees it. */
+char *nr_json_dump(const json_t *, size_t flags);
+
 /* An object as one compact line with a newline, in one write. Takes the reference of object, so that
  * `nr_json_line(f, json_pack("{s:i, s:f}", "step", step, "loss", loss), &err)` leaks nothing; a NULL object
  * (numbers that are not finite have no JSON form) is an error. Numbers get 17 digits: doubles read back as

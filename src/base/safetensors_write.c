@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/safetensors.h"
+#include "base/json.h"
 #include "base/save.h"
 #include "base/str.h"
 
@@ -76,7 +77,7 @@ static int make_header(struct nr_str *out, const char *path, const struct nr_st_
 			e = BAD(NR_EMEMORY, "out of memory");
 		at += (json_int_t)t[i]->bytes;
 	}
-	char *text = e ? NULL : json_dumps(root, JSON_COMPACT);
+	char *text = e ? NULL : nr_json_dump(root, JSON_COMPACT);
 	json_decref(root);
 	if (e)
 		return e;

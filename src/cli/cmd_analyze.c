@@ -5,6 +5,7 @@
 
 #include "analysis/analysis.h"
 #include "analyze_texts.h"
+#include "base/json.h"
 #include "base/rng.h"
 #include "base/save.h"
 #include "base/table.h"
@@ -60,7 +61,7 @@ static int write_json(const json_t *all, const char *dir, struct nr_error *err)
 {
 	struct nr_str path = { 0 };
 	nr_str_printf(&path, "%s/analysis.json", dir);
-	char *text = json_dumps(all, JSON_INDENT(1) | JSON_REAL_PRECISION(9));
+	char *text = nr_json_dump(all, JSON_INDENT(1) | JSON_REAL_PRECISION(9));
 	const int code = text && !path.failed ? nr_save_file(nr_str_text(&path), text, strlen(text), err)
 					      : nr_fail(err, NR_EMEMORY, "cannot write", dir, "out of memory");
 	free(text);

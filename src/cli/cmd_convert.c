@@ -122,7 +122,7 @@ static int write_config(struct cli *c, const struct convert *o, const struct nr_
 	json_t *j = file->config(&(struct nr_saved){ .model = &w->model, .store = w->store, .naming = to, .eps = eps_of(w), .mae = w->mae,
 		.class_name = w->class_name, .mean = w->normalize ? w->mean : NULL, .std = w->normalize ? w->std : NULL });
 	if (!j) return NR_OK;
-	char *text = json_dumps(j, JSON_INDENT(2) | JSON_REAL_PRECISION(9));
+	char *text = nr_json_dump(j, JSON_INDENT(2) | JSON_REAL_PRECISION(9));
 	const int code = text ? nr_save_file(path, text, strlen(text), c->err)
 			      : nr_fail(c->err, NR_EMEMORY, "cannot write", path, "out of memory");
 	free(text);

@@ -7,6 +7,7 @@
 #include "analysis/probe_features.h"
 #include "analysis/probe_result.h"
 #include "base/clock.h"
+#include "base/json.h"
 #include "base/save.h"
 #include "base/table.h"
 #include "fetch/checksum.h"
@@ -220,7 +221,7 @@ static int write_files(const struct job *j, json_t *all)
 {
 	struct nr_str csv = { 0 };
 	nr_probe_spectrum(j->kind, &csv);
-	char *text = json_dumps(all, JSON_INDENT(2) | JSON_REAL_PRECISION(9));
+	char *text = nr_json_dump(all, JSON_INDENT(2) | JSON_REAL_PRECISION(9));
 	const char *json = nr_arena_printf(j->c->arena, "%s/probe.json", j->out);
 	const char *table = nr_arena_printf(j->c->arena, "%s/spectrum.csv", j->out);
 	int code = text && json && table && !csv.failed ? nr_folder_make(j->out, j->c->err)

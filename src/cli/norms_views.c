@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "analysis/flow.h"
+#include "base/json.h"
 #include "base/save.h"
 #include "base/table.h"
 #include "draw/scatter.h"
@@ -34,7 +35,7 @@ static int words_of(struct cli *c, const char *list, const char *(*word)[MOST])
 static int save_json(const json_t *all, struct cli *c, const char *dir, const char *name)
 {
 	const char *path = nr_arena_printf(c->arena, "%s/%s", dir, name);
-	char *text = json_dumps(all, JSON_INDENT(1) | JSON_REAL_PRECISION(9));
+	char *text = nr_json_dump(all, JSON_INDENT(1) | JSON_REAL_PRECISION(9));
 	const int code = path && text ? nr_save_file(path, text, strlen(text), c->err)
 				      : nr_fail(c->err, NR_EMEMORY, "cannot write", dir, "out of memory");
 	free(text);

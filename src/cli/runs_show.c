@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/json.h"
 #include "base/plot.h"
 #include "base/table.h"
 #include "runs.h"
@@ -35,7 +36,7 @@ static void print_env(struct cli *c, const struct nr_run *r)
 	const char *key;
 	if (json_object_size(env)) heading("Environment");
 	json_object_foreach(env, key, value) {
-		char *dump = json_is_string(value) ? NULL : json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT);
+		char *dump = json_is_string(value) ? NULL : nr_json_dump(value, JSON_ENCODE_ANY | JSON_COMPACT);
 		const char *text = runs_clean(c, dump ? dump : json_is_string(value) ? json_string_value(value) : "", true);
 		if (strchr(text, '\n')) printf("%s\n", runs_clean(c, key, false)), indented(text);
 		else if (strcmp(key, "command")) printf("%-16s%s\n", runs_clean(c, key, false), text);

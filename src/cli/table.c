@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "base/optdoc.h"
+#include "base/json.h"
 #include "base/table.h"
 #include "base/wrap.h"
 #include "cli.h"
@@ -193,7 +194,7 @@ void cli_help_text(const struct cli_command *c, struct nr_arena *arena, struct n
 
 int cli_print_json(json_t *j, struct nr_error *err)
 {
-	char *text = j ? json_dumps(j, JSON_COMPACT | JSON_REAL_PRECISION(9)) : NULL;
+	char *text = j ? nr_json_dump(j, JSON_COMPACT | JSON_REAL_PRECISION(9)) : NULL;
 	json_decref(j);
 	if (!text) return nr_fail(err, NR_EMEMORY, "cannot write the result", NULL, "out of memory");
 	puts(text);

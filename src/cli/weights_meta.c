@@ -11,7 +11,7 @@ static const char *classes_text(const struct nr_weights *w, struct nr_arena *are
 {
 	json_t *list = json_array();
 	for (char **name = w->class_name; *name; name++) json_array_append_new(list, json_string(*name));
-	char *text = json_dumps(list, JSON_COMPACT);
+	char *text = nr_json_dump(list, JSON_COMPACT);
 	const char *kept = text ? nr_arena_strdup(arena, text) : NULL;
 	free(text);
 	json_decref(list);

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/json.h"
 #include "infer/metrics.h"
 
 enum { MOST_IN_MATRIX = 200 };                  /* 40000 numbers */
@@ -43,7 +44,7 @@ int nr_class_counts_record(struct nr_str *s, const struct nr_class_counts *t, co
 		samples ? (double)right / (double)samples : 0, "macro_f1", nr_metric_macro_f1(t->classes, t->confusion), "classes",
 		nr_class_counts_scores(t));
 	if (o && t->classes <= MOST_IN_MATRIX) json_object_set_new(o, "confusion", nr_class_counts_matrix(t));
-	char *text = o ? json_dumps(o, JSON_COMPACT | JSON_REAL_PRECISION(7)) : NULL;
+	char *text = o ? nr_json_dump(o, JSON_COMPACT | JSON_REAL_PRECISION(7)) : NULL;
 	if (text) nr_str_printf(s, "%s\n", text);
 	free(text);
 	json_decref(o);

@@ -10,6 +10,7 @@
 
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/json.h"
 #include "base/save.h"
 #include "base/str.h"
 #include "record/recorder_env.h"
@@ -238,7 +239,7 @@ static int save_json(struct nr_recorder *r, const json_t *o, struct nr_error *er
 {
 	const char *path = path_of(r, "env.json");
 	struct nr_str text = { 0 };
-	char *dump = json_dumps(o, JSON_INDENT(2) | JSON_REAL_PRECISION(17));
+	char *dump = nr_json_dump(o, JSON_INDENT(2) | JSON_REAL_PRECISION(17));
 	if (dump) nr_str_printf(&text, "%s\n", dump);
 	free(dump);
 	const int code = !path || !text.len || text.failed ? no_memory(r->dir, err) : nr_save_file(path, text.text, text.len, err);
@@ -266,7 +267,7 @@ static int write_env(struct nr_recorder *r, const struct nr_run_info *info, bool
 		env = nr_record_env(info, (time_t)r->run.started);
 		code = save_json(r, env, err);
 	}
-	char *dump = json_dumps(env, JSON_COMPACT);
+	char *dump = nr_json_dump(env, JSON_COMPACT);
 	const json_t *seed = json_object_get(env, "seed");
 	r->run.seeded = json_is_integer(seed);
 	r->run.seed = json_integer_value(seed);
@@ -296,7 +297,7 @@ static int fill_row(struct nr_recorder *r, const struct nr_run_info *info, struc
 	char host[HOST_NAME_MAX + 1] = "";
 	json_t *columns = json_array();
 	for (int i = 0; i < r->count; i++) json_array_append_new(columns, json_string(r->columns[i]));
-	char *dump = json_dumps(columns, JSON_COMPACT);
+	char *dump = nr_json_dump(columns, JSON_COMPACT);
 	json_decref(columns);
 	if (gethostname(host, sizeof host - 1)) host[0] = 0;
 	r->run.kind = nr_arena_strdup(r->arena, info->kind ? info->kind : "");

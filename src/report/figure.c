@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/json.h"
 #include "draw/html.h"
 #include "draw/scale.h"
 
@@ -187,7 +188,7 @@ static void caption_of(const struct figure *f, struct nr_str *s)
 static void add_text(struct nr_str *s, const char *key, const char *text)
 {
 	json_t *v = json_string(text);
-	char *json = v ? json_dumps(v, JSON_ENCODE_ANY | JSON_ENSURE_ASCII) : NULL;
+	char *json = v ? nr_json_dump(v, JSON_ENCODE_ANY | JSON_ENSURE_ASCII) : NULL;
 	nr_str_printf(s, "\"%s\":", key);
 	for (const char *p = json ? json : "\"\""; *p; p++) {
 		if (strchr("<>&", *p)) nr_str_printf(s, "\\u%04x", *p);

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/json.h"
 #include "draw/html.h"
 #include "norma/data.h"
 
@@ -68,7 +69,7 @@ static const char *checksum_of(const struct nr_runfolder *r, struct nr_arena *ar
 	json_object_foreach(r->env, key, value) {
 		if (!strstr(key, "checksum") && !strstr(key, "sha256")) continue;
 		if (json_is_string(value)) return json_string_value(value);
-		char *text = json_dumps(value, JSON_COMPACT | JSON_ENCODE_ANY);
+		char *text = nr_json_dump(value, JSON_COMPACT | JSON_ENCODE_ANY);
 		const char *copy = text ? nr_arena_strdup(arena, text) : NULL;
 		free(text);
 		return copy;

@@ -28,7 +28,7 @@ enum { HEADER = 16 << 10, TAIL = 16 << 10, AT_ONCE = 128 << 10, EVENTS = 1 << 20
 void nr_json_text(struct nr_str *s, const char *text)
 {
 	json_t *o = json_string(text);
-	char *line = o ? json_dumps(o, JSON_ENCODE_ANY) : NULL;
+	char *line = o ? nr_json_dump(o, JSON_ENCODE_ANY) : NULL;
 	nr_str_add(s, line ? line : "\"?\"");
 	free(line);
 	json_decref(o);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/json.h"
 #include "base/mem.h"
 #include "base/save.h"
 #include "base/str.h"
@@ -352,7 +353,7 @@ int nr_summary_write(const struct nr_summary *m, const struct nr_study_run *run,
 	nr_summary_latex(m, &latex);
 	char *dump = NULL;
 	json_t *o = nr_summary_json(m, run, runs);
-	if (o) dump = json_dumps(o, JSON_INDENT(1) | JSON_REAL_PRECISION(9));
+	if (o) dump = nr_json_dump(o, JSON_INDENT(1) | JSON_REAL_PRECISION(9));
 	json_decref(o);
 	if (dump) nr_str_printf(&json, "%s\n", dump);
 	else json.failed = true;

@@ -29,7 +29,7 @@ static char *names_text(char *const *name, int64_t count)
 		json_t *text = json_string(name[i]);            /* NULL: not UTF-8 */
 		json_array_append_new(list, text ? text : json_string("?"));
 	}
-	char *text = json_dumps(list, JSON_COMPACT);
+	char *text = nr_json_dump(list, JSON_COMPACT);
 	json_decref(list);
 	return text;
 }

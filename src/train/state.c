@@ -48,7 +48,7 @@ char *nr_state_text(const struct nr_progress_state *s)
 	bool whole = j;
 	for (int i = 0; whole && i < FIELDS; i++)
 		whole = !json_object_set_new(j, fields[i].name, field_json(&fields[i], (const char *)s + fields[i].at));
-	char *text = whole ? json_dumps(j, JSON_COMPACT | JSON_REAL_PRECISION(17)) : NULL;
+	char *text = whole ? nr_json_dump(j, JSON_COMPACT | JSON_REAL_PRECISION(17)) : NULL;
 	json_decref(j);
 	return text;
 }
