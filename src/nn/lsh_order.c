@@ -100,6 +100,22 @@ struct nr_lsh_unit nr_lsh_unit(const struct nr_call *k, int64_t u)
 	return w;
 }
 
+void nr_lsh_norms(const struct nr_lsh_unit *w)
+{
+	for (int64_t t = 0; t < w->s.L; t++) {
+		real sum = 0;
+		const real *q = w->q + t * w->s.width;
+		for (int64_t i = 0; t < w->s.T && i < w->s.d; i++) sum += q[i] * q[i];
+		w->m.norm[t] = w->c->o.normalize_keys ? 1 / nr_sqrt(sum / (real)w->s.d + (real)1e-6) : 1;
+	}
+}
+
+const int32_t *nr_lsh_keys(const struct nr_lsh_unit *w, int64_t c, int64_t j)
+{
+	const int64_t at = (c - w->s.before + j) % w->s.chunks;
+	return w->order + (at < 0 ? at + w->s.chunks : at) * w->s.chunk;
+}
+
 /* ---- hashing ------------------------------------------------------------------------------------------------------------------------ */
 
 static const real *rotations_of(const struct nr_lsh_unit *w)

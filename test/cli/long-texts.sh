@@ -34,6 +34,8 @@ for model in lra-transformer:$size lra-bigbird:$size,block=4,random=1 lra-reform
 	{
 		rm -rf "$tmp/a" "$tmp/b"
 		run 0 $text --out "$tmp/a" --threads 1; says "10 classes of a text"; says "test_accuracy"
+		run 0 analyze "$tmp/a" --data "listops:path=$tmp/listops" --only attention --tokens 12 --samples 8
+		grep -Eq "^blocks\.0 +[0-9.]+ +[0-9.]+ to [0-9.]+ " "$tmp/out" || fail "$model: no attention distance"
 		run 0 $text --out "$tmp/b" --threads 3; weights "$tmp/a/model.safetensors" "$tmp/b/model.safetensors"
 		rm -rf "$tmp/b"
 		run 0 $text --steps 80 --out "$tmp/whole"
