@@ -22,6 +22,16 @@ static double probe_mean(const struct nr_runfolder *r) { return nr_runfolder_pro
 static double probe_mean_samples(const struct nr_runfolder *r) { return nr_runfolder_probe(r, "mean", "samples"); }
 static double eval_top1(const struct nr_runfolder *r) { return nr_runfolder_last(r, "eval_top1"); }
 
+/* The accuracy of masked words has the same name. */
+static double of_texts(const struct nr_runfolder *r, const char *column)
+{
+	const char *task = nr_config_find(&r->settings, "task");
+	return task && !strcmp(task, "text") ? nr_runfolder_last(r, column) : (double)NAN;
+}
+static double text_test(const struct nr_runfolder *r) { return of_texts(r, "eval_test_accuracy"); }
+static double text_accuracy(const struct nr_runfolder *r) { return of_texts(r, "eval_accuracy"); }
+static double text_spearman(const struct nr_runfolder *r) { return of_texts(r, "eval_spearman"); }
+
 static double test_error(const struct nr_runfolder *r) { return nr_runfolder_last(r, "eval_test_mae"); }
 static double test_area(const struct nr_runfolder *r) { return nr_runfolder_last(r, "eval_test_auc"); }
 
@@ -79,12 +89,15 @@ static double speed(const struct nr_runfolder *r)
 
 /* ---- the table --------------------------------------------------------------------------------------------------------- */
 
-enum { UNIFORMITY = 5, RANK };
+enum { UNIFORMITY = 8, RANK };
 const struct nr_measure nr_measures[NR_MEASURES + 1] = {
 	{ "probe top‑1, [CLS]", "%", "top‑1 of a linear probe on [CLS]", 1, NR_PERCENT, 2, false, probe_cls, probe_cls_samples },
 	{ "probe top‑1, mean token", "%", "top‑1 of a linear probe on the mean token", 1, NR_PERCENT, 2, false, probe_mean,
 	  probe_mean_samples },
 	{ "held-out top‑1", "%", "held-out top‑1", 1, NR_PERCENT, 2, false, eval_top1, eval_samples },
+	{ "test accuracy", "%", "accuracy on the test split", 1, NR_PERCENT, 2, false, text_test, NULL },
+	{ "held-out accuracy", "%", "held-out accuracy", 1, NR_PERCENT, 2, false, text_accuracy, eval_samples },
+	{ "Spearman", "held-out", "held-out Spearman correlation", 1, NR_PLAIN, 4, false, text_spearman, NULL },
 	{ "error, test (last)", "mean absolute", "mean absolute error of the last weights on the test split", -1, NR_PLAIN, 4, false,
 	  test_error, NULL },
 	{ "ROC AUC, test (last)", "%", "area under the ROC curve of the last weights on the test split", 1, NR_PERCENT, 2, false,

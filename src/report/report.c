@@ -145,6 +145,13 @@ static void add_arms(struct nr_str *s, const struct nr_arms *a, struct nr_arena 
 
 /* ---- the page ----------------------------------------------------------------------------------------------------------- */
 
+/* Spectra and reconstructions are of pictures: of texts and molecules nothing is missed. */
+static bool of_pictures(const struct nr_arms *a)
+{
+	const char *sample = a->runs ? nr_runfolder_env(&a->run[0], "sample") : NULL;
+	return !sample || !strcmp(sample, "picture");
+}
+
 static void add_page(struct nr_str *s, const struct nr_report *o, const struct nr_arms *a, struct nr_arena *arena)
 {
 	struct nr_str title = { 0 };
@@ -155,9 +162,9 @@ static void add_page(struct nr_str *s, const struct nr_report *o, const struct n
 	nr_section_curves(s, a, "curves", "Curves", arena);
 	nr_section_classes(s, a, arena);
 	nr_section_molecules(s, a, arena);
-	nr_section_spectra(s, a, true, arena);
+	nr_section_spectra(s, a, of_pictures(a), arena);
 	nr_analysis_figures(s, a, arena);
-	nr_section_pictures(s, a, true, arena);
+	nr_section_pictures(s, a, of_pictures(a), arena);
 	nr_report_runs(s, a, arena);
 	nr_citations(s, &a, 1);
 	nr_page_close(s);
