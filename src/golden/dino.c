@@ -54,8 +54,7 @@ static void teach(struct golden_case *c, const struct nr_dino *o, struct golden_
 	put_crops(c, t, g->global, "global", NR_DINO_GLOBAL);
 	nr_plan_run(t->plan, &ex, NR_RUN_FORWARD | NR_RUN_COMMIT);
 	golden_model_out(c, t, g->out, "out", "teacher");
-	memcpy(moved, centre.x, (size_t)K * sizeof *moved);
-	nr_dino_centre(rows, K, out, o->center_momentum, moved, room);
+	nr_dino_centre(rows, K, out, o->center_momentum, centre.x, moved, room);
 	golden_check(c, "out", moved, K, "out.center");
 	nr_dino_targets(rows, K, out, centre.x, o->teacher_temp, target, room);
 }

@@ -191,11 +191,11 @@ struct nr_dino_meter nr_dino_measure(int64_t rows, int64_t K, const real *logit,
 	return m;
 }
 
-void nr_dino_centre(int64_t rows, int64_t K, const real *out, double keep, real *centre, real *room)
+void nr_dino_centre(int64_t rows, int64_t K, const real *out, double keep, const real *centre, real *next, real *room)
 {
 	nr_col_sum(rows, K, out, K, room, 0, room + K + rows);
 	const real share = (real)((1 - keep) / (double)rows);
-	for (int64_t i = 0; i < K; i++) centre[i] = (real)keep * centre[i] + share * room[i];
+	for (int64_t i = 0; i < K; i++) next[i] = (real)keep * centre[i] + share * room[i];
 }
 
 void nr_dino_follow(struct nr_store *teacher, const struct nr_store *student, double keep)

@@ -59,8 +59,8 @@ void nr_dino_targets(int64_t rows, int64_t K, real *out, const real *centre, dou
 /* logit (rows,K): what nr_dino_targets left in `out`; room: (K + rows) values and as many as nr_col_sum wants. */
 struct nr_dino_meter nr_dino_measure(int64_t rows, int64_t K, const real *logit, const real *target, real *room);
 size_t nr_dino_room(int64_t rows, int64_t K);   /* values, for any function here */
-/* centre = keep centre + (1 - keep) mean of the rows, which were not overwritten yet. */
-void nr_dino_centre(int64_t rows, int64_t K, const real *out, double keep, real *centre, real *room);
+/* next = keep centre + (1 - keep) mean of the rows, which were not overwritten yet; next may be centre. */
+void nr_dino_centre(int64_t rows, int64_t K, const real *out, double keep, const real *centre, real *next, real *room);
 /* Every parameter (no buffer) of the teacher: keep its own + (1 - keep) the student's. Entries are matched by number. */
 void nr_dino_follow(struct nr_store *teacher, const struct nr_store *student, double keep);
 

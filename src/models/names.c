@@ -218,7 +218,10 @@ static int read_entry(struct reading *r, const struct nr_entry *e, real *out, bo
 }
 
 /* What a checkpoint of ours holds for going on with the training, beside the model. */
-static bool of_training(const char *name) { return !strncmp(name, "optim.", 6) || !strncmp(name, "ema.", 4); }
+static bool of_training(const char *name)
+{
+	return !strncmp(name, "optim.", 6) || !strncmp(name, "ema.", 4) || !strncmp(name, "teacher.", 8);
+}
 
 /* The half of a masked autoencoder that is thrown away after pre-training, in our names, those of MAE and Hugging Face's. */
 static bool of_decoder(const char *name)

@@ -234,6 +234,20 @@ static void jitter(const struct nr_augment *a, struct nr_picture *p, struct nr_d
 	}
 }
 
+static bool happens(struct nr_draws *d, double probability) { return probability > 0 && nr_draw(d) < probability; }
+
+/* What the views of self-supervised learning have in addition: DINO's, and before it SimCLR's and BYOL's. */
+static bool contrasts(const struct nr_augment *a) { return a->grey > 0 || a->blur > 0 || a->solarize > 0; }
+static int contrast(struct state *t, struct nr_error *err)
+{
+	const struct nr_augment *a = t->a;
+	int code = NR_OK;
+	if (happens(&t->draws, a->grey)) nr_saturate(&t->s->a, 0);
+	if (happens(&t->draws, a->blur)) code = nr_blur(&t->s->a, nr_draw_between(&t->draws, a->blur_min, a->blur_max), &t->s->b, err);
+	if (happens(&t->draws, a->solarize)) nr_solarize(&t->s->a, 128);
+	return code;
+}
+
 /* ---- to floats ---- */
 
 static void make_table(struct nr_augment_scratch *s, const struct scaling *k)
@@ -312,6 +326,7 @@ struct nr_augment nr_augment_for_eval(const struct nr_augment *train, int64_t si
 	a.crop = NR_CROP_CENTER;
 	a.crop_share = crop_share;
 	a.flip = a.brightness = a.contrast = a.saturation = a.hue = a.erase = 0;
+	a.grey = a.blur = a.solarize = 0;
 	a.randaugment = none;
 	a.repeats = 1;
 	return a;
@@ -331,10 +346,11 @@ int nr_augment_run(const struct nr_augment *a, const struct nr_pixel_stats *stat
 	if (!code) code = crop(&t, err);
 	if (code) return code;
 	t.mirrored = a->flip > 0 && nr_draw(&t.draws) < a->flip;
-	const bool colours = a->brightness > 0 || a->contrast > 0 || a->saturation > 0 || a->hue > 0;
+	const bool colours = a->brightness > 0 || a->contrast > 0 || a->saturation > 0 || a->hue > 0, contrasted = contrasts(a);
 	const bool rand = a->randaugment && *a->randaugment;
-	if (colours || rand) code = settle(&t, err);
-	if (!code && colours) jitter(a, &s->a, &t.draws);
+	if (colours || rand || contrasted) code = settle(&t, err);
+	if (!code && colours && !happens(&t.draws, a->no_jitter)) jitter(a, &s->a, &t.draws);
+	if (!code && contrasted) code = contrast(&t, err);
 	if (!code && rand) {
 		code = randaugment(&t, &k, err);
 		t.v = nr_pixels_of(&s->a);
