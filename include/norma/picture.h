@@ -54,7 +54,7 @@ struct nr_augment {                         /* what happens to one picture, in t
 	int64_t pad;                        /* pad: zeros on each side, then a random crop of the old size */
 	double flip;                        /* probability of a mirror image */
 	double brightness, contrast, saturation, hue;   /* colour jitter; 0: none */
-	double no_jitter;                   /* probability that there is none after all */
+	double jitter;                      /* probability of that */
 	double grey, blur, solarize;        /* probabilities; solarize: from level 128 on */
 	double blur_min, blur_max;          /* radius in pixels */
 	char *randaugment;                  /* "", or "n=2,m=9,std=0.5", or as timm writes it: "rand-m9-mstd0.5-inc1" */

@@ -18,7 +18,7 @@ struct nr_dino {
 	/* crops */
 	int64_t local_crops, local_size;    /* local_size 0: 96 / 224 of the picture, a multiple of the patch */
 	double global_scale_min, local_scale_min, local_scale_max;      /* shares of the area; global crops go up to 1 */
-	double jitter, grey, blur_first, blur_second, blur_local, blur_radius, solarize;
+	double blur_first, blur_second;     /* probabilities, of the global crops; that of local ones is as for every augmentation */
 	/* head */
 	int64_t prototypes, head_hidden, head_bottleneck, head_layers;
 	bool head_bn, norm_last_layer;

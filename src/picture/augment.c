@@ -31,6 +31,12 @@ const struct nr_option nr_augment_options[] = {
 	NR_OPT_FLOAT(struct nr_augment, contrast, 0, 0, 10, "colour jitter: contrast"),
 	NR_OPT_FLOAT(struct nr_augment, saturation, 0, 0, 10, "colour jitter: saturation"),
 	NR_OPT_FLOAT(struct nr_augment, hue, 0, 0, 0.5, "colour jitter: hue, in turns"),
+	NR_OPT_FLOAT(struct nr_augment, jitter, 1, 0, 1, "probability of colour jitter"),
+	NR_OPT_FLOAT(struct nr_augment, grey, 0, 0, 1, "probability of losing all colours"),
+	NR_OPT_FLOAT(struct nr_augment, blur, 0, 0, 1, "probability of a Gaussian blur"),
+	NR_OPT_FLOAT(struct nr_augment, blur_min, 0.1, 0, 100, "blur: smallest radius in pixels"),
+	NR_OPT_FLOAT(struct nr_augment, blur_max, 2, 0, 100, "blur: largest radius in pixels"),
+	NR_OPT_FLOAT(struct nr_augment, solarize, 0, 0, 1, "probability of inverting bright pixels"),
 	NR_OPT_STRING(struct nr_augment, randaugment, "", "RandAugment: n=2,m=9,std=0.5 or timm's rand-m9-mstd0.5-inc1; empty: none"),
 	NR_OPT_FLOAT(struct nr_augment, erase, 0, 0, 1, "probability of random erasing with noise"),
 	NR_OPT_BOOL(struct nr_augment, normalize, "true", "normalize by mean and std; otherwise scale to [-1,1]"),
@@ -124,6 +130,8 @@ int nr_augment_check(const struct nr_augment *a, const struct nr_pixel_stats *s,
 			a->scale_max, a->ratio_min, a->ratio_max);
 	if ((a->crop == NR_CROP_CENTER || a->crop == NR_CROP_AUTO) && !(a->crop_share >= 0.1 && a->crop_share <= 1))
 		return nr_fail(err, NR_EVALUE, what, NULL, "crop_share must be from 0.1 to 1, not %g", a->crop_share);
+	if (a->blur > 0 && !(a->blur_min <= a->blur_max))
+		return nr_fail(err, NR_EVALUE, what, NULL, "blur_min %g is more than blur_max %g", a->blur_min, a->blur_max);
 	if (a->randaugment && *a->randaugment) {
 		const int code = nr_randaugment_parse(&r, a->randaugment, err);
 		if (code) return code;
@@ -349,7 +357,7 @@ int nr_augment_run(const struct nr_augment *a, const struct nr_pixel_stats *stat
 	const bool colours = a->brightness > 0 || a->contrast > 0 || a->saturation > 0 || a->hue > 0, contrasted = contrasts(a);
 	const bool rand = a->randaugment && *a->randaugment;
 	if (colours || rand || contrasted) code = settle(&t, err);
-	if (!code && colours && !happens(&t.draws, a->no_jitter)) jitter(a, &s->a, &t.draws);
+	if (!code && colours && (a->jitter >= 1 || happens(&t.draws, a->jitter))) jitter(a, &s->a, &t.draws);
 	if (!code && contrasted) code = contrast(&t, err);
 	if (!code && rand) {
 		code = randaugment(&t, &k, err);

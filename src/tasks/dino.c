@@ -142,12 +142,8 @@ static void load(const struct nr_task_run *r, struct nr_loader_config *c)
 		a->size = local ? nr_dino_local_size(o, &r->w->model) : nr_model_int(&r->w->model, "image");
 		a->scale_min = local ? o->local_scale_min : o->global_scale_min;
 		a->scale_max = local ? o->local_scale_max : 1;
-		a->no_jitter = 1 - o->jitter;
-		a->grey = o->grey;
-		a->blur = local ? o->blur_local : v ? o->blur_second : o->blur_first;
-		a->blur_min = 0.1;
-		a->blur_max = o->blur_radius;
-		a->solarize = v == 1 ? o->solarize : 0;
+		if (!local) a->blur = v ? o->blur_second : o->blur_first;
+		if (v != 1) a->solarize = 0;
 	}
 	c->view = s->view;
 	c->views = views;
@@ -256,7 +252,8 @@ static void close(struct nr_task_run *r)
 
 static const struct nr_task_default defaults[] = { { "lr", "5e-4" }, { "weight_decay", "0.04" }, { "min_lr", "1e-6" }, { "epochs", "20" },
 	{ "warmup", "2" }, { "clip", "tensor" }, { "clip_norm", "3" }, { "flip", "0.5" }, { "brightness", "0.4" }, { "contrast", "0.4" },
-	{ "saturation", "0.2" }, { "hue", "0.1" }, { NULL, NULL } };
+	{ "saturation", "0.2" }, { "hue", "0.1" }, { "jitter", "0.8" }, { "grey", "0.2" }, { "blur", "0.5" }, { "solarize", "0.2" },
+	{ NULL, NULL } };
 
 #define BETWEEN "nats, mean between evaluations"
 static const struct nr_task_metric of_step[] = {
