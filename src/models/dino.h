@@ -48,6 +48,10 @@ nr_t *nr_dino_teacher(struct nr_net *, const struct nr_model_spec *, const struc
 void nr_dino_decay(struct nr_store *);
 bool nr_dino_last_layer(const char *entry);     /* does the entry belong to the layer that is frozen at first? */
 
+/* The head's sizes from the shapes of a file's tensors, under any of the model's namings; false: it has none. */
+struct nr_st_file;
+bool nr_dino_guess(struct nr_dino *, const struct nr_model *, const struct nr_st_file *, struct nr_arena *);
+
 /* ---- between teacher and student ------------------------------------------------------------------------------------------- */
 
 struct nr_dino_meter {                      /* in nats; collapse: one is 0 or both are log(prototypes) */

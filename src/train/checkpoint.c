@@ -122,7 +122,8 @@ static int64_t put_all(const struct nr_checkpoint *c, bool full, struct nr_st_te
 		}
 	for (int64_t i = 0; c->teacher && i < nr_store_count(c->teacher); i++) {
 		const struct nr_entry *e = nr_store_at(c->teacher, i);
-		put(&t[count++], full ? of_teacher : "", e, nr_value(e), arena);
+		if (full || nr_store_find(c->store, e->name))   /* what the student lacks is for the training alone */
+			put(&t[count++], full ? of_teacher : "", e, nr_value(e), arena);
 	}
 	return count;
 }
