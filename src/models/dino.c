@@ -40,7 +40,7 @@ const struct nr_option nr_dino_options[] = {
 	NR_OPT_FLOAT(struct nr_dino, warmup_teacher_temp_epochs, 0, 0, 1e6, "epochs in which it goes from the one to the other"),
 	NR_OPT_FLOAT(struct nr_dino, center_momentum, 0.9, 0, 1, "share of the centre that a step keeps"),
 	NR_OPT_FLOAT(struct nr_dino, teacher_momentum, 0.996, 0, 1, "share of the teacher that a step keeps, at first; rises to 1"),
-	NR_OPT_FLOAT(struct nr_dino, weight_decay_end, 0.4, 0, 1e6, "weight decay at the end, from --weight_decay on by a cosine"),
+	NR_OPT_FLOAT(struct nr_dino, weight_decay_end, 0.4, 0, 1e6, "weight decay at the end, from --weight-decay on by a cosine"),
 	NR_OPT_FLOAT(struct nr_dino, freeze_last_layer, 1, 0, 1e6, "epochs in which the last layer stays as it began"),
 	NR_OPT_INT(struct nr_dino, knn, 5000, 0, 1e9, "training pictures among which each evaluation seeks neighbours; 0: all"),
 	NR_OPT_INT(struct nr_dino, knn_k, 20, 1, 1e6, "neighbours that vote"),

@@ -46,7 +46,7 @@ static int try_local(struct nr_task_run *r, int64_t size, struct nr_error *err)
 	if (!code && !nr_dino_student(n, m, &o, 1, &g)) {
 		code = nr_fail(err, NR_EUSAGE, "cannot make local crops for", m->text, "%s, with crops of %lld pixels beside those of %lld",
 			nr_net_error(n)->detail, (long long)size, (long long)nr_model_int(m, "image"));
-		nr_hint(err, "use another --local_size, or --local_crops 0");
+		nr_hint(err, "use another --local-size, or --local-crops 0");
 	}
 	nr_net_free(n);
 	nr_store_free(store);
@@ -62,12 +62,12 @@ static int check_crops(struct nr_task_run *r, struct nr_error *err)
 	if (patch > 0 && size < patch) {
 		nr_fail(err, NR_EVALUE, "cannot make local crops for", m->text, "%lld pixels are less than a patch of %lld",
 			(long long)size, (long long)patch);
-		return nr_hint(err, "use --local_size %lld or more, or --local_crops 0", (long long)patch);
+		return nr_hint(err, "use --local-size %lld or more, or --local-crops 0", (long long)patch);
 	}
 	if (patch > 0 && size % patch) {
 		nr_fail(err, NR_EVALUE, "cannot make local crops for", m->text, "%lld pixels are not whole patches of %lld",
 			(long long)size, (long long)patch);
-		return nr_hint(err, "use --local_size %lld", (long long)(size / patch * patch));
+		return nr_hint(err, "use --local-size %lld", (long long)(size / patch * patch));
 	}
 	return try_local(r, size, err);
 }
@@ -80,12 +80,12 @@ static int settle(struct nr_task_run *r, struct nr_error *err)
 	if (nr_model_expect(&r->w->model, NR_PICTURES, err)) return err->code;
 	if (r->c->ema > 0) {
 		nr_fail(err, NR_EUSAGE, "--ema cannot be used with", "norma dino", "the teacher is a moving average already");
-		return nr_hint(err, "--teacher_momentum says how slow it is");
+		return nr_hint(err, "--teacher-momentum says how slow it is");
 	}
 	if (o->head_bn && r->c->batch < 2) {
 		nr_fail(err, NR_EVALUE, "cannot normalize the head over", "--batch 1",
 			"its batch norms would see the crops of one picture");
-		return nr_hint(err, "use --batch 2 or more, or --no-head_bn");
+		return nr_hint(err, "use --batch 2 or more, or --no-head-bn");
 	}
 	if (o->linear && r->source->classes < 2)
 		return nr_fail(err, NR_EVALUE, "cannot fit a linear head", r->c->data, "the data have no classes");
