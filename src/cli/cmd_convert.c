@@ -284,8 +284,8 @@ static void more(struct nr_str *s)
 			nr_str_printf(s, "%s%s", n == (*m)->namings ? " " : ", ", n->name);
 	}
 	nr_str_add(s, "\n"
-		      "mae and dino are used by their released code (dino_teacher, dino_student, dino_module: one network in a file of a whole\n"
-		      "training), huggingface on the hub, huggingface5 by version 5 of transformers; "
+		      "mae and dino are used by their released code (dino_teacher, dino_student, dino_module: one network in a file of a\n"
+		      "whole training), huggingface on the hub, huggingface5 by version 5 of transformers; "
 		      "huggingface_base\n"
 		      "has no prefix (encoders alone), huggingface_gamma is that of the first checkpoints, simcse and official are "
 		      "those of\n"

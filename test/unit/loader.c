@@ -149,7 +149,8 @@ static void views_follow_each_other_and_are_drawn_apart(void **state)
 				const size_t n = v < 2 ? FIRST : SECOND;
 				const float *got = b->image + v * c.batch * FIRST + i * (int64_t)n;
 				assert_int_equal(nr_source_get(&source, c.split, b->index[i], &p, NULL, &err), 0);
-				assert_int_equal(nr_augment_run(&view[v], &stats, &p, c.seed, 0, b->index[i] * 3 + v, alone, scratch, &err), 0);
+				const int64_t number = b->index[i] * 3 + v;
+				assert_int_equal(nr_augment_run(&view[v], &stats, &p, c.seed, 0, number, alone, scratch, &err), 0);
 				assert_memory_equal(got, alone, n * sizeof(float));
 			}
 		nr_loader_close(l);
