@@ -35,6 +35,9 @@ static double text_spearman(const struct nr_runfolder *r) { return of_texts(r, "
 static double test_error(const struct nr_runfolder *r) { return nr_runfolder_last(r, "eval_test_mae"); }
 static double test_area(const struct nr_runfolder *r) { return nr_runfolder_last(r, "eval_test_auc"); }
 
+static double eval_linear(const struct nr_runfolder *r) { return nr_runfolder_last(r, "eval_linear"); }
+static double eval_knn(const struct nr_runfolder *r) { return nr_runfolder_last(r, "eval_knn"); }
+
 static double eval_samples(const struct nr_runfolder *r)
 {
 	const json_t *n = json_object_get(r->env, "eval_samples");
@@ -89,7 +92,7 @@ static double speed(const struct nr_runfolder *r)
 
 /* ---- the table --------------------------------------------------------------------------------------------------------- */
 
-enum { UNIFORMITY = 8, RANK };
+enum { UNIFORMITY = 10, RANK };
 const struct nr_measure nr_measures[NR_MEASURES + 1] = {
 	{ "probe top‑1, [CLS]", "%", "top‑1 of a linear probe on [CLS]", 1, NR_PERCENT, 2, false, probe_cls, probe_cls_samples },
 	{ "probe top‑1, mean token", "%", "top‑1 of a linear probe on the mean token", 1, NR_PERCENT, 2, false, probe_mean,
@@ -98,6 +101,8 @@ const struct nr_measure nr_measures[NR_MEASURES + 1] = {
 	{ "test accuracy", "%", "accuracy on the test split", 1, NR_PERCENT, 2, false, text_test, NULL },
 	{ "held-out accuracy", "%", "held-out accuracy", 1, NR_PERCENT, 2, false, text_accuracy, eval_samples },
 	{ "Spearman", "held-out", "held-out Spearman correlation", 1, NR_PLAIN, 4, false, text_spearman, NULL },
+	{ "linear head, top‑1", "%", "top‑1 of a linear head on the last blocks", 1, NR_PERCENT, 2, false, eval_linear, eval_samples },
+	{ "k‑NN, top‑1", "%", "top‑1 of nearest neighbours", 1, NR_PERCENT, 2, false, eval_knn, eval_samples },
 	{ "error, test (last)", "mean absolute", "mean absolute error of the last weights on the test split", -1, NR_PLAIN, 4, false,
 	  test_error, NULL },
 	{ "ROC AUC, test (last)", "%", "area under the ROC curve of the last weights on the test split", 1, NR_PERCENT, 2, false,

@@ -64,7 +64,7 @@ struct nr_checkpoint nr_trainer_checkpoint(struct nr_trainer *t)
 {
 	struct nr_checkpoint k = { .store = t->w.store, .slots = nr_optim_slots(&t->c.optim), .ema = t->ema, .source = t->source,
 		.config = &t->c, .model = t->w.model.text, .norms = t->w.norms, .pooler = t->w.pooler, .objective = t->w.objective,
-		.class_name = t->w.class_name, .origin = t->origin, .state = t->state };
+		.class_name = t->w.class_name, .origin = t->origin, .state = t->state, .teacher = t->run.teacher };
 	if (t->task->meta) k.metas = t->task->meta(&t->run, k.meta);
 	return k;
 }
@@ -254,17 +254,31 @@ static int gradients(struct nr_trainer *t, double *loss, struct nr_error *err)
 	return NR_OK;
 }
 
+/* Parameters that the task leaves alone at first have no gradient for the optimizer until then. */
+static void hold_still(struct nr_trainer *t)
+{
+	for (int64_t i = 0, k = 0; t->task->still && i < nr_store_count(t->w.store); i++) {
+		const struct nr_entry *e = nr_store_at(t->w.store, i);
+		if (e->buffer) continue;
+		struct nr_segment *s = &t->params.segment[k++];
+		if (!e->frozen) s->grad = t->state.step < s->still ? NULL : nr_grad(e);
+	}
+}
+
 static int step(struct nr_trainer *t, double *loss, double *lr, double *norm, struct nr_error *err)
 {
 	if (gradients(t, loss, err)) return err->code;
 	if (due(t->c.gradients, t, t->state.step + 1) && nr_layer_gradients_write(t->layers, t->state.step + 1, err)) return err->code;
-	const struct nr_rates rates = { nr_schedule_at(nr_trainer_schedule_now(t), t->state.step), t->c.optim.weight_decay };
+	struct nr_rates rates = { nr_schedule_at(nr_trainer_schedule_now(t), t->state.step), t->c.optim.weight_decay };
 	struct nr_optim_info info;
+	if (t->task->rates) t->task->rates(&t->run, t->state.step, &rates);
+	hold_still(t);
 	if (nr_optim_step(&t->c.optim, &rates, t->state.step + 1, t->params.segment, t->params.count, t->params.scratch, &info)) {
 		const struct nr_exec ex = { .train = 1, .step = t->state.step, .seed = (uint64_t)t->c.seed };
 		return not_finite(t, &ex, "gradient", err);
 	}
 	t->state.step++;
+	if (t->task->moved) t->task->moved(&t->run, t->state.step);
 	if (t->ema) {
 		int64_t n;
 		const real *values = nr_store_values(t->w.store, &n);
@@ -326,6 +340,7 @@ static int draw(struct nr_trainer *t, struct nr_error *err)
 	char name[64];
 	snprintf(name, sizeof name, "pictures/%s-%07lld.png", t->task->name, (long long)t->state.step);
 	if (nr_folder_make(nr_trainer_path(t, "pictures"), err) || t->task->draw(&t->run, nr_trainer_path(t, name), err)) return err->code;
+	if (access(nr_trainer_path(t, name), F_OK)) return NR_OK;       /* there was nothing to draw */
 	if (t->state.step == t->total && t->task->draw(&t->run, nr_trainer_path(t, t->task->picture), err)) return err->code;
 	return nr_recorder_event(t->recorder, "picture", t->state.step, json_pack("{s:s}", "file", name), err);
 }
