@@ -145,8 +145,7 @@ static const char *with(struct cli *c, const char *text, const char *key, int64_
 		sep = ',';
 	}
 	nr_str_printf(&s, "%c%s=%lld", sep, key, (long long)value);
-	const char *out = s.failed ? NULL : nr_arena_strdup(c->arena, nr_str_text(&s));
-	nr_str_release(&s);
+	const char *out = nr_str_keep(&s, c->arena);
 	return out;
 }
 

@@ -61,8 +61,7 @@ const char *nr_numbers_text(const double *v, int64_t count, struct nr_arena *are
 {
 	struct nr_str s = { 0 };
 	for (int64_t i = 0; i < count; i++) nr_str_printf(&s, "%s%.17g", i ? " " : "", v[i]);
-	const char *text = s.failed ? NULL : nr_arena_strdup(arena, nr_str_text(&s));
-	nr_str_release(&s);
+	const char *text = nr_str_keep(&s, arena);
 	return text;
 }
 

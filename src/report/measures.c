@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/mem.h"
 #include "report/arms.h"
 #include "draw/scale.h"
 
@@ -80,6 +81,7 @@ static double speed(const struct nr_runfolder *r)
 	for (size_t i = 0; !c && i < sizeof names / sizeof *names; i++) c = nr_column_find(&r->metrics, names[i]);
 	double *value = c ? malloc((size_t)(r->metrics.rows + 1) * sizeof *value) : NULL, median = NAN;
 	int64_t n = 0;
+	if (c && !value) nr_memory_note_failure();
 	for (int64_t i = 0; value && i < r->metrics.rows; i++)
 		if (c->given[i] && isfinite(c->value[i])) value[n++] = c->value[i];
 	if (n) {
@@ -122,11 +124,12 @@ static struct nr_estimate estimate(const struct nr_arms *a, int arm, const struc
 	const struct nr_arm *v = &a->arm[arm];
 	double *value = calloc((size_t)v->distinct + 1, sizeof *value);
 	int64_t n = 0, last = -1;
+	if (!value) nr_memory_note_failure();                   /* the page that has the estimate is not made then */
 	for (int i = 0; value && i < v->distinct; i++) {
 		const double x = m->of(&a->run[v->run[i]]);
 		if (isfinite(x)) value[n++] = x, last = v->run[i];
 	}
-	struct nr_estimate e = nr_estimate_runs(value, n);      /* out of memory: as if not measured */
+	struct nr_estimate e = nr_estimate_runs(value, n);
 	free(value);
 	if (n != 1 || !m->samples) return e;
 	const double samples = m->samples(&a->run[last]);
