@@ -27,6 +27,7 @@ NR_API const struct nr_op *const *nr_ops(void);
 NR_API nr_t *nr_linear(struct nr_net *, const char *name, nr_t *x, int64_t out);
 NR_API nr_t *nr_linear_no_bias(struct nr_net *, const char *name, nr_t *x, int64_t out);
 NR_API nr_t *nr_linear_tied(struct nr_net *, nr_t *x, nr_t *weight, nr_t *bias);           /* with a weight of someone else's */
+NR_API nr_t *nr_linear_tied_no_bias(struct nr_net *, nr_t *x, nr_t *weight);
 NR_API nr_t *nr_linear_gelu(struct nr_net *, const char *name, nr_t *x, int64_t out);      /* gelu(linear(x)), erf form */
 /* Activation by name: relu gelu gelu_tanh quick_gelu hard_swish tanh sigmoid silu exp. */
 NR_API nr_t *nr_activate(struct nr_net *, const char *name, nr_t *x);
@@ -154,6 +155,7 @@ NR_API nr_t *nr_unfold_windows(struct nr_net *, nr_t *x, int64_t k, int64_t stri
 NR_API nr_t *nr_fit_grid(struct nr_net *, nr_t *x, int64_t h, int64_t w);
 NR_API nr_t *nr_pool_to(struct nr_net *, nr_t *x, int64_t h, int64_t w);                   /* adaptive mean, (B,H,W,C) -> (B,h,w,C) */
 NR_API nr_t *nr_resample(struct nr_net *, nr_t *x, int64_t h, int64_t w);                  /* bilinear, half-pixel centres; likewise */
+NR_API nr_t *nr_resample_dino(struct nr_net *, nr_t *x, int64_t h, int64_t w);             /* bicubic with DINO's step; likewise */
 NR_API nr_t *nr_channels(struct nr_net *, nr_t *x, int64_t from, int64_t to);              /* channels from .. to-1 */
 NR_API nr_t *nr_pool(struct nr_net *, const char *kind, nr_t *x, int64_t k, int64_t stride, int64_t pad);   /* "mean" "max" */
 /* ids (B,T) int32 -> rows of name.weight (count,C); pad_id < 0: none, else its row gets no gradient. */
@@ -204,6 +206,9 @@ NR_API nr_t *nr_pair_loss(struct nr_net *, nr_t *x, struct nr_pair_options);
 /* SimCSE: z (B,2,C) or (B,3,C), a sentence, its positive, its hard negative. The loss; *sim (B,B) or (B,2B): cosines over the
  * temperature, with the weight of a hard negative on its own sentence's; sim may be NULL. See nn/simcse.c. */
 NR_API nr_t *nr_simcse_loss(struct nr_net *, nr_t *z, double temperature, double hard_weight, nr_t **sim);
+/* DINO: student (V B,K), the outputs of V views one after the other, against the teacher's probabilities of the first two (2 B,K). See
+ * nn/dino.c. */
+NR_API nr_t *nr_dino_loss(struct nr_net *, nr_t *student, nr_t *teacher, double temperature);
 
 /* Rows of length 1: x / max(|x|, 1e-12). */
 NR_API nr_t *nr_unit_rows(struct nr_net *, nr_t *x);

@@ -127,8 +127,7 @@ static const char *rest_of(const struct nr_model_spec *m, bool preset, const str
 		if (n->text) nr_str_add(&all, n->how == NOT ? n->instead : n->text);
 		else nr_str_printf(&all, "%lld", (long long)n->value);
 	}
-	const char *text = all.failed ? NULL : nr_arena_strdup(arena, nr_str_text(&all));
-	nr_str_release(&all);
+	const char *text = nr_str_keep(&all, arena);
 	return text;
 }
 

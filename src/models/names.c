@@ -221,13 +221,21 @@ static int read_entry(struct reading *r, const struct nr_entry *e, real *out, bo
 /* What a checkpoint of ours holds for going on with the training, beside the model. */
 static bool of_training(const char *name)
 {
-	return !strncmp(name, "optim.", 6) || !strncmp(name, "ema.", 4) || !strncmp(name, "contrast.", 9);    /* temperature and bias */
+	static const char *const own[] = { "optim.", "ema.", "teacher.", "contrast." };         /* contrast: temperature and bias of LiT */
+	for (size_t i = 0; i < sizeof own / sizeof *own; i++)
+		if (!strncmp(name, own[i], strlen(own[i]))) return true;
+	return false;
 }
 
-/* The half of a masked autoencoder that is thrown away after pre-training, in our names, those of MAE and Hugging Face's. */
+/* What is thrown away after pre-training: the decoder of a masked autoencoder, in our names, those of MAE and Hugging Face's; the head of
+ * DINO, in ours and its own. */
 static bool of_decoder(const char *name)
 {
-	return !strncmp(name, "decoder.", 8) || !strncmp(name, "decoder_", 8) || !strcmp(name, "mask_token");
+	static const char *const first[] = { "decoder.", "decoder_", "dino.", "head.mlp.", "head.last_layer.", "teacher.head.",
+		"student.module.head.", "module.head.", NULL };
+	for (int i = 0; first[i]; i++)
+		if (!strncmp(name, first[i], strlen(first[i]))) return true;
+	return !strcmp(name, "mask_token");
 }
 
 static int left_over(const struct reading *r, struct nr_error *err)

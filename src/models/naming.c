@@ -82,8 +82,7 @@ static const char *apply(const struct nr_rename *r, const char *text, struct nr_
 			nr_str_add(&all, at + length);
 		}
 	}
-	const char *out = all.failed ? NULL : nr_arena_strdup(arena, nr_str_text(&all));
-	nr_str_release(&all);
+	const char *out = nr_str_keep(&all, arena);
 	return out;
 }
 

@@ -51,6 +51,23 @@ static const struct nr_rename timm[] = {
 	{ "register_token", "reg_token" }, { NULL, NULL },
 };
 
+/* The released code of DINO: timm's names below "backbone", and a head. `p`: in a file of a whole training, which of its two networks. */
+#define DINO(p)                                                                                                              \
+	{ "patch.in.", "@" p "backbone.patch_embed.norm_pre." }, { "patch.out.", p "backbone.patch_embed.norm." },           \
+	{ "patch.pos.", p "backbone.patch_embed.norm." }, { "patch_embed.proj.", p "backbone.patch_embed.proj." },           \
+	{ "embed.", p "backbone.norm_pre." }, { "final.", p "backbone.norm." }, { "fc.", p "backbone.fc_norm." },            \
+	{ "attn.in.", "norm1." }, { "mlp.in.", "norm2." }, { "attn.qk.q.", "attn.q_norm." },                                 \
+	{ "attn.qk.k.", "attn.k_norm." }, { "attn.inner.", "attn.norm." }, { "mlp.inner.", "mlp.norm." },                    \
+	{ "attn.scale.", "ls1." }, { "mlp.scale.", "ls2." }, { "special.", "cls_norm_layer." },                              \
+	{ "rest.", "tok_norm_layer." }, { "register_token", p "backbone.reg_token" },                                        \
+	{ "cls_token", p "backbone.cls_token" }, { "pos_embed", p "backbone.pos_embed" },                                    \
+	{ "blocks.", p "backbone.blocks." }, { "head.", p "backbone.head." }, { "dino.", p "head." }, { NULL, NULL }
+static const struct nr_rename dino[] = { DINO("") };
+static const struct nr_rename dino_teacher[] = { DINO("teacher.") };
+static const struct nr_rename dino_student[] = { DINO("student.module.") };
+static const struct nr_rename dino_module[] = { DINO("module.") };
+static const char *const dino_rest[] = { "student.*", "teacher.*", "dino_loss.*", "optimizer.*", NULL };
+
 /* Hugging Face: `p` is the prefix of the encoder. */
 #define HF_EMBED(p)                                                                                                          \
 	{ "cls_token", p "embeddings.cls_token" }, { "pos_embed", p "embeddings.position_embeddings" },                      \
@@ -123,7 +140,11 @@ static const char *const of_texts[] = { "text.*", "token_embedding.weight", "pos
 	"text_projection", "logit_scale", "logit_bias", "attn_mask", NULL };
 
 static const struct nr_naming namings[] = {
-	{ .name = "timm", .rules = timm }, { .name = "mae", .rules = timm }, { .name = "huggingface", .rules = hf, .eps = 1e-12 },
+	{ .name = "timm", .rules = timm }, { .name = "mae", .rules = timm }, { .name = "dino", .rules = dino },
+	{ .name = "dino_teacher", .rules = dino_teacher, .ignored = dino_rest },
+	{ .name = "dino_student", .rules = dino_student, .ignored = dino_rest },
+	{ .name = "dino_module", .rules = dino_module, .ignored = dino_rest },
+	{ .name = "huggingface", .rules = hf, .eps = 1e-12 },
 	{ .name = "huggingface5", .rules = hf5, .eps = 1e-12 }, { .name = "huggingface5_mae", .rules = hf5_mae, .eps = 1e-12 },
 	{ .name = "huggingface_deit", .rules = hf_deit, .eps = 1e-12 }, { .name = "huggingface_deit_plain", .rules = hf_deit_plain,
 		.eps = 1e-12 },

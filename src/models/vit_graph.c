@@ -71,7 +71,8 @@ static int64_t special_rows(const struct nr_vit *c) { return class_rows(c) + (c-
 
 static nr_t *position_table(struct nr_net *n, const struct nr_inputs *in, const struct nr_vit *c)
 {
-	const struct nr_position_table t = { in->image->d[2] / c->patch, in->image->d[3] / c->patch, c->dim, special_rows(c), c->pos };
+	const struct nr_position_table t = { in->image->d[2] / c->patch, in->image->d[3] / c->patch, c->dim, special_rows(c), c->pos,
+		c->image / c->patch };
 	return nr_position_table(n, &t);
 }
 

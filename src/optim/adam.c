@@ -31,6 +31,7 @@ static void fill(const struct nr_optim_call *k, int64_t i, double l2, double rat
 {
 	const struct nr_optim *o = k->o;
 	struct nr_adam_coef *coef = k->scratch;
+	const double t = (double)(k->t - k->segment[i].still);
 	coef[i] = (struct nr_adam_coef){
 		.scale = (real)k->arg[i].scale,
 		.l2 = (real)l2,
@@ -38,8 +39,8 @@ static void fill(const struct nr_optim_call *k, int64_t i, double l2, double rat
 		.rest1 = (real)(1 - o->beta1),
 		.beta2 = (real)o->beta2,
 		.rest2 = (real)(1 - o->beta2),
-		.step = (real)(k->arg[i].lr / (1 - pow(o->beta1, (double)k->t))),
-		.root = (real)(1 / sqrt(1 - pow(o->beta2, (double)k->t))),
+		.step = (real)(k->arg[i].lr / (1 - pow(o->beta1, t))),
+		.root = (real)(1 / sqrt(1 - pow(o->beta2, t))),
 		.eps = (real)o->eps,
 		.keep = (real)(1 - rate * k->arg[i].decay),
 	};
