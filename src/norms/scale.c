@@ -6,6 +6,7 @@
 #include <stdbool.h>
 
 #include "norms/norms.h"
+#include "norms/plan.h"
 #include "norms/row.h"
 
 struct scale { float eps; bool per_channel; };
@@ -39,6 +40,12 @@ static nr_t *build(struct nr_net *n, nr_t *x, const void *conf)
 }
 
 static const char *const laws[] = { "scale:per_channel=1 = scale", NULL };
+
+nr_t *nr_unit(struct nr_net *n, nr_t *x)
+{
+	const struct nr_row_norm norm = { NR_NORM_LENGTH, (real)1e-30, .times = 1 };     /* eps: a row of zeros stays one */
+	return nr_apply(n, &op, &norm, sizeof norm, x);
+}
 
 const struct nr_norm nr_norm_scale = {
 	.name = "scale", .title = "ScaleNorm", .cite = "arXiv:1910.05895", .equation = "y = scale x / max(|x|_2, eps)",
