@@ -76,10 +76,10 @@ static const char *block_plan(struct golden_case *c)
 	if (!strcmp(kind, "ngpt")) return nr_arena_printf(c->arena, "placement=ngpt final=none residual=ngpt:init=%s", meta(c, "alpha_init", "0.05"));
 	const char *norm = nr_st_metadata(c->file, "inner.norm") ? golden_norm_text(c, "inner.") : "none";
 	if (!strcmp(kind, "normformer"))
-		return nr_arena_printf(c->arena, "%s placement=normformer%s", norm,
+		return nr_arena_printf(c->arena, "%s placement=normformer final=none%s", norm,
 			golden_meta_int(c, "head_scale", 1) ? "" : " attn.heads=none");
 	if (!strcmp(kind, "subln"))
-		return nr_arena_printf(c->arena, "%s placement=subln%s", norm,
+		return nr_arena_printf(c->arena, "%s placement=subln%s final=none", norm,
 			strcmp(meta(c, "ffn_inner", "after_act"), "before_act") ? "" : "_before_act");
 	if (!strcmp(kind, "parallel"))
 		return nr_arena_printf(c->arena, "placement=parallel **=none attn.in=%s%s%s", norm, around(c, norm), qk_of(c));

@@ -7,7 +7,7 @@
 #include "base/mem.h"
 #include "norma/norm.h"
 
-enum { NR_MAXRULES = 64, NR_MAXSITES = 32 };
+enum { NR_MAXRULES = 256, NR_MAXSITES = 32 };
 
 /* x + y in other forms: gamma y (LayerScale), alpha y with alpha = 0 at first (ReZero), a x + y (DeepNorm, Keel), a step on the sphere
  * (nGPT). */
