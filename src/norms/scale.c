@@ -5,6 +5,7 @@
 #include <math.h>
 #include <stdbool.h>
 
+#include "nn/op.h"
 #include "norms/norms.h"
 #include "norms/row.h"
 
@@ -21,7 +22,7 @@ static const struct nr_op op_unit = { .name = "unit", NR_ROW_NORM_OP, .try_case 
 
 nr_t *nr_unit_rows(struct nr_net *n, nr_t *x)
 {
-	const struct nr_row_norm norm = { NR_NORM_LENGTH, (real)1e-12 };
+	const struct nr_row_norm norm = { NR_NORM_LENGTH, (real)1e-12, .times = 1 };
 	return nr_apply(n, &op_unit, &norm, sizeof norm, x);
 }
 
@@ -47,7 +48,7 @@ static const struct nr_op op = { .name = "scale", NR_ROW_NORM_OP, .fuse = fuse, 
 static nr_t *build(struct nr_net *n, nr_t *x, const void *conf)
 {
 	const struct scale *c = conf;
-	const struct nr_row_norm norm = { NR_NORM_LENGTH, c->eps };
+	const struct nr_row_norm norm = { NR_NORM_LENGTH, c->eps, .times = 1 };
 	nr_t *scale = nr_param(n, "scale", NR_ONES | NR_NO_DECAY, NR_SHAPE(c->per_channel ? nr_cols(x) : (int64_t)1));
 	if (scale) scale->entry->value = sqrt((double)nr_cols(x));
 	return nr_apply(n, &op, &norm, sizeof norm, x, scale);
