@@ -149,7 +149,7 @@ def clip_tokenizer(texts):
     """CLIP's with a small vocabulary of its own: the bytes, inside words and at their ends, and merges learned from the texts."""
     base = CLIPTokenizer()
     small = base.backend_tokenizer
-    learner = trainers.BpeTrainer(vocab_size=1200, special_tokens=["<|startoftext|>", "<|endoftext|>"], end_of_word_suffix="</w>",
+    learner = trainers.BpeTrainer(vocab_size=1200, special_tokens=["<|startoftext|>", "<|endoftext|>"], end_of_word_suffix="</w>", max_token_length=20,
                                   initial_alphabet=pre_tokenizers.ByteLevel.alphabet(), show_progress=False)
     model = Tokenizer(models.BPE(end_of_word_suffix="</w>"))
     model.normalizer, model.pre_tokenizer = small.normalizer, small.pre_tokenizer
