@@ -25,10 +25,11 @@ const struct nr_study_command *cli_study_commands(struct cli *c)
 	struct nr_study_command *all = nr_arena_alloc(c->arena, (n + 1) * sizeof *all), *to = all;
 	for (const struct cli_command *const *p = cli_commands; all && *p; p++) {
 		struct nr_study_command one = { (*p)->name, cli_options(*p, c->arena), sizeof(struct cli_common) + (*p)->conf_size,
-			!strncmp((*p)->usage, "CHECKPOINT", 10), false, NULL };
+			!strncmp((*p)->usage, "CHECKPOINT", 10), false, NULL, NULL };
 		const struct nr_task *task = (*p)->task;
 		if (task) one.metric = nr_arena_printf(c->arena, "eval_%s", task->of_eval[task->decides].name);
 		if (!one.options || (task && !one.metric)) return NULL;
+		if (nr_study_option(&one, "tower") && task) one.checkpoint_option = "tower";
 		one.trains = nr_study_option(&one, "out") && nr_study_option(&one, "store");      /* it leaves a run directory */
 		if (nr_study_option(&one, "json") && (one.trains || one.takes_checkpoint)) *to++ = one;
 	}
