@@ -13,6 +13,7 @@
 #include "base/table.h"
 #include "fetch/checksum.h"
 #include "model_flags.h"
+#include "probe_attentive.h"
 #include "probe_layers.h"
 
 enum { AUTO, CLS, MEAN, BOTH };
@@ -20,10 +21,10 @@ enum { AUTO, CLS, MEAN, BOTH };
 struct probe {
 	struct cli_model m;
 	int32_t features, solver, stats;
-	char *weight_decay, *base_lr, *cache, *out;
-	double hold_out, tolerance, epochs, warmup;
+	char *weight_decay, *base_lr, *attentive_lr, *cache, *out;
+	double hold_out, tolerance, epochs, warmup, attentive_epochs;
 	int64_t iterations, head_batch, seed, train_limit, stats_batches;
-	bool keep, layers, augment;
+	bool keep, layers, augment, attentive;
 };
 
 static const char *const feature_choices[] = { "auto", "cls", "mean", "both", NULL };
@@ -57,6 +58,9 @@ static const struct nr_option options[] = {
 	NR_OPT_INT(struct probe, train_limit, 0, 0, 1e15, "use only the first N training samples; 0: all"),
 	CLI_TEXT(struct probe, cache, "", "DIR", "folder to keep features in; default: beside the checkpoint"),
 	NR_OPT_BOOL(struct probe, keep, "1", "keep the features and reuse kept ones"),
+	NR_OPT_BOOL(struct probe, attentive, "0", "also fit a head whose learned query attends to all tokens"),
+	CLI_TEXT(struct probe, attentive_lr, "1e-3,3e-4", "LIST", "attentive: learning rates of AdamW to try"),
+	NR_OPT_FLOAT(struct probe, attentive_epochs, 20, 0.001, 1e6, "attentive: passes over the training tokens"),
 	NR_OPT_BOOL(struct probe, layers, "0", "also probe the tokens as they leave every block"),
 	CLI_TEXT(struct probe, out, "", "DIR",
 		"folder for probe.json and spectrum.csv; default: the run's folder"),
@@ -75,6 +79,7 @@ struct job {
 	struct nr_feature_origin train_from, test_from;
 	struct nr_probed kind[NR_FEATURE_KINDS];
 	struct probed_layers blocks;
+	struct probed_attentive attended;
 	struct nr_fresh *fresh;             /* with --augment */
 	double seconds;                     /* of the probes alone */
 };
@@ -162,6 +167,16 @@ static int open_fresh(struct job *j)
 	return NR_OK;
 }
 
+static int attend(struct job *j)
+{
+	const struct probe *v = j->v;
+	struct nr_attentive o = { .classes = j->conf.classes, .heads = nr_model_int(&j->o->w->model, "heads"), .batch = v->m.batch,
+		.epochs = v->attentive_epochs, .hold_out = v->hold_out, .weight_decay = 0.01, .seed = (uint64_t)v->seed,
+		.watch = show_steps, .context = &j->o->bar };
+	if (read_list(j->c, "attentive-lr", v->attentive_lr, o.lr, &o.lrs)) return j->c->err->code;
+	return probe_attentive(j->c, j->o, &j->attended, &o, v->m.batch, v->train_limit, v->m.limit);
+}
+
 static void find_folders(struct job *j)
 {
 	struct nr_arena *a = j->c->arena;
@@ -235,6 +250,7 @@ static json_t *report(const struct job *j)
 		"samples", (json_int_t)j->test.count, "width", (json_int_t)j->test.width, "seconds", j->seconds,
 		"cached", j->train_from.cached && j->test_from.cached, "features", kinds, "settings", settings_json(j->v));
 	if (j->blocks.layers) json_object_set_new(all, "layers", probe_layers_json(&j->blocks));
+	if (j->attended.there) json_object_set_new(all, "attentive", probe_attentive_json(&j->attended));
 	return all;
 }
 
@@ -315,6 +331,7 @@ static void print(const struct job *j)
 		printf("%s: %s after %lld steps, largest component of the gradient %.1e (tolerance %g)\n", nr_feature_names[k],
 			b->converged ? "converged" : "not converged", (long long)b->iterations, b->gradient, j->v->tolerance);
 	}
+	if (j->attended.there) probe_attentive_print(&j->attended);
 	if (j->blocks.layers) probe_layers_print(&j->blocks);
 	if (j->out) printf("written to %s/probe.json and spectrum.csv\n", j->out);
 }
@@ -335,6 +352,7 @@ static int measure(struct cli *c, const struct cli_model *m, struct cli_opened *
 	for (int k = 0; !code && k < NR_FEATURE_KINDS; k++)
 		if (j.want & 1u << k) code = probe_kind(&j, k);
 	j.conf.fresh = NULL;                                    /* blocks are probed as they are kept */
+	if (!code && v->attentive) code = attend(&j);
 	if (!code && v->layers) code = probe_layers(c, o, &j.blocks, &j.conf, j.want, m->batch, v->train_limit, m->limit);
 	if (!code) {
 		json_t *all = report(&j);
@@ -373,7 +391,8 @@ const struct cli_command cli_probe = {
 		 "test features (first 10000; log mean exp(-2 |u - v|^2) of unit vectors) and the effective rank of their centred\n"
 		 "singular values, which spectrum.csv lists.\n"
 		 "\n"
-		 "`--layers` also probes what leaves every block, before any norm that follows; the report draws it over the depth.",
+		 "`--layers` also probes what leaves every block, before any norm that follows; the report draws it over the depth.\n"
+		 "`--attentive` fits a head whose learned query attends to all tokens (AdamW), which can read what a mean loses.",
 	.conf_size = sizeof(struct probe),
 	.options = options,
 	.run = run,

@@ -45,6 +45,14 @@ run 0 probe "$ckpt" "${lars[@]}" --threads 2 --json; [ "$(results)" = "$first" ]
 run 0 probe "$ckpt" "${lars[@]}" --no-augment --json; [ "$(results)" != "$first" ] || fail "augmentation changes nothing"
 run 2 probe "$ckpt" --augment; complains "--augment is for --solver lars"
 
+# a head that attends to all tokens
+run 0 probe "$ckpt" --weight-decay 1e-3 --attentive --batch 32 --attentive-epochs 15 --attentive-lr 1e-2,1e-3 --threads 1 --json
+attentive() { grep -o '"attentive":{.*' <<<"$out" | sed 's/,"settings.*//'; }
+above "$(attentive | grep -o '"top1":[0-9.]*' | sed -n '1s/.*://p')" 0.9; first=$(attentive)
+run 0 probe "$ckpt" --weight-decay 1e-3 --attentive --batch 32 --attentive-epochs 15 --attentive-lr 1e-2,1e-3 --threads 2 --json
+[ "$(attentive)" = "$first" ] || fail "two threads give another result"
+run 2 probe "$ckpt" --attentive --attentive-lr x; complains "'x' is not a number"
+
 # every block; the report draws it
 run 0 probe "$ckpt" --layers --weight-decay 1e-3 --json; says '"layers":[{"block":0,"cls":{"top1":'; says '"block":1'
 run 0 probe "$ckpt" --layers --weight-decay 1e-3; says "after block"
