@@ -17,6 +17,7 @@ enum { NR_TASK_METRICS = 12 };              /* at most, of a step and of an eval
 enum { NR_TASK_SETTINGS = 512 };            /* bytes that a task's settings may have */
 enum { NR_TASK_SHAPES = 16, NR_TASK_META = 8 };
 
+struct nr_rates;
 struct nr_train;
 struct nr_weights;
 struct nr_evaluation;
@@ -35,6 +36,9 @@ struct nr_task_run {                        /* a task at work in a trainer, whic
 	struct nr_net *net;                 /* of that shape */
 	struct nr_plan *plan;               /* of that shape; NULL while recording */
 	int decides;                        /* as in the task, unless `settle` changes it: which of of_eval says what is best */
+	int64_t per_epoch, steps;           /* steps of an epoch and of the run; known from `record` on */
+	struct nr_store *teacher;           /* NULL, or weights that the task moves itself, set by `ready`: training checkpoints hold */
+					    /* them as teacher.NAME, and models are made of them */
 	int64_t passes;                     /* over a batch, each after `again`; 1 unless `settle` says more */
 	bool evaluates;                     /* of a task with own_samples, set by `ready`: they are there */
 	void *own;                          /* own_size bytes, zero at first */
@@ -83,6 +87,12 @@ struct nr_task {
 	void (*bind)(struct nr_task_run *, const struct nr_batch *, int64_t number);
 	void (*again)(struct nr_task_run *);
 	void (*measure)(struct nr_task_run *, const struct nr_batch *, double *sum);
+
+	/* What it has to say on the update of the weights. still: steps at the beginning in which a parameter is left alone; NULL: none.
+	 * rates: changes what the schedules say for a step, counted from 0; or NULL. moved: after it, counted from 1; or NULL */
+	int64_t (*still)(const struct nr_task_run *, const struct nr_entry *);
+	void (*rates)(const struct nr_task_run *, int64_t step, struct nr_rates *);
+	void (*moved)(struct nr_task_run *, int64_t step);
 
 	/* An evaluation: of_eval and how many samples; NAN: not measured. draw: a PNG of the last one, in the folder `pictures` and at the
 	 * end under the name `picture`; or NULL. predictions: of the last one; or NULL */

@@ -29,13 +29,15 @@ static void take_pooled(void *out, const struct nr_runner *r, const struct nr_ba
 	memcpy(f->label + first, b->label, (size_t)b->samples * sizeof *f->label);
 }
 
-int nr_features_of(struct nr_feature_set *f, const struct nr_weights *w, const struct nr_evaluation *what,
-	int64_t batch, struct nr_error *err)
+/* blocks 0: what the model pools. */
+static int features_of(struct nr_feature_set *f, const struct nr_weights *w, const struct nr_evaluation *what, int64_t batch,
+	int64_t blocks, bool mean, struct nr_error *err)
 {
 	struct nr_runner r;
 	*f = (struct nr_feature_set){ 0 };
-	if (count_samples(what, &f->count, err) || nr_runner_open_encoder(&r, w, batch < f->count ? batch : f->count, err))
-		return err->code;
+	if (count_samples(what, &f->count, err)) return err->code;
+	if (batch > f->count) batch = f->count;
+	if (blocks ? nr_runner_open_blocks(&r, w, batch, blocks, mean, err) : nr_runner_open_encoder(&r, w, batch, err)) return err->code;
 	f->width = r.width;
 	f->x = malloc((size_t)(f->count * f->width) * sizeof *f->x);
 	f->label = malloc((size_t)f->count * sizeof *f->label);
@@ -44,6 +46,18 @@ int nr_features_of(struct nr_feature_set *f, const struct nr_weights *w, const s
 	nr_runner_close(&r);
 	if (code) nr_features_release(f);
 	return code;
+}
+
+int nr_features_of(struct nr_feature_set *f, const struct nr_weights *w, const struct nr_evaluation *what, int64_t batch,
+	struct nr_error *err)
+{
+	return features_of(f, w, what, batch, 0, false, err);
+}
+
+int nr_block_features_of(struct nr_feature_set *f, const struct nr_weights *w, const struct nr_evaluation *what, int64_t batch,
+	int64_t blocks, bool mean, struct nr_error *err)
+{
+	return features_of(f, w, what, batch, blocks, mean, err);
 }
 
 void nr_features_release(struct nr_feature_set *f)

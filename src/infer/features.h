@@ -15,6 +15,12 @@ struct nr_feature_set { int64_t count, width; float *x; int32_t *label; };  /* (
 int nr_features_of(struct nr_feature_set *, const struct nr_weights *, const struct nr_evaluation *, int64_t batch, struct nr_error *);
 void nr_features_release(struct nr_feature_set *);
 
+/* As the linear evaluation of DINO reads a model: the class token after each of the last blocks that has one, side by side, each through
+ * the final norm; `mean`: then the mean of the last patch tokens. That alone if there is no class token. pooled is all of it. */
+int nr_runner_open_blocks(struct nr_runner *, const struct nr_weights *, int64_t batch, int64_t blocks, bool mean, struct nr_error *);
+int nr_block_features_of(struct nr_feature_set *, const struct nr_weights *, const struct nr_evaluation *, int64_t batch, int64_t blocks,
+	bool mean, struct nr_error *);
+
 /* What a linear probe may read. The kind that the model's own head reads is exactly that (with a norm or layer between the
  * pooling and the head); the other one is taken from the encoder's last tokens, after the final norm unless it follows the mean. */
 enum nr_feature_kind { NR_FEATURE_CLS, NR_FEATURE_MEAN, NR_FEATURE_KINDS };

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/mem.h"
 #include "base/save.h"
 #include "norma/version.h"
 #include "draw/html.h"
@@ -231,12 +232,14 @@ int nr_report_page(const struct nr_report *o, struct nr_str *s, struct nr_error 
 {
 	if (o->runs.count < 1 || o->runs.count > INT_MAX / 4)
 		return nr_fail(err, NR_EVALUE, "cannot make the report", NULL, "there is no run to report on");
+	const int64_t failures = nr_memory_failures();
 	struct nr_arena *arena = nr_arena_make();
 	if (!arena) return nr_fail(err, NR_EMEMORY, "cannot make the report", NULL, "out of memory");
 	const locale_t c = newlocale(LC_ALL_MASK, "C", (locale_t)0), old = c ? uselocale(c) : (locale_t)0;  /* points in numbers */
 	int code = check_studies(o, err);
 	if (!code) code = nr_study_is_here(o->runs.item[0]) ? nr_study_page(o, s, arena, err) : runs_page(o, s, arena, err);
 	if (!code && s->failed) code = nr_fail(err, NR_EMEMORY, "cannot make the report", NULL, "out of memory");
+	if (!code) code = nr_memory_since(failures, "cannot make the report", NULL, err);  /* a number would be missing */
 	if (c) {
 		uselocale(old);
 		freelocale(c);
