@@ -48,6 +48,7 @@ struct nr_weights_how {
 	const char *resample;               /* of a position table of another size: timm, mae, dino, bigvision; NULL: refuse it */
 	bool partial;                       /* entries may be missing, e.g. the head for another number of classes */
 	bool decoder;                       /* keep the decoder of a masked autoencoder, or DINO's head, if the file has one */
+	bool texts;                         /* of a file with a tower for pictures and one for texts, such as CLIP's: the latter */
 	void (*tell)(void *context, enum nr_import_fate, const char *name);     /* of each entry and tensor; or NULL */
 	void *context;
 };

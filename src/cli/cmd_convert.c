@@ -20,7 +20,7 @@ struct convert {
 	struct cli_surgery new;
 	char *to, *model, *file_norm, *from, *resample;
 	int64_t image, classes;
-	bool fold, decoder, partial, force, json;
+	bool fold, decoder, texts, partial, force, json;
 };
 
 static const struct nr_option options[] = {
@@ -45,6 +45,7 @@ static const struct nr_option options[] = {
 	NR_OPT_INT(struct convert, classes, 0, 0, 1000000, "new head with N classes; 0: keep the old one"),
 	NR_OPT_BOOL(struct convert, fold, "0", "fold batch norms into their layers: the deployed form of LeViT, with the same outputs"),
 	NR_OPT_BOOL(struct convert, decoder, "1", "keep the decoder of a masked autoencoder, or DINO's head"),
+	NR_OPT_BOOL(struct convert, texts, "0", "of a file with a tower for pictures and one for texts (CLIP): the latter"),
 	NR_OPT_BOOL(struct convert, partial, "0", "allow unused tensors in the file and missing ones"),
 	NR_OPT_BOOL(struct convert, force, "0", "overwrite existing files"),
 	NR_OPT_BOOL(struct convert, json, "0", "print one line of JSON"),
@@ -145,8 +146,7 @@ static const char *with(struct cli *c, const char *text, const char *key, int64_
 		sep = ',';
 	}
 	nr_str_printf(&s, "%c%s=%lld", sep, key, (long long)value);
-	const char *out = s.failed ? NULL : nr_arena_strdup(c->arena, nr_str_text(&s));
-	nr_str_release(&s);
+	const char *out = nr_str_keep(&s, c->arena);
 	return out;
 }
 
@@ -256,7 +256,7 @@ static int run(struct cli *c, const void *conf, const struct nr_list *args)
 	struct report report = { 0 };
 	struct nr_weights *w = NULL;
 	const struct nr_weights_how how = { .model = model, .norms = o->file_norm, .naming = o->from,
-		.resample = *o->resample ? o->resample : o->image ? "timm" : NULL, .partial = o->partial || o->classes,
+		.resample = *o->resample ? o->resample : o->image ? "timm" : NULL, .partial = o->partial, .texts = o->texts || o->classes,
 		.decoder = o->decoder && !o->image && !*o->new.norm, .tell = note, .context = &report };
 	int code = nr_weights_open(&w, args->item[0], &how, c->err);
 	struct nr_surgery cut = { 0 };

@@ -87,14 +87,14 @@ static bool theirs(struct golden_case *c, const struct golden_model *m, const st
 		real *mine = values + i * (e->count / parts), *moved = golden_reals(c, n);
 		if (way == READ && !golden_has(c, name)) return false;
 		if (way == COMPARE) {
-			for (int64_t k = 0; k < n; k++) moved[nr_naming_place(order, k, p, channels)] = mine[k];
+			for (int64_t k = 0; k < n; k++) moved[nr_naming_place(order, e, k, p, channels)] = mine[k];
 			golden_check(c, kind, moved, n, "%s", name);
 			continue;
 		}
 		struct golden_tensor t = golden_tensor(c, -1, "%s", name);
 		if (golden_has(c, resampled)) t = golden_tensor(c, -1, "%s", resampled);
 		golden_expect(c, t.n == n, name);
-		for (int64_t k = 0; k < n; k++) mine[k] = t.x[nr_naming_place(order, k, p, channels)];
+		for (int64_t k = 0; k < n; k++) mine[k] = t.x[nr_naming_place(order, e, k, p, channels)];
 	}
 	return true;
 }

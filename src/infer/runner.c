@@ -48,12 +48,14 @@ int nr_runner_open(struct nr_runner *r, const struct nr_weights *w, int64_t batc
 	return nr_hint(err, "`norma probe` and `norma knn` measure its features, `norma finetune` gives it a head");
 }
 
-int nr_runner_open_at(struct nr_runner *r, const struct nr_weights *w, int64_t batch, int64_t h, int64_t width, struct nr_error *err)
+int nr_runner_open_at(struct nr_runner *r, const struct nr_weights *w, int64_t batch, bool head, int64_t h, int64_t width,
+	struct nr_error *err)
 {
 	const int64_t size = nr_model_int(&w->model, "image");
-	if (!w->model.of->levels || (h == size && width == size)) return nr_runner_open(r, w, batch, err);
+	if (!w->model.of->levels || (h == size && width == size))
+		return head ? nr_runner_open(r, w, batch, err) : nr_runner_open_encoder(r, w, batch, err);
 	*r = (struct nr_runner){ 0 };
-	return record(r, w, batch, true, h, width, err);
+	return record(r, w, batch, head, h, width, err);
 }
 
 int nr_runner_open_encoder(struct nr_runner *r, const struct nr_weights *w, int64_t batch, struct nr_error *err)

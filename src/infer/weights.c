@@ -61,8 +61,7 @@ const char *nr_numbers_text(const double *v, int64_t count, struct nr_arena *are
 {
 	struct nr_str s = { 0 };
 	for (int64_t i = 0; i < count; i++) nr_str_printf(&s, "%s%.17g", i ? " " : "", v[i]);
-	const char *text = s.failed ? NULL : nr_arena_strdup(arena, nr_str_text(&s));
-	nr_str_release(&s);
+	const char *text = nr_str_keep(&s, arena);
 	return text;
 }
 
@@ -104,7 +103,7 @@ static void read_input(struct nr_weights *w, const char *path, const struct nr_g
 }
 
 /* What our own files say of themselves. */
-static int read_meta(struct nr_weights *w, const char *path, const char **model, const char **norms, struct nr_error *err)
+static int read_meta(struct nr_weights *w, const char *path, bool texts, const char **model, const char **norms, struct nr_error *err)
 {
 	struct nr_st_file *f;
 	if (nr_st_open(&f, path, err)) return err->code;
@@ -129,7 +128,8 @@ static int read_meta(struct nr_weights *w, const char *path, const char **model,
 	read_view(w, nr_st_metadata(f, "norma.config"));
 	struct nr_guess guess = { 0 };
 	if (!code && !of_model) {
-		const int seen = nr_model_guess(&guess, f, w->arena);
+		int seen = texts ? nr_tower_guess(&guess, f, NR_TEXTS, w->arena) : 0;
+		if (!seen) seen = nr_model_guess(&guess, f, w->arena);
 		if (!*model && seen && guess.sure) {
 			*model = guess.model;
 			if (!*norms && *guess.norms) *norms = guess.norms;
@@ -305,7 +305,7 @@ static int take_classes(struct nr_weights *w, const char *path, struct nr_error 
 static int read_all(struct nr_weights *w, const char *path, const struct nr_weights_how *how, struct nr_error *err)
 {
 	const char *model = given(how->model), *norms = given(how->norms);
-	int code = read_meta(w, path, &model, &norms, err);
+	int code = read_meta(w, path, how->texts, &model, &norms, err);
 	if (!code) code = nr_model_parse(&w->model, model, w->arena, err);
 	if (!code && !how->partial) code = take_classes(w, path, err);
 	w->norms = norms ? nr_arena_strdup(w->arena, norms) : "";

@@ -27,7 +27,7 @@ static void reorder(const struct nr_store *s, char order, const struct nr_entry 
 	const struct nr_entry *w = nr_store_find(s, "patch_embed.proj.weight");
 	const int64_t n = e->count, p = w && w->nd == 4 ? w->d[3] : 1, channels = order == '%' ? e->d[e->nd - 1] / 4 : n / (p * p);
 	for (int64_t i = 0; i < n; i++) {
-		const int64_t theirs = nr_naming_place(order, i, p, channels);
+		const int64_t theirs = nr_naming_place(order, e, i, p, channels);
 		if (out) to[theirs] = from[i];
 		else to[i] = from[theirs];
 	}
@@ -93,12 +93,13 @@ static int choose(struct reading *r, const struct nr_model *m, struct nr_error *
 	return nr_hint(err, "`norma inspect` shows what it has");
 }
 
-/* The shape of a tensor that holds `share` of the parts of an entry; '^': without leading sizes of 1. */
+/* The shape of a tensor that holds `share` of the parts of an entry; '^': without leading sizes of 1; '!': the other way round. */
 static int their_shape(const struct nr_entry *e, int64_t share, int64_t parts, char order, int64_t *shape)
 {
 	int skip = 0;
 	while (order == '^' && skip + 1 < e->nd && e->d[skip] == 1) skip++;
 	for (int i = skip; i < e->nd; i++) shape[i - skip] = i == 0 ? e->d[0] / parts * share : e->d[i];
+	if (order == '!') shape[0] = e->d[1], shape[1] = e->d[0];
 	return e->nd - skip;
 }
 

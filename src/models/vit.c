@@ -110,6 +110,10 @@ static const struct nr_rename hf_deit_plain[] = { HF_DEIT, HF_HEAD, HF_EMBED("de
 static const struct nr_rename hf_dinov2[] = { HF_DINOV2("dinov2."), { NULL, NULL } };
 static const struct nr_rename hf_dinov2_registers[] = { HF_DINOV2("dinov2_with_registers."), { NULL, NULL } };
 static const struct nr_rename hf_dinov2_base[] = { HF_DINOV2(""), { NULL, NULL } };
+#define HF_SWIGLU { "mlp.fc1.", "mlp.weights_in." }, { "mlp.fc2.", "mlp.weights_out." }
+static const struct nr_rename hf_dinov2_swiglu[] = { HF_SWIGLU, HF_DINOV2("dinov2."), { NULL, NULL } };
+static const struct nr_rename hf_dinov2_registers_swiglu[] = { HF_SWIGLU, HF_DINOV2("dinov2_with_registers."), { NULL, NULL } };
+static const struct nr_rename hf_dinov2_base_swiglu[] = { HF_SWIGLU, HF_DINOV2(""), { NULL, NULL } };
 /* CLIP's and SigLIP's image towers; what stands in for the head is CLIP's projection to the common space. */
 #define HF_TOWER                                                                                                             \
 	{ "cls_token", "^vision_model.embeddings.class_embedding" },                                                         \
@@ -121,10 +125,19 @@ static const struct nr_rename hf_dinov2_base[] = { HF_DINOV2(""), { NULL, NULL }
 	{ "attn.in.", "layer_norm1." }, { "mlp.in.", "layer_norm2." },                                                       \
 	{ "attn.qkv.", "self_attn.q_proj. self_attn.k_proj. self_attn.v_proj." }, { "attn.proj.", "self_attn.out_proj." },   \
 	{ "blocks.", "vision_model.encoder.layers." }, { "final.", "vision_model.post_layernorm." }
-static const struct nr_rename hf_clip[] = { HF_TOWER, { "head.", "visual_projection." }, { NULL, NULL } };
-static const struct nr_rename hf_tower[] = { HF_TOWER, { "head.", "classifier." }, { NULL, NULL } };
+static const struct nr_rename hf_clip[] = { { "head.", "visual_projection." }, HF_TOWER, { NULL, NULL } };
+static const struct nr_rename hf_tower[] = { { "head.", "classifier." }, HF_TOWER, { NULL, NULL } };
+/* open_clip's and OpenAI's; the projection is a matrix of its own, (width, outputs). Its SigLIPs have timm's towers. */
+static const struct nr_rename open_clip[] = {
+	{ "cls_token", "^visual.class_embedding" }, { "pos_embed", "^visual.positional_embedding" },
+	{ "patch_embed.proj.", "visual.conv1." }, { "embed.", "visual.ln_pre." }, { "attn.in.", "ln_1." }, { "mlp.in.", "ln_2." },
+	{ "attn.qkv.", "attn.in_proj_" }, { "attn.proj.", "attn.out_proj." }, { "mlp.fc1.", "mlp.c_fc." }, { "mlp.fc2.", "mlp.c_proj." },
+	{ "blocks.", "visual.transformer.resblocks." }, { "final.", "visual.ln_post." }, { "head.weight", "!visual.proj" }, { NULL, NULL },
+};
 static const char *const unused[] = { "*position_ids", "*embeddings.mask_token", "text_model.*", "text_projection.weight", "logit_scale",
 	"logit_bias", NULL };
+static const char *const of_texts[] = { "text.*", "token_embedding.weight", "positional_embedding", "transformer.*", "ln_final.*",
+	"text_projection", "logit_scale", "logit_bias", "attn_mask", NULL };
 
 static const struct nr_naming namings[] = {
 	{ .name = "timm", .rules = timm }, { .name = "mae", .rules = timm }, { .name = "dino", .rules = dino },
@@ -138,8 +151,13 @@ static const struct nr_naming namings[] = {
 	{ .name = "huggingface_dinov2", .rules = hf_dinov2, .eps = 1e-6, .ignored = unused },
 	{ .name = "huggingface_dinov2_registers", .rules = hf_dinov2_registers, .eps = 1e-6, .ignored = unused },
 	{ .name = "huggingface_dinov2_base", .rules = hf_dinov2_base, .eps = 1e-6, .ignored = unused },
+	{ .name = "huggingface_dinov2_swiglu", .rules = hf_dinov2_swiglu, .eps = 1e-6, .ignored = unused },
+	{ .name = "huggingface_dinov2_registers_swiglu", .rules = hf_dinov2_registers_swiglu, .eps = 1e-6, .ignored = unused },
+	{ .name = "huggingface_dinov2_base_swiglu", .rules = hf_dinov2_base_swiglu, .eps = 1e-6, .ignored = unused },
 	{ .name = "huggingface_clip", .rules = hf_clip, .eps = 1e-5, .ignored = unused },
 	{ .name = "huggingface_siglip", .rules = hf_tower, .eps = 1e-6, .ignored = unused },
+	{ .name = "open_clip", .rules = open_clip, .eps = 1e-5, .ignored = of_texts },
+	{ .name = "open_clip_timm", .rules = timm, .prefix = "visual.trunk.", .ignored = of_texts },
 	{ .name = NULL },
 };
 

@@ -194,8 +194,10 @@ int nr_runfolder_read(struct nr_runfolder *r, const char *dir, struct nr_arena *
 	if (has(dir, "lambda.csv", a)) load_columns(r, dir, "lambda.csv", a, &r->lambda);
 	nr_runfolder_add(r, dir, a);
 	nr_runfolder_add(r, path_in(dir, "analyze", a), a);
-	if (!r->probe) nr_str_add(&r->absent, "probe.json is missing\n");
-	if (!r->spectrum.count) nr_str_add(&r->absent, "spectrum.csv is missing\n");
+	const char *sample = nr_runfolder_env(r, "sample");
+	const bool picture = !sample || !strcmp(sample, "picture");     /* nothing else can be probed */
+	if (!r->probe && picture) nr_str_add(&r->absent, "probe.json is missing\n");
+	if (!r->spectrum.count && picture) nr_str_add(&r->absent, "spectrum.csv is missing\n");
 	const bool attention = has(dir, "attention.png", a);
 	if (attention) load_picture(r, "attention.png", &r->attention, a);
 	if (!attention || has(dir, "reconstruction.png", a)) load_picture(r, "reconstruction.png", &r->reconstruction, a);

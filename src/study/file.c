@@ -354,6 +354,7 @@ static void read_all(struct reader *r, const struct nr_yaml_node *root, const ch
 int nr_study_parse(struct nr_study *s, const char *text, size_t size, const char *name, const struct nr_study_command *commands,
 	struct nr_arena *arena, struct nr_yaml_errors *errors, struct nr_error *err)
 {
+	const int64_t failures = nr_memory_failures();
 	struct nr_yaml_tree *tree = nr_arena_alloc(arena, sizeof *tree);
 	*s = (struct nr_study){ .arena = arena, .tree = tree, .commands = commands };
 	if (!tree) return nr_fail(err, NR_EMEMORY, "cannot read", name, "out of memory");
@@ -366,5 +367,6 @@ int nr_study_parse(struct nr_study *s, const char *text, size_t size, const char
 	struct nr_study tuning;
 	if (!errors->count && s->tune) nr_tune_study(s, &tuning, err);
 	if (!errors->count && !err->code && nr_published_read(s, name, err)) return err->code;
+	if (!err->code && nr_memory_since(failures, "cannot read", name, err)) return err->code; /* an arm would lack its name */
 	return nr_yaml_tree_done(tree, err);
 }

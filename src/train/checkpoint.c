@@ -130,7 +130,7 @@ static int64_t put_all(const struct nr_checkpoint *c, bool full, struct nr_st_te
 
 int nr_checkpoint_write(const struct nr_checkpoint *c, const char *path, bool full, struct nr_error *err)
 {
-	const bool short_before = nr_memory_failed();
+	const int64_t failures = nr_memory_failures();
 	struct nr_arena *arena = nr_arena_make();
 	const int64_t n = PARTS * nr_store_count(c->store) + (c->teacher ? nr_store_count(c->teacher) : 0);
 	struct nr_st_tensor *t = arena ? nr_arena_alloc(arena, (size_t)(n + 1) * sizeof *t) : NULL;
@@ -144,8 +144,7 @@ int nr_checkpoint_write(const struct nr_checkpoint *c, const char *path, bool fu
 	int code = NR_OK;
 	for (int i = 0; i < m.n_own; i++)
 		if (!m.own[i]) code = nr_fail(err, NR_EMEMORY, "cannot write", path, "out of memory");
-	if (!code && !short_before && nr_memory_failed())       /* a name or a note would be missing */
-		code = nr_fail(err, NR_EMEMORY, "cannot write", path, "out of memory");
+	if (!code) code = nr_memory_since(failures, "cannot write", path, err);         /* a name or a note would be missing */
 	if (!code) code = nr_st_write(path, t, count, m.item, m.count, err);
 	for (int i = 0; i < m.n_own; i++) free(m.own[i]);
 	nr_arena_free(arena);

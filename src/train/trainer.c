@@ -13,6 +13,7 @@
 #include "base/log.h"
 #include "base/real.h"
 #include "base/clock.h"
+#include "base/mem.h"
 #include "base/optdoc.h"
 #include "base/save.h"
 #include "base/str.h"
@@ -55,9 +56,9 @@ static char *default_out(const struct nr_trainer *t)
 		if (!strchr("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._+=,-", *p)) *p = '_';
 	while (s.len && strchr("_-.", s.text[s.len - 1])) s.text[--s.len] = 0;
 	nr_str_printf(&s, "-%lld", (long long)t->c.seed);
-	char *text = nr_arena_strdup(t->arena, nr_str_text(&s));
-	for (int i = 2; text && !access(text, F_OK) && i < 10000; i++) text = nr_arena_printf(t->arena, "%s-%d", nr_str_text(&s), i);
-	nr_str_release(&s);
+	const char *name = nr_str_keep(&s, t->arena);
+	char *text = name ? nr_arena_strdup(t->arena, name) : NULL;
+	for (int i = 2; text && !access(text, F_OK) && i < 10000; i++) text = nr_arena_printf(t->arena, "%s-%d", name, i);
 	return text;
 }
 
@@ -131,6 +132,7 @@ static int open_recorder(struct nr_trainer *t, struct nr_error *err)
 
 int nr_trainer_open(struct nr_trainer **out, const struct nr_train *c, const char *command, struct nr_error *err)
 {
+	const int64_t failures = nr_memory_failures();
 	struct nr_arena *arena = nr_arena_make();
 	struct nr_trainer *t = arena ? nr_arena_alloc(arena, sizeof *t) : NULL;
 	*out = NULL;
@@ -148,6 +150,7 @@ int nr_trainer_open(struct nr_trainer **out, const struct nr_train *c, const cha
 	if (!code && t->c.resume) code = nr_trainer_resume(t, err);
 	if (!code) t->header = nr_trainer_describe(t);
 	if (!code) code = open_loader(t, err);
+	if (!code) code = nr_memory_since(failures, "cannot start the training", NULL, err);    /* the record would lack a part */
 	if (!code) code = open_recorder(t, err);
 	if (!code && t->c.microscope)
 		code = nr_microscope_open(t->shape[0].microscope, nr_trainer_path(t, "microscope.csv"),
