@@ -11,8 +11,6 @@
 /* Reads "layer:eps=1e-6" or "sep(bn,ln)" into a norm and its configuration, which lives in the arena. eps > 0: used where
  * the text gives none. */
 int nr_norm_parse(const char *text, double eps, struct nr_arena *, const struct nr_norm **, void **conf, struct nr_error *);
-/* x / max(|x|, 1e-12) of every row (scale.c). */
-nr_t *nr_unit_rows(struct nr_net *, nr_t *x);
 /* The eps of the net's norm plan; 0: each norm's own. */
 double nr_norms_eps(const struct nr_net *);
 
