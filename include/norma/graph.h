@@ -52,6 +52,7 @@ struct nr_exec {                            /* what differs from step to step */
 	int no_dropout;                     /* batch statistics alone: what an evaluation would have seen */
 	int accumulate;                     /* add to the parameter gradients instead of overwriting them */
 	int64_t step;
+	int64_t total;                      /* steps of the whole run, for norms that change in its course; 0: not known */
 	uint64_t seed;
 	void (*after)(void *context, int32_t call);   /* NULL, or called after each forward call: see nr_plan_made */
 	void *context;
@@ -141,6 +142,8 @@ enum nr_init {
 	NR_INIT_KIND = 0xff,
 	NR_NO_DECAY = 0x100,                /* weight decay leaves it alone */
 	NR_ZERO_ROW = 0x200,                /* row 0 starts as zeros: that of padding */
+	NR_UNIT_ROWS = 0x400,               /* a matrix whose rows, or columns, have length 1: at first, and again after each step */
+	NR_UNIT_COLUMNS = 0x800,
 };
 
 struct nr_entry {

@@ -53,9 +53,10 @@ NR_API nr_t *nr_norm_try(struct nr_net *, const struct nr_norm *, nr_t **x, cons
  *   NORM            at the default sites, those of the placement
  *   PATTERN=NORM    at the sites that match; the last rule that matches wins
  *   placement=P     pre post prepost sandwich respost none, or two of them, "pre,post": attention, MLP; normformer, subln,
- *                   subln_before_act
+ *                   subln_before_act, peri, peri_embed, mix, mix:post=3, hybrid, hybrid_star, keel, ngpt, parallel, olmo2, gemma2
  *   patch=V         Dual PatchNorm and its ablations: dual pre post post_posemb rms only_learnable no_learnable none
- *   residual=R      plain, layerscale:init=1e-4, rezero, deepnorm
+ *   residual=R      plain, layerscale:init=1e-4, rezero, deepnorm, keel:alpha=24, ngpt:init=0.05
+ *   qk=S            what a norm at attn.qk and attn.v sees: head, heads (each with a gain of its own), width
  *   eps=E           of every norm whose text gives none, instead of the model's
  *
  * PATTERN: `attn.in`, `blocks[0:6].attn.in`, `blocks[-1].*`; `*` stands for the default sites, `**` for all. A plan without
@@ -74,6 +75,8 @@ NR_API int nr_norms_use(struct nr_net *, const char *text, const struct nr_norm_
 NR_API nr_t *nr_norm(struct nr_net *, const char *site, nr_t *x);
 /* The text of that norm, for models that apply it themselves; NULL if there is none. */
 NR_API const char *nr_norm_at(struct nr_net *, const char *site);
+/* What goes into a branch: norm BRANCH.carry on the stream itself, which *x becomes, then norm BRANCH.in. */
+NR_API nr_t *nr_branch(struct nr_net *, const char *branch, nr_t **x);
 /* x + y as the plan has it: norm BRANCH.out on y, the residual's scaling, drop path, the sum, norm BRANCH.res. */
 NR_API nr_t *nr_residual(struct nr_net *, const char *branch, nr_t *x, nr_t *y, double drop_path);
 /* The same by nr_add_reversible. */

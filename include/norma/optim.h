@@ -48,15 +48,21 @@ NR_API int nr_optim_init(struct nr_optim *, const char *name, struct nr_error *)
 NR_API const struct nr_option *nr_optim_options(void);
 /* Bytes of nr_optim.own that are free for the own options of optimizers to come. */
 NR_API size_t nr_optim_own_left(void);
-NR_API int32_t nr_optim_kind(const char *name); /* "sgd", "adam", "adamw", "adam-bv", "lars", "lars-timm"; -1: no such name */
+NR_API int32_t nr_optim_kind(const char *name); /* "sgd", "adam", "adamw", "adam-bv", "lars", "lars-timm", "lion", "muon"; -1: no such name */
 
 /* One parameter. m: momentum or Adam's first moment; v: Adam's second moment (NULL where the kind has none,
  * see nr_optim_slots). grad NULL: frozen, left alone. */
+enum nr_segment_flags {
+	NR_SEGMENT_MATRIX = 1,        /* weights of a hidden layer (rows,columns), which Muon makes orthogonal */
+	NR_SEGMENT_UNIT_ROWS = 2,     /* after each step its rows, or its columns, are brought back to length 1 (nGPT) */
+	NR_SEGMENT_UNIT_COLUMNS = 4,
+};
 struct nr_segment {
 	nr_real *value, *grad, *m, *v;
 	int64_t count;
 	int32_t nd;        /* dimensions of the tensor: LARS treats vectors apart */
 	const int64_t *d;  /* (nd) sizes, for optimizers of matrices; NULL: not known */
+	int32_t flags;     /* enum nr_segment_flags */
 	float lr_scale;    /* 1, or what layer-wise decay says */
 	float decay;       /* factor on the weight decay: 0 for parameters without, else 1 */
 	int64_t still;     /* steps that it was left alone at first (grad NULL): its own moments begin after them */

@@ -262,7 +262,7 @@ static int run(struct cli *c, const void *conf, const struct nr_list *args)
 	struct nr_surgery cut = { 0 };
 	if (!code && o->classes) w->class_name = NULL;
 	if (!code && *o->new.norm) code = cli_surgery_run(c, &o->new, w, args->item[0], &cut);
-	if (!code && o->fold) code = nr_fold_norms(w, &report.folded, c->err);
+	if (!code && o->fold) code = nr_fold_deployed(w, &report.folded, c->err);
 	if (!code && !(mine.to = names_to_write(c, w, mine.to))) code = c->err->code;   /* before anything is written */
 	if (!code) code = write_out(c, o, w, kept, weights, config);
 	if (!code && config && w->model.of->reads == NR_TEXTS)

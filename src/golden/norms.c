@@ -16,6 +16,15 @@ const char *golden_norm_text(struct golden_case *c, const char *prefix)
 	if (!norm) golden_stop(c, NULL, "no norm '%s'", name);
 	const char *text = norm->name;
 	char sep = ':';
+	/* prepbn's parts have names of their own here */
+	static const char *const parts[][2] = { { "norm1.norm", "first" }, { "norm1.eps", "first_eps" }, { "norm2.eps", "eps" },
+		{ "norm2.momentum", "momentum" }, { "norm2.eta", "eta" } };
+	for (size_t i = 0; i < sizeof parts / sizeof *parts && !strcmp(norm->name, "prepbn"); i++) {
+		const char *value = nr_st_metadata(c->file, nr_arena_printf(c->arena, "%s%s", prefix, parts[i][0]));
+		if (!value) continue;
+		text = nr_arena_printf(c->arena, "%s%c%s=%s", text, sep, parts[i][1], value);
+		sep = ',';
+	}
 	for (const struct nr_option *o = norm->options; o->name; o++) {
 		const char *value = nr_st_metadata(c->file, nr_arena_printf(c->arena, "%s%s", prefix, o->name));
 		if (!value) continue;

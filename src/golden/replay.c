@@ -1,9 +1,12 @@
 /* Replaying norma-golden-1 files: see replay.h. The upstream gradient makes the loss sum(y dy). */
 #include "golden/replay.h"
 
+#include <jansson.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "norma/optim.h"
 
 struct run { struct nr_store *store; struct nr_net *net; struct nr_plan *plan; nr_t *x, *dy, *y, *valid; };
 
@@ -96,6 +99,35 @@ static void step(struct golden_case *c, const struct replay *r, struct run *b, i
 	}
 }
 
+static void check_stepped(struct golden_case *c, const struct nr_entry *e, const char *name, real *values, int64_t n, int step)
+{
+	(void)e, (void)step;
+	golden_check(c, "step1", values, n, "step1.%s", name);
+}
+
+/* One AdamW step on the gradients of the first step, where the file has what comes of it. */
+static void optimize(struct golden_case *c, const struct replay *r, struct run *b)
+{
+	const char *text = nr_st_metadata(c->file, "optim");
+	json_t *o = text ? json_loads(text, 0, NULL) : NULL;
+	struct nr_error err = { 0 };
+	struct nr_optim adamw;
+	struct nr_params params = { 0 };
+	if (!o) return;
+	if (nr_optim_init(&adamw, "adamw", &err) || nr_params_init(&params, b->store, &adamw, &err)) golden_stop(c, NULL, "out of memory");
+	const json_t *betas = json_object_get(o, "betas");
+	adamw.beta1 = json_number_value(json_array_get(betas, 0));
+	adamw.beta2 = json_number_value(json_array_get(betas, 1));
+	adamw.eps = json_number_value(json_object_get(o, "eps"));
+	adamw.lr = json_number_value(json_object_get(o, "lr"));
+	adamw.weight_decay = json_number_value(json_object_get(o, "weight_decay"));
+	nr_params_step(&params, &adamw, NULL, 1, &err);
+	for (int64_t i = 0; i < nr_store_count(b->store); i++)
+		each_name(c, r, nr_store_at(b->store, i), nr_value(nr_store_at(b->store, i)), check_stepped, 0);
+	nr_params_release(&params);
+	json_decref(o);
+}
+
 int golden_replay(struct golden_case *c, const struct replay *r)
 {
 	struct run b = { 0 };
@@ -107,6 +139,7 @@ int golden_replay(struct golden_case *c, const struct replay *r)
 		step(c, r, &b, k, !strncmp(steps, "train", 5));
 		steps = strchr(steps, ',') ? strchr(steps, ',') + 1 : NULL;
 	}
+	optimize(c, r, &b);
 	nr_plan_free(b.plan);
 	nr_net_free(b.net);
 	nr_store_free(b.store);

@@ -3,6 +3,7 @@
 
 #include <omp.h>
 #include <stdarg.h>
+#include <stdlib.h>
 
 struct nr_net *nr_net_make(struct nr_store *store)
 {
@@ -155,6 +156,17 @@ void nr_push_nth(struct nr_net *n, const char *name, int64_t i, int64_t of)
 	const int32_t depth = n->depth;
 	nr_push(n, "%s.%lld", name, (long long)i);
 	if (n->depth > depth) n->of[depth] = of;
+}
+
+int64_t nr_net_block(const struct nr_net *n)
+{
+	int32_t d = n->depth;
+	while (d > 0 && !n->of[d - 1]) d--;
+	if (!d) return -1;
+	const int32_t end = d < n->depth ? n->mark[d] : (int32_t)strlen(n->scope);
+	int32_t at = end;
+	while (at > 0 && n->scope[at - 1] != '.') at--;
+	return strtoll(n->scope + at, NULL, 10);
 }
 
 nr_t *nr_pop(struct nr_net *n, nr_t *x)

@@ -27,6 +27,8 @@ struct nr_net {
 	struct nr_error error;
 };
 
+/* Number, from 0, of the innermost block of a stack that is being recorded; -1: none. */
+int64_t nr_net_block(const struct nr_net *);
 /* Does this tensor, as recorded, have gaps between samples when it is read? The plan may have closed them: sums whose order must not
  * depend on that go by this. */
 int nr_has_gaps(const nr_t *);

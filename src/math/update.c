@@ -60,3 +60,30 @@ void nr_update_ema(int64_t n, real *e, const real *p, double keep)
 	for (int64_t i = 0; i < n; i += NR_UPDATE_CHUNK)
 		nr_update_active->ema(nr_min64(NR_UPDATE_CHUNK, n - i), e + i, p + i, (real)keep);
 }
+
+void nr_rows_to_unit(int64_t rows, int64_t columns, real *x)
+{
+#pragma omp parallel for schedule(static)
+	for (int64_t r = 0; r < rows; r++) {
+		real *row = x + r * columns;
+		const double square = nr_update_active->sum_sq(columns, row);
+		const real k = square > 0 ? (real)(1 / sqrt(square)) : 1;
+		for (int64_t i = 0; i < columns; i++) row[i] *= k;
+	}
+}
+
+void nr_columns_to_unit(int64_t rows, int64_t columns, real *x)
+{
+	enum { TILE = 64 };             /* columns that are looked at together, down all rows */
+#pragma omp parallel for schedule(static)
+	for (int64_t at = 0; at < columns; at += TILE) {
+		const int64_t n = columns - at < TILE ? columns - at : TILE;
+		double square[TILE] = { 0 };
+		real k[TILE];
+		for (int64_t r = 0; r < rows; r++)
+			for (int64_t i = 0; i < n; i++) square[i] += (double)x[r * columns + at + i] * (double)x[r * columns + at + i];
+		for (int64_t i = 0; i < n; i++) k[i] = square[i] > 0 ? (real)(1 / sqrt(square[i])) : 1;
+		for (int64_t r = 0; r < rows; r++)
+			for (int64_t i = 0; i < n; i++) x[r * columns + at + i] *= k[i];
+	}
+}

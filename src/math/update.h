@@ -32,6 +32,9 @@ struct nr_update_kernels {
 	double (*sum_sq_mix)(int64_t n, double a, const real *x, double b, const real *y);
 };
 
+/* Rows, or columns, of a matrix divided by their length; what is all zeros stays so. */
+void nr_rows_to_unit(int64_t rows, int64_t columns, real *x);
+void nr_columns_to_unit(int64_t rows, int64_t columns, real *x);
 /* Threaded over chunks. */
 void nr_update_ema(int64_t n, real *e, const real *p, double keep);
 

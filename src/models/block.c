@@ -1,33 +1,69 @@
 /* The transformer block (Vaswani et al. 2017, arXiv:1706.03762) with timm's names and every site of the norm plan.
  *
- *   sites   attn.in, attn.qk, attn.heads, attn.inner, attn.out, attn.res
- *           mlp.in, mlp.hidden (before the activation), mlp.inner (after it), mlp.out, mlp.res */
+ *   sites   attn.carry (on the stream itself), attn.in, attn.qk, attn.v, attn.heads, attn.inner, attn.out, attn.res
+ *           mlp.carry, mlp.in, mlp.hidden (before the activation), mlp.inner (after it), mlp.out, mlp.res */
 #include "models/block.h"
 
+#include <string.h>
+
+#include "graph/net.h"
 #include "norma/nn.h"
 #include "norma/norm.h"
 #include "norms/dtn.h"
+#include "norms/norms.h"
+#include "norms/plan.h"
 
-/* Heads of queries or keys, normalised each: rows of the head's width. */
-static nr_t *norm_heads(struct nr_net *n, const char *scope, const char *norm, nr_t *x, int64_t heads)
+/* A gain (and bias) of its own for each head. */
+static nr_t *norm_with_gains(struct nr_net *n, const char *scope, const char *text, nr_t *x)
+{
+	struct nr_error err = { 0 };
+	struct nr_arena *arena = nr_net_arena(n);
+	const struct nr_norm *norm;
+	void *conf;
+	char value[16] = "";
+	const int64_t BT = x->d[0], heads = x->d[1], d = x->d[2];
+	const char *bare = nr_arena_printf(arena, "%s%saffine=0", text, strchr(text, ':') ? "," : ":");
+	if (!bare || nr_norm_parse(text, 0, arena, &norm, &conf, &err)) return nr_net_fail(n, NR_EMEMORY, text, "out of memory");
+	const struct nr_option *bias = nr_option_find(norm->options, "bias"), *offset = nr_option_find(norm->options, "offset");
+	if (!nr_option_find(norm->options, "affine")) return nr_net_fail(n, NR_EVALUE, text, "qk=heads needs a norm with the option 'affine'");
+	if (offset && strcmp(nr_option_text(offset, conf, value, sizeof value), "true") == 0)
+		return nr_net_fail(n, NR_EVALUE, text, "qk=heads does not go with offset=1");
+	const int biased = bias && strcmp(nr_option_text(bias, conf, value, sizeof value), "true") == 0;
+	x = nr_reshape(n, nr_norm_make(n, scope, bare, x), NR_SHAPE(BT, 1, heads * d));
+	nr_push(n, "%s", scope);
+	x = nr_scale_channels(n, x, nr_param(n, "weight", NR_ONES | NR_NO_DECAY, NR_SHAPE(heads, d)));
+	if (biased) x = nr_shift_channels(n, x, nr_param(n, "bias", NR_ZEROS | NR_NO_DECAY, NR_SHAPE(heads, d)));
+	return nr_pop(n, nr_reshape(n, x, NR_SHAPE(BT, heads, d)));
+}
+
+nr_t *nr_norm_scoped(struct nr_net *n, const char *scope, const char *text, nr_t *x)
+{
+	const enum nr_qk qk = n->norms->qk;
+	if (!x || qk == NR_QK_HEAD) return nr_norm_make(n, scope, text, x);
+	if (qk == NR_QK_HEADS) return norm_with_gains(n, scope, text, x);
+	const int64_t BT = x->d[0], heads = x->d[1], d = x->d[2];
+	return nr_reshape(n, nr_norm_make(n, scope, text, nr_reshape(n, x, NR_SHAPE(BT, 1, heads * d))), NR_SHAPE(BT, heads, d));
+}
+
+nr_t *nr_norm_heads(struct nr_net *n, const char *scope, const char *norm, nr_t *x, int64_t heads)
 {
 	if (!norm || !x) return x;
 	const int64_t B = x->d[0], T = x->d[1], C = x->d[2];
-	nr_t *y = nr_norm_make(n, scope, norm, nr_reshape(n, x, NR_SHAPE(B * T, heads, C / heads)));
-	y = nr_reshape(n, y, NR_SHAPE(B, T, C));
+	nr_t *y = nr_reshape(n, nr_norm_scoped(n, scope, norm, nr_reshape(n, x, NR_SHAPE(B * T, heads, C / heads))), NR_SHAPE(B, T, C));
 	return y && x->tok ? nr_with_tokens(n, y, *x->tok) : y;
 }
 
 /* Packed: (B T, 3 H, d), first H of them queries. */
 nr_t *nr_norm_qk(struct nr_net *n, nr_t *qkv, int64_t heads)
 {
-	const char *norm = qkv ? nr_norm_at(n, "attn.qk") : NULL;
-	if (!norm) return qkv;
+	const char *norm = qkv ? nr_norm_at(n, "attn.qk") : NULL, *of_v = qkv ? nr_norm_at(n, "attn.v") : NULL;
+	if (!norm && !of_v) return qkv;
 	const int64_t B = qkv->d[0], T = qkv->d[1], C = qkv->d[2];
 	nr_t *r = nr_reshape(n, qkv, NR_SHAPE(B * T, 3 * heads, C / (3 * heads)));
-	nr_t *q = nr_norm_make(n, "attn.qk.q", norm, nr_span(n, r, 0, heads));
-	nr_t *k = nr_norm_make(n, "attn.qk.k", norm, nr_span(n, r, heads, 2 * heads));
-	nr_t *y = nr_reshape(n, nr_join(n, nr_join(n, q, k), nr_span(n, r, 2 * heads, NR_END)), NR_SHAPE(B, T, C));
+	nr_t *q = nr_span(n, r, 0, heads), *k = nr_span(n, r, heads, 2 * heads), *v = nr_span(n, r, 2 * heads, NR_END);
+	if (norm) q = nr_norm_scoped(n, "attn.qk.q", norm, q), k = nr_norm_scoped(n, "attn.qk.k", norm, k);
+	if (of_v) v = nr_norm_scoped(n, "attn.v", of_v, v);
+	nr_t *y = nr_reshape(n, nr_join(n, nr_join(n, q, k), v), NR_SHAPE(B, T, C));
 	return y && qkv->tok ? nr_with_tokens(n, y, *qkv->tok) : y;
 }
 
@@ -75,10 +111,11 @@ static nr_t *packed_qkv(struct nr_net *n, nr_t *x, const struct nr_block *b)
 static nr_t *attend_split(struct nr_net *n, nr_t *x, const struct nr_block *b, struct nr_attention_options o)
 {
 	const int64_t C = x ? nr_cols(x) : 0;
-	const char *norm = x ? nr_norm_at(n, "attn.qk") : NULL;
+	const char *norm = x ? nr_norm_at(n, "attn.qk") : NULL, *of_v = x ? nr_norm_at(n, "attn.v") : NULL;
 	nr_t *(*layer)(struct nr_net *, const char *, nr_t *, int64_t) = b->no_qkv_bias ? nr_linear_no_bias : nr_linear;
-	nr_t *q = norm_heads(n, "attn.qk.q", norm, layer(n, "attn.q", x, C), b->heads);
-	nr_t *k = norm_heads(n, "attn.qk.k", norm, nr_linear_no_bias(n, "attn.k", x, C), b->heads), *v = layer(n, "attn.v", x, C);
+	nr_t *q = nr_norm_heads(n, "attn.qk.q", norm, layer(n, "attn.q", x, C), b->heads);
+	nr_t *k = nr_norm_heads(n, "attn.qk.k", norm, nr_linear_no_bias(n, "attn.k", x, C), b->heads);
+	nr_t *v = nr_norm_heads(n, "attn.v_norm", of_v, layer(n, "attn.v", x, C), b->heads);
 	return nr_cross_attention(n, turn(n, q, b, b->heads, b->heads), turn(n, k, b, b->heads, b->heads), v, o);
 }
 
@@ -155,9 +192,17 @@ nr_t *nr_block(struct nr_net *n, nr_t *x, const struct nr_block *b)
 {
 	if (!x) return NULL;
 	const int64_t C = nr_cols(x);
+	const enum nr_layout layout = n->norms ? n->norms->layout : NR_LAYOUT_SERIAL;
 	tell_heads(n, x, b);
-	x = nr_residual(n, "attn", x, attention(n, nr_norm(n, "attn.in", x), b), b->drop_path);
-	x = nr_residual(n, "mlp", x, nr_block_mlp(n, nr_norm(n, "mlp.in", x), b), b->drop_path);
+	if (layout == NR_LAYOUT_NGPT) return nr_ngpt_block(n, x, b);
+	nr_t *in = nr_branch(n, "attn", &x);
+	if (layout == NR_LAYOUT_PARALLEL) {
+		x = nr_residual(n, "attn", x, nr_add(n, attention(n, in, b), nr_block_mlp(n, in, b)), b->drop_path);
+	} else {
+		x = nr_residual(n, "attn", x, attention(n, in, b), b->drop_path);
+		in = nr_branch(n, "mlp", &x);
+		x = nr_residual(n, "mlp", x, nr_block_mlp(n, in, b), b->drop_path);
+	}
 	if (x) scale_weights(n, C, b);
 	return x;
 }

@@ -33,10 +33,16 @@ struct nr_block {
 };
 /* (H,T,S) from a parameter attn.position, for queries x and keys that stand on a grid `stride` times coarser; NULL without a kind. */
 nr_t *nr_block_position_bias(struct nr_net *, const nr_t *x, int32_t kind, int64_t heads, int64_t stride);
-/* Site attn.qk on packed qkv (B,T,3C): queries and keys of each head. */
+/* Sites attn.qk and attn.v on packed qkv (B,T,3C), seen as the plan's `qk` says: each head or the whole width. */
 nr_t *nr_norm_qk(struct nr_net *, nr_t *qkv, int64_t heads);
+/* One of them alone (rows,heads,d), with parameters under `scope`. */
+nr_t *nr_norm_scoped(struct nr_net *, const char *scope, const char *norm, nr_t *x);
+/* The same as (B,T,C); norm NULL: x. */
+nr_t *nr_norm_heads(struct nr_net *, const char *scope, const char *norm, nr_t *x, int64_t heads);
 nr_t *nr_block(struct nr_net *, nr_t *x, const struct nr_block *);
 nr_t *nr_block_mlp(struct nr_net *, nr_t *x, const struct nr_block *);     /* its MLP alone, without the norm before it */
+/* The block of nGPT, on the sphere (ngpt.c). */
+nr_t *nr_ngpt_block(struct nr_net *, nr_t *x, const struct nr_block *);
 /* Attention and MLP side by side, from one norm and one layer: x + proj(attention) + proj(mlp). Entries and sites are under "par". */
 nr_t *nr_parallel_block(struct nr_net *, nr_t *x, const struct nr_block *);
 /* Width of an MLP from its ratio, as timm rounds it; a ratio that is a quotient of widths gives back the width. */

@@ -1,6 +1,8 @@
 /* See stages.h. */
 #include "models/stages.h"
 
+#include "models/block.h"
+
 #include <string.h>
 
 #include "base/str.h"
@@ -124,25 +126,26 @@ nr_t *nr_linear_or(struct nr_net *n, const char *name, nr_t *x, int64_t out, boo
 	return bias ? nr_linear(n, name, x, out) : nr_linear_no_bias(n, name, x, out);
 }
 
-/* Heads from .. to-1 of x (B,T,C), of `all`, normalised one by one; the others as they are. */
-static nr_t *norm_heads(struct nr_net *n, const char *name, const char *norm, nr_t *x, int64_t all, int64_t to)
+/* Keys, the first half of kv, and values: normed each as a site says. */
+static nr_t *norm_kv(struct nr_net *n, const char *of_k, const char *of_v, nr_t *kv, int64_t heads)
 {
-	const int64_t B = x->d[0], T = x->d[1], C = x->d[2];
-	nr_t *r = nr_reshape(n, x, NR_SHAPE(B * T, all, C / all));
-	nr_t *y = nr_norm_make(n, name, norm, nr_span(n, r, 0, to));
-	if (to < all) y = nr_join(n, y, nr_span(n, r, to, NR_END));
-	y = nr_reshape(n, y, NR_SHAPE(B, T, C));
-	return y && x->tok ? nr_with_tokens(n, y, *x->tok) : y;
+	const int64_t B = kv->d[0], T = kv->d[1], C = kv->d[2];
+	nr_t *r = nr_reshape(n, kv, NR_SHAPE(B * T, 2 * heads, C / (2 * heads)));
+	nr_t *k = nr_span(n, r, 0, heads), *v = nr_span(n, r, heads, NR_END);
+	if (of_k) k = nr_norm_scoped(n, "attn.qk.k", of_k, k);
+	if (of_v) v = nr_norm_scoped(n, "attn.v", of_v, v);
+	nr_t *y = nr_reshape(n, nr_join(n, k, v), NR_SHAPE(B, T, C));
+	return y && kv->tok ? nr_with_tokens(n, y, *kv->tok) : y;
 }
 
 nr_t *nr_kv_branch(struct nr_net *n, nr_t *q, nr_t *kv, const struct nr_stage_attention *a)
 {
 	if (!q || !kv) return NULL;
 	const int64_t C = nr_cols(q);
-	const char *norm = nr_norm_at(n, "attn.qk");
-	if (norm && C % a->heads == 0) {
-		q = norm_heads(n, "attn.qk.q", norm, q, a->heads, a->heads);
-		kv = norm_heads(n, "attn.qk.k", norm, kv, 2 * a->heads, a->heads);
+	const char *norm = nr_norm_at(n, "attn.qk"), *of_v = nr_norm_at(n, "attn.v");
+	if ((norm || of_v) && C % a->heads == 0) {
+		q = nr_norm_heads(n, "attn.qk.q", norm, q, a->heads);
+		kv = norm_kv(n, norm, of_v, kv, a->heads);
 	}
 	nr_t *x = nr_kv_attention(n, q, kv, (struct nr_attention_options){ .heads = a->heads, .dropout = (float)a->attention_dropout,
 		.bias = a->bias });

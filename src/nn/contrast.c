@@ -1,7 +1,6 @@
-/* Images against texts: unit rows, and the losses of CLIP and LiT (softmax; Radford et al. 2021, arXiv:2103.00020, Figure 3) and of SigLIP
+/* Images against texts: the losses of CLIP and LiT (softmax; Radford et al. 2021, arXiv:2103.00020, Figure 3) and of SigLIP
  * (sigmoid; Zhai et al. 2023, arXiv:2303.15343, Eq. 1).
  *
- *   unit       y = x / max(|x|, 1e-12), row by row
  *   contrast   l = e^t u v' + b, rows are images, columns their texts; u, v (B,C) of length 1, t and b (1)
  *     softmax  half the mean cross entropy along rows, half that along columns; no b
  *     sigmoid  mean over images of -sum_j log sigmoid(+-l_ij), + on the diagonal
@@ -12,55 +11,6 @@
 #include "math/gemm.h"
 #include "math/softmax.h"
 #include "nn/op.h"
-
-/* ---- unit -------------------------------------------------------------------------------------------------------------------- */
-
-static const real SHORTEST = (real)1e-12;
-
-static int unit_shape(struct nr_node *k)
-{
-	const nr_t *x = k->in[0];
-	char s[64];
-	if (nr_expect(k, x->dtype == NR_REAL && x->nd >= 1, "rows of numbers are needed, not %s", nr_shape_text(x, s, sizeof s)))
-		return NR_ESHAPE;
-	nr_out_like(k, 0, x);
-	k->stash = (size_t)nr_rows(x) * sizeof(real);   /* lengths */
-	return 0;
-}
-static void unit_forward(const struct nr_call *k)
-{
-	const struct nr_view *x = &k->x[0];
-	real *length = k->stash;
-#pragma omp parallel for schedule(static) if (x->rows * x->c > 16384)
-	for (int64_t r = 0; r < x->rows; r++) {
-		length[r] = nr_sqrt(nr_dot(x->c, nr_row(x, r), nr_row(x, r)));
-		nr_row_scale(x->c, 1 / (length[r] > SHORTEST ? length[r] : SHORTEST), nr_row(x, r), nr_row(&k->y[0], r));
-	}
-}
-static void unit_backward(const struct nr_call *k)
-{
-	const struct nr_view *y = &k->y[0];
-	const real *length = k->stash;
-#pragma omp parallel for schedule(static) if (y->rows * y->c > 16384)
-	for (int64_t r = 0; r < y->rows; r++) {         /* below the limit, the length is a constant */
-		const real *u = nr_row(y, r), *du = nr_row(&k->dy[0], r);
-		const bool longer = length[r] > SHORTEST;
-		const real along = longer ? nr_dot(y->c, u, du) : 0, scale = 1 / (longer ? length[r] : SHORTEST);
-		real *dx = nr_row(&k->dx[0], r);
-		for (int64_t c = 0; c < y->c; c++) nr_put(&dx[c], (du[c] - u[c] * along) * scale, k->add[0]);
-	}
-}
-static nr_t *unit_try(struct nr_net *n, nr_t **x, const char *options)
-{
-	(void)options;
-	return nr_unit_rows(n, x[0]);
-}
-static const struct nr_case unit_cases[] = { { "5x7", "" }, { "1x1", "" }, { "2x3x5", "" }, { "70x33", "" }, { NULL, NULL } };
-const struct nr_op nr_op_unit = {
-	.name = "unit", .shape = unit_shape, .forward = unit_forward, .backward = unit_backward, .keeps = NR_KEEP_Y(0), .flags = NR_STRIDED,
-	.try_case = unit_try, .cases = unit_cases,
-};
-nr_t *nr_unit_rows(struct nr_net *n, nr_t *x) { return nr_apply(n, &nr_op_unit, NULL, 0, x); }
 
 /* ---- contrast ---------------------------------------------------------------------------------------------------------------- */
 

@@ -29,18 +29,13 @@ static const struct nr_case cases[] = {
 	{ "2x3x1", "eps=0.1" }, { "5x2x133", "eps=0.1" }, { NULL, NULL },
 };
 
-static const struct nr_op op = {
-	.name = "batch", .shape = nr_column_shape, .forward = nr_column_forward, .backward = nr_column_backward,
-	.rebuild = nr_column_rebuild, .commit = nr_column_commit, .cost = nr_column_cost, .keeps = NR_COLUMN_KEEPS,
-	.cheap = 1, .rebuild_keeps = NR_COLUMN_KEEPS,
-	.flags = NR_CHEAP | NR_STRIDED | NR_INPLACE_GRAD | NR_BATCHWISE, .try_case = try_case, .cases = cases,
-};
+static const struct nr_op op = { .name = "batch", NR_COLUMN_BATCH_OP, .try_case = try_case, .cases = cases };
 
 static nr_t *build(struct nr_net *n, nr_t *x, const void *conf)
 {
 	const struct batch *c = conf;
 	return nr_column_apply(n, &op, x, (struct nr_column_attr){ .eps = c->eps, .momentum = c->momentum, .batch = 1,
-		.groups = nr_cols(x) }, c->affine);
+		.groups = nr_cols(x) }, c->affine, NULL);
 }
 
 const struct nr_norm nr_norm_batch = {

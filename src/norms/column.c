@@ -124,7 +124,8 @@ static void join_group(int64_t size, double n, real eps, real *mean, real *rstd)
 /* The running values as they will be after this step; rstd still holds the sums of squares. */
 static void run_on(const struct walk *w, const struct nr_call *k, int64_t from, int64_t end)
 {
-	const real *mean = k->x[w->at->running].p, *var = k->x[w->at->running + 1].p, m = w->at->momentum;
+	const int still = w->at->steps && *(const real *)k->x[w->at->steps].p < (real)w->at->warm;
+	const real *mean = k->x[w->at->running].p, *var = k->x[w->at->running + 1].p, m = still ? 0 : w->at->momentum;
 	const double n = count_of(w, 0);
 	const real inv = (real)(1 / (n > 1 ? n - 1 : 1));
 	real *next_mean = k->pending, *next_var = next_mean + w->C;
@@ -355,9 +356,9 @@ int nr_column_shape(struct nr_node *k)
 		(long long)at->groups);
 }
 
-nr_t *nr_column_apply(struct nr_net *n, const struct nr_op *op, nr_t *x, struct nr_column_attr at, int affine)
+nr_t *nr_column_apply(struct nr_net *n, const struct nr_op *op, nr_t *x, struct nr_column_attr at, int affine, nr_t *steps)
 {
-	nr_t *in[6] = { x };
+	nr_t *in[7] = { x };
 	int count = 1;
 	const int64_t C = nr_cols(x);
 	if (affine) {
@@ -373,6 +374,10 @@ nr_t *nr_column_apply(struct nr_net *n, const struct nr_op *op, nr_t *x, struct 
 	if (x->tok && x->tok->valid) {
 		at.valid = (int8_t)count;
 		in[count++] = x->tok->valid;
+	}
+	if (steps) {
+		at.steps = (int8_t)count;
+		in[count++] = steps;
 	}
 	return nr_apply_list(n, op, &at, sizeof at, count, in);
 }

@@ -26,17 +26,30 @@ static int64_t count_at(const void *net, int64_t at)
 	return d > 0 ? n->of[d - 1] : 0;
 }
 
-static struct nr_rule *rule_of(struct nr_net *n, const char *site, const char *full)
+/* use: the rules that match have been of use. */
+static struct nr_rule *rule_of(struct nr_net *n, const char *site, const char *full, bool use)
 {
 	struct nr_norm_plan *p = n->norms;
 	struct nr_rule *last = NULL;
 	const struct nr_site_name name = { full, site, count_at, n };
 	for (int32_t i = 0; i < p->rules; i++) {
 		if (!nr_pattern_match(p, p->rule[i].pattern, &name)) continue;
-		p->rule[i].used++;
+		p->rule[i].used += use;
 		last = &p->rule[i];
 	}
 	return last;
+}
+
+static const char *full_name(struct nr_net *n, const char *site)
+{
+	return nr_arena_printf(n->arena, "%s%s%s", n->scope, n->scope[0] ? "." : "", site);
+}
+
+bool nr_norm_there(struct nr_net *n, const char *site)
+{
+	const char *full = n->norms ? full_name(n, site) : NULL;
+	const struct nr_rule *r = full ? rule_of(n, site, full, false) : NULL;
+	return r && strcmp(r->norm, "none") != 0;
 }
 
 static int remember(struct nr_net *n, const char *full, const struct nr_rule *r)
@@ -60,8 +73,8 @@ const char *nr_norm_at(struct nr_net *n, const char *site)
 		nr_net_fail(n, NR_EUSAGE, site, "the net has no norm plan (nr_norms_use)");
 		return NULL;
 	}
-	const char *full = nr_arena_printf(n->arena, "%s%s%s", n->scope, n->scope[0] ? "." : "", site);
-	const struct nr_rule *r = full ? rule_of(n, site, full) : NULL;
+	const char *full = full_name(n, site);
+	const struct nr_rule *r = full ? rule_of(n, site, full, true) : NULL;
 	if (!full || remember(n, full, r)) nr_net_fail(n, NR_EMEMORY, site, "out of memory");
 	return r && strcmp(r->norm, "none") ? r->norm : NULL;
 }
@@ -75,6 +88,14 @@ nr_t *nr_norm(struct nr_net *n, const char *site, nr_t *x)
 	const struct nr_norm_watch *w = &n->norms->watch;
 	nr_t *y = nr_norm_make(n, site, text, x);
 	return y && w->at ? w->at(w->context, n, site, full, x, y) : y;
+}
+
+nr_t *nr_branch(struct nr_net *n, const char *branch, nr_t **x)
+{
+	const char *carry = nr_arena_printf(n->arena, "%s.carry", branch), *in = nr_arena_printf(n->arena, "%s.in", branch);
+	if (!carry || !in) return nr_net_fail(n, NR_EMEMORY, branch, "out of memory");
+	*x = nr_norm(n, carry, *x);
+	return nr_norm(n, in, *x);
 }
 
 void nr_norms_watch(struct nr_net *n, struct nr_norm_watch watch)

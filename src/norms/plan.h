@@ -7,10 +7,17 @@
 #include "base/mem.h"
 #include "norma/norm.h"
 
-enum { NR_MAXRULES = 64, NR_MAXSITES = 32 };
+enum { NR_MAXRULES = 256, NR_MAXSITES = 32 };
 
-/* x + y in other forms: gamma y (LayerScale), alpha y with alpha = 0 at first (ReZero), a x + y (DeepNorm). */
-enum nr_residual_kind { NR_RESIDUAL_PLAIN, NR_RESIDUAL_LAYERSCALE, NR_RESIDUAL_REZERO, NR_RESIDUAL_DEEPNORM };
+/* x + y in other forms: gamma y (LayerScale), alpha y with alpha = 0 at first (ReZero), a x + y (DeepNorm, Keel), a step on the sphere
+ * (nGPT). */
+enum nr_residual_kind {
+	NR_RESIDUAL_PLAIN, NR_RESIDUAL_LAYERSCALE, NR_RESIDUAL_REZERO, NR_RESIDUAL_DEEPNORM, NR_RESIDUAL_KEEL, NR_RESIDUAL_NGPT
+};
+/* What a norm at attn.qk or attn.v sees: each head, with one gain for all or one for each head, or the whole width. */
+enum nr_qk { NR_QK_HEAD, NR_QK_HEADS, NR_QK_WIDTH };
+/* How a block is built: attention, then the MLP; both from one norm; or nGPT's block on the sphere. */
+enum nr_layout { NR_LAYOUT_SERIAL, NR_LAYOUT_PARALLEL, NR_LAYOUT_NGPT };
 
 struct nr_rule {
 	const char *text, *pattern, *norm;  /* "attn.in=ln", its left and right side */
@@ -26,12 +33,17 @@ struct nr_norm_plan {
 	int32_t n_sites;
 	bool subln;                         /* Sub-LN's initial values */
 	enum nr_residual_kind residual;
-	double layerscale;                  /* LayerScale's first value */
+	double residual_number;             /* first value of LayerScale's or nGPT's gain; Keel's factor, 0: two for each block */
+	enum nr_residual_kind residual_of_placement;   /* where the plan names none */
+	enum nr_qk qk;
+	enum nr_layout layout;
 	struct nr_norm_watch watch;         /* at NULL: none */
 	struct nr_site *seen;
 	int64_t n_seen, cap_seen;
 };
 
+/* Does the site get a norm? Leaves no trace, unlike nr_norm_at. */
+bool nr_norm_there(struct nr_net *, const char *site);
 /* Reads the items of a plan. */
 int nr_norm_plan_parse(struct nr_norm_plan *, const char *text, struct nr_error *);
 /* Does the pattern match the site (its full name and its name in the model)? of(ctx, at): how many there are of the thing

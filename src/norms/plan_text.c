@@ -18,11 +18,34 @@ static const struct placement { const char *name, *sites; bool open; } placement
 	{ NULL, NULL, false },
 };
 /* Of whole blocks, with rules of their own. */
-static const struct whole { const char *name, *sites, *rule; bool subln; } wholes[] = {
-	{ "normformer", "attn.in attn.out mlp.in mlp.inner", "attn.heads=none:gain=head", false },
-	{ "subln", "attn.in attn.inner mlp.in mlp.inner", NULL, true },
-	{ "subln_before_act", "attn.in attn.inner mlp.in mlp.hidden", NULL, true },
-	{ NULL, NULL, NULL, false },
+static const struct whole {
+	const char *name, *sites, *rule;
+	bool subln, closed;                     /* closed: no final norm */
+	enum nr_residual_kind residual;         /* PLAIN: as it was */
+	enum nr_qk qk;
+	enum nr_layout layout;
+} wholes[] = {
+	{ "normformer", "attn.in attn.out mlp.in mlp.inner", "attn.heads=none:gain=head" },
+	{ "subln", "attn.in attn.inner mlp.in mlp.inner", .subln = true },
+	{ "subln_before_act", "attn.in attn.inner mlp.in mlp.hidden", .subln = true },
+	/* Peri-LN, arXiv:2502.02732: sandwich by another name; with the norm of the embedding that it leaves open */
+	{ "peri", "attn.in attn.out mlp.in mlp.out" },
+	{ "peri_embed", "embed attn.in attn.out mlp.in mlp.out" },
+	/* Mix-LN, arXiv:2412.13795: post in the first blocks, pre in the others; mix:post=K says in how many */
+	{ "mix", "blocks[:25%].attn.res blocks[:25%].mlp.res blocks[25%:].attn.in blocks[25%:].mlp.in" },
+	/* HybridNorm, arXiv:2503.04598: x + attn(x) with q, k and v normed, then z = N(y), z + MLP(z); star: block 0 is pre */
+	{ "hybrid", "attn.qk attn.v mlp.carry" },
+	{ "hybrid_star", "attn.qk attn.v blocks[0].attn.in blocks[0].mlp.in blocks[1:].mlp.carry" },
+	/* Keel, arXiv:2601.19895: N(a x + F(N(x))) */
+	{ "keel", "attn.in attn.res mlp.in mlp.res", .closed = true, .residual = NR_RESIDUAL_KEEL },
+	/* nGPT, arXiv:2410.01131: hidden states and rows of weights on the sphere */
+	{ "ngpt", "", .residual = NR_RESIDUAL_NGPT, .layout = NR_LAYOUT_NGPT },
+	/* x + attn(N(x)) + MLP(N(x)) with one norm: PaLM, ViT-22B, Cohere */
+	{ "parallel", "attn.in", .layout = NR_LAYOUT_PARALLEL },
+	/* OLMo 2: x + N(F(x)), queries and keys normed over their whole width. Gemma 2: sandwich, with rms:offset=1 */
+	{ "olmo2", "attn.out mlp.out attn.qk", .qk = NR_QK_WIDTH },
+	{ "gemma2", "attn.in attn.out mlp.in mlp.out" },
+	{ NULL },
 };
 static const struct patch { const char *name, *in, *out, *pos; } patches[] = {
 	{ "none", "none", "none", "none" },
@@ -35,12 +58,13 @@ static const struct patch { const char *name, *in, *out, *pos; } patches[] = {
 	{ "no_learnable", "layer:affine=0", "layer:affine=0", "none" },
 	{ NULL, NULL, NULL, NULL },
 };
-static const char *const residuals[] = { "plain", "layerscale", "rezero", "deepnorm", NULL };
+static const char *const residuals[] = { "plain", "layerscale", "rezero", "deepnorm", "keel", "ngpt", NULL };
+static const char *const scopes[] = { "head", "heads", "width", NULL };         /* of qk=, by enum nr_qk */
 
 const char *const *nr_placements(void)
 {
 	static const char *const names[] = { "pre", "post", "prepost", "sandwich", "respost", "none", "normformer", "subln",
-		"subln_before_act", NULL };
+		"subln_before_act", "peri", "peri_embed", "mix", "hybrid", "hybrid_star", "keel", "ngpt", "parallel", "olmo2", "gemma2", NULL };
 	return names;
 }
 const char *const *nr_patch_norms(void)
@@ -96,19 +120,43 @@ static const struct placement *placement_of(const char *name, size_t len)
 	return NULL;
 }
 
+static int set_whole(struct nr_norm_plan *p, const struct whole *w, struct nr_error *err)
+{
+	add_sites(p, w->sites, "");
+	if (!w->closed) add_sites(p, "final", "");
+	p->subln = w->subln;
+	p->qk = w->qk;
+	p->layout = w->layout;
+	p->residual_of_placement = w->residual;
+	return w->rule ? add_rule(p, w->rule, strcspn(w->rule, "="), err) : NR_OK;
+}
+
+/* "mix:post=3" */
+static int set_mix(struct nr_norm_plan *p, const char *text, struct nr_error *err)
+{
+	struct mix { int64_t post; } conf = { 0 };
+	static const struct nr_option options[] = {
+		NR_OPT_INT(struct mix, post, 0, 0, 1000000, "blocks with post-norm, from the first on"), NR_OPT_END
+	};
+	if (nr_option_parse(options, &conf, text, p->arena, err)) return err->code;
+	const long long k = conf.post;
+	const char *sites = nr_arena_printf(p->arena, "blocks[:%lld].attn.res blocks[:%lld].mlp.res blocks[%lld:].attn.in blocks[%lld:].mlp.in",
+		k, k, k, k);
+	return sites ? set_whole(p, &(struct whole){ .sites = sites }, err) : nr_fail(err, NR_EMEMORY, "norm plan", text, "out of memory");
+}
+
 /* "pre", "pre,post" or the name of a whole block. */
 static int set_placement(struct nr_norm_plan *p, const char *text, struct nr_error *err)
 {
 	p->n_sites = 0;
 	p->subln = false;
+	p->qk = NR_QK_HEAD;
+	p->layout = NR_LAYOUT_SERIAL;
+	p->residual_of_placement = NR_RESIDUAL_PLAIN;
 	if (p->defaults.sites) add_sites(p, p->defaults.sites, "");
-	for (const struct whole *w = wholes; w->name; w++) {
-		if (strcmp(w->name, text)) continue;
-		add_sites(p, w->sites, "");
-		add_sites(p, "final", "");
-		p->subln = w->subln;
-		return w->rule ? add_rule(p, w->rule, strcspn(w->rule, "="), err) : NR_OK;
-	}
+	for (const struct whole *w = wholes; w->name; w++)
+		if (!strcmp(w->name, text)) return set_whole(p, w, err);
+	if (starts(text, "mix:")) return set_mix(p, text + 4, err);
 	const size_t comma = strcspn(text, ",");
 	const struct placement *attn = placement_of(text, comma);
 	const struct placement *mlp = text[comma] ? placement_of(text + comma + 1, strlen(text + comma + 1)) : attn;
@@ -140,23 +188,39 @@ static int set_patch(struct nr_norm_plan *p, const char *name, struct nr_error *
 
 static int set_residual(struct nr_norm_plan *p, const char *text, struct nr_error *err)
 {
-	struct layerscale { double init; } conf = { 1e-4 };
-	static const struct nr_option options[] = {
-		NR_OPT_FLOAT(struct layerscale, init, 1e-4, -1e3, 1e3, "initial value of the gain"), NR_OPT_END
+	struct gain { double init; };
+	struct keel { double alpha; };
+	static const struct nr_option layerscale[] = { NR_OPT_FLOAT(struct gain, init, 1e-4, -1e3, 1e3, "initial value of the gain"), NR_OPT_END };
+	static const struct nr_option ngpt[] = { NR_OPT_FLOAT(struct gain, init, 0.05, -1e3, 1e3, "initial length of a step"), NR_OPT_END };
+	static const struct nr_option keel[] = {
+		NR_OPT_FLOAT(struct keel, alpha, 0, 0, 1e6, "factor of the stream; 0: two for each block"), NR_OPT_END
 	};
+	static const struct nr_option none[] = { NR_OPT_END };
+	static const struct nr_option *const options[] = { none, layerscale, none, none, keel, ngpt };       /* by enum nr_residual_kind */
 	const size_t len = strcspn(text, ":");
 	char name[64];
 	snprintf(name, sizeof name, "%.*s", (int)len, text);
 	for (int i = 0; residuals[i]; i++) {
 		if (strcmp(residuals[i], name)) continue;
+		double value = 0;
+		if (text[len] && !options[i]->name) return nr_fail(err, NR_EVALUE, "residual", text, "%s has no option", residuals[i]);
+		nr_option_defaults(options[i], &value);
+		if (nr_option_parse(options[i], &value, text[len] ? text + len + 1 : "", p->arena, err)) return err->code;
 		p->residual = (enum nr_residual_kind)i;
-		if (text[len] && i != NR_RESIDUAL_LAYERSCALE)
-			return nr_fail(err, NR_EVALUE, "residual", text, "only layerscale has an option");
-		if (nr_option_parse(options, &conf, text[len] ? text + len + 1 : "", p->arena, err)) return err->code;
-		p->layerscale = conf.init;
+		p->residual_number = value;
 		return NR_OK;
 	}
 	return unknown("no residual", name, residuals, err);
+}
+
+static int set_qk(struct nr_norm_plan *p, const char *name, struct nr_error *err)
+{
+	for (int i = 0; scopes[i]; i++) {
+		if (strcmp(scopes[i], name)) continue;
+		p->qk = (enum nr_qk)i;
+		return NR_OK;
+	}
+	return unknown("no scope of attn.qk", name, scopes, err);
 }
 
 static int set_eps(struct nr_norm_plan *p, const char *text, struct nr_error *err)
@@ -192,7 +256,8 @@ static const char *next_item(struct nr_norm_plan *p, const char **text)
 /* A key of the plan itself, not a rule. */
 static bool is_setting(const char *item)
 {
-	return starts(item, "placement=") || starts(item, "patch=") || starts(item, "residual=") || starts(item, "eps=");
+	return starts(item, "placement=") || starts(item, "patch=") || starts(item, "residual=") || starts(item, "qk=") ||
+		starts(item, "eps=");
 }
 
 static int add_item(struct nr_norm_plan *p, const char *item, struct nr_error *err)
@@ -202,6 +267,7 @@ static int add_item(struct nr_norm_plan *p, const char *item, struct nr_error *e
 	if (starts(item, "placement=")) return set_placement(p, right, err);
 	if (starts(item, "patch=")) return set_patch(p, right, err);
 	if (starts(item, "residual=")) return set_residual(p, right, err);
+	if (starts(item, "qk=")) return set_qk(p, right, err);
 	if (starts(item, "eps=")) return set_eps(p, right, err);
 	if (left) return add_rule(p, item, left, err);
 	const char *rule = nr_arena_printf(p->arena, "*=%s", item);
@@ -228,6 +294,8 @@ int nr_norm_plan_parse(struct nr_norm_plan *p, const char *text, struct nr_error
 	}
 	for (s = text; (item = next_item(p, &s));)
 		if (add_item(p, item, err)) return err->code;
+	if (p->residual == NR_RESIDUAL_PLAIN && p->residual_of_placement != NR_RESIDUAL_PLAIN)
+		return set_residual(p, residuals[p->residual_of_placement], err);
 	return NR_OK;
 }
 

@@ -5,6 +5,9 @@
  *   rezero      x + alpha y, one alpha that starts at 0. Bachlechner et al. 2020, arXiv:2003.04887
  *   deepnorm    a x + y, a = (2N)^(1/4) for N blocks; weights start smaller by (8N)^(-1/4). Wang et al. 2022,
  *               arXiv:2203.00555 (encoder only)
+ *   keel        a x + y where BRANCH.res has a norm, a = 2N unless given. Keel, arXiv:2601.19895
+ *   ngpt        u(u(x) + |a| (u(y) - u(x))), u: to length 1, a (C) a step that starts at `init`. Loshchilov et al. 2024,
+ *               arXiv:2410.01131; the learned numbers are a / init / sqrt(C)
  *
  * y may have gone through the norm BRANCH.out, the sum goes through BRANCH.res. */
 #include <math.h>
@@ -29,6 +32,20 @@ static nr_t *gain(struct nr_net *n, const char *branch, const char *name, nr_t *
 	return nr_pop(n, nr_scale_channels(n, y, g));
 }
 
+/* A step of learned length on the sphere from x towards y. */
+static nr_t *on_sphere(struct nr_net *n, const char *branch, nr_t *x, nr_t *y, double init)
+{
+	const int64_t C = nr_cols(x);
+	const double first = 1 / sqrt((double)C);
+	nr_push(n, "%s", branch);
+	nr_t *a = nr_param(n, "alpha", NR_ONES | NR_NO_DECAY, NR_SHAPE(C));
+	if (a) a->entry->value = first;
+	a = nr_pop(n, nr_scale(n, a, init / first));
+	a = nr_add(n, nr_activate(n, "relu", a), nr_activate(n, "relu", nr_scale(n, a, -1)));
+	nr_t *from = nr_unit_rows(n, x), *way = nr_add(n, nr_unit_rows(n, y), nr_scale(n, from, -1));
+	return nr_unit_rows(n, nr_add(n, from, nr_scale_channels(n, way, a)));
+}
+
 typedef nr_t *sum(struct nr_net *, nr_t *, nr_t *);
 static nr_t *residual(struct nr_net *n, const char *branch, nr_t *x, nr_t *y, double drop_path, sum *add)
 {
@@ -37,10 +54,14 @@ static nr_t *residual(struct nr_net *n, const char *branch, nr_t *x, nr_t *y, do
 	const char *out = nr_arena_printf(n->arena, "%s.out", branch), *res = nr_arena_printf(n->arena, "%s.res", branch);
 	if (!out || !res) return nr_net_fail(n, NR_EMEMORY, branch, "out of memory");
 	y = nr_norm(n, out, y);
-	if (y && p && p->residual == NR_RESIDUAL_LAYERSCALE) y = gain(n, branch, "scale", y, p->layerscale, nr_cols(y));
+	if (y && p && p->residual == NR_RESIDUAL_LAYERSCALE) y = gain(n, branch, "scale", y, p->residual_number, nr_cols(y));
 	if (y && p && p->residual == NR_RESIDUAL_REZERO) y = gain(n, branch, "scale", y, 0, 1);
 	if (p && p->residual == NR_RESIDUAL_DEEPNORM) x = nr_scale(n, x, pow(2 * (double)depth_of(n), .25));
-	return nr_norm(n, res, add(n, x, nr_drop_path(n, y, drop_path)));
+	if (p && p->residual == NR_RESIDUAL_KEEL && nr_norm_there(n, res))
+		x = nr_scale(n, x, p->residual_number > 0 ? p->residual_number : 2 * (double)depth_of(n));
+	y = nr_drop_path(n, y, drop_path);
+	const bool sphere = p && p->residual == NR_RESIDUAL_NGPT && x && y;
+	return nr_norm(n, res, sphere ? on_sphere(n, branch, x, y, p->residual_number) : add(n, x, y));
 }
 
 nr_t *nr_residual(struct nr_net *n, const char *branch, nr_t *x, nr_t *y, double drop_path)

@@ -3,7 +3,16 @@
 #include "norms/row.h"
 
 #include "graph/blocks.h"
+#include "graph/net.h"
 #include "math/stream.h"
+
+const char *const nr_row_scales[] = { "none", "depth", NULL };
+
+real nr_row_times(const struct nr_net *n, int32_t scale)
+{
+	const int64_t block = nr_net_block(n);
+	return scale && block >= 0 ? (real)(1 / sqrt((double)(block + 1))) : 1;
+}
 
 static const struct nr_row_norm *fused(const struct nr_node *k)
 {
@@ -22,25 +31,32 @@ static int sizes(struct nr_node *k, enum nr_norm_kind kind, int first)   /* firs
 	const nr_t *x = k->in[0];
 	const int64_t C = nr_cols(x), params = k->n_in - first;
 	k->stash = (kind == NR_NORM_LAYER ? 2 : 1) * (size_t)nr_rows(x) * sizeof(real);
-	/* partial gradients of gain and bias; a gain of one value, spread, and its gradient before the sum */
-	k->scratch = (size_t)((params * nr_blocks_most(x) + 2) * C) * sizeof(real);
+	/* partial gradients of gain and bias; gain and bias as they act, and a gradient before it is passed on */
+	k->scratch = (size_t)((params * nr_blocks_most(x) + 3) * C) * sizeof(real);
 	return nr_expect(k, params == 0 || ((params == 1 || nr_len(k->in[first + 1]) == C) &&
 		(nr_len(k->in[first]) == C || nr_len(k->in[first]) == 1)), "one weight and one bias per channel");
 }
 
-/* The gain as a vector of C, or NULL; one value is spread in the scratch. */
-static const real *gain_of(const struct nr_call *k, int first, int64_t C)
+/* The gain as it acts, a vector of C, or NULL; made in the scratch where it is not the parameter itself. */
+static const real *gain_of(const struct nr_call *k, const struct nr_row_norm *norm, int first, int64_t C)
 {
-	if (k->node->n_in <= first) return NULL;
-	const real *gain = k->x[first].p;
-	if (C == 1 || nr_len(k->node->in[first]) == C) return gain;
+	const int there = k->node->n_in > first;
+	if (!there && norm->times == 1) return NULL;
+	const real *gain = there ? k->x[first].p : NULL;
+	const int64_t n = there ? nr_len(k->node->in[first]) : 0;
+	if (n == C && norm->offset == 0 && norm->times == 1) return gain;
 	real *all = k->scratch;
-	for (int64_t i = 0; i < C; i++) all[i] = gain[0];
+	for (int64_t i = 0; i < C; i++) all[i] = there ? (norm->offset + gain[n == C ? i : 0]) * norm->times : norm->times;
 	return all;
 }
-static const real *bias_of(const struct nr_call *k, int first)
+static const real *bias_of(const struct nr_call *k, const struct nr_row_norm *norm, int first, int64_t C)
 {
-	return k->node->n_in > first + 1 ? k->x[first + 1].p : NULL;
+	if (k->node->n_in <= first + 1) return NULL;
+	const real *bias = k->x[first + 1].p;
+	if (norm->times == 1) return bias;
+	real *all = (real *)k->scratch + C;
+	for (int64_t i = 0; i < C; i++) all[i] = bias[i] * norm->times;
+	return all;
 }
 
 /* b: what is added to x, with `sum` as its place; NULL: nothing. */
@@ -52,7 +68,7 @@ static void forward(const struct nr_call *k, const struct nr_row_norm *norm, con
 	const int packed = nr_packed(x) && nr_packed(y) && (!b || (nr_packed(b) && nr_packed(sum)));
 	const struct nr_blocks n = nr_blocks_of(x, packed);
 	const struct stats s = stats_of(k, norm->kind, x->rows);
-	const real *gain = gain_of(k, first, C), *bias = bias_of(k, first);
+	const real *gain = gain_of(k, norm, first, C), *bias = bias_of(k, norm, first, C);
 #pragma omp parallel for schedule(static)
 	for (int64_t q = 0; q < n.count; q++) {
 		int64_t rows, r = nr_block(&n, q, &rows);
@@ -63,16 +79,19 @@ static void forward(const struct nr_call *k, const struct nr_row_norm *norm, con
 	}
 }
 
-/* Partial gradients (blocks,C) into the gradient of input i. */
-static void fold(const struct nr_call *k, int64_t blocks, int64_t C, const real *part, int i, real *room)
+/* Partial gradients (blocks,C), times what acted on the parameter, into the gradient of input i. */
+static void fold(const struct nr_call *k, real times, int64_t blocks, int64_t C, const real *part, int i, real *room)
 {
 	if (!(k->want >> i & 1)) return;
-	if (nr_len(k->node->in[i]) == C) {
+	const int whole = nr_len(k->node->in[i]) == C;
+	if (whole && times == 1) {
 		nr_fold(blocks, C, part, k->dx[i].p, k->add[i]);
 		return;
 	}
 	nr_fold(blocks, C, part, room, 0);
-	nr_put(k->dx[i].p, nr_sum(C, room), k->add[i]);
+	for (int64_t j = 0; times != 1 && j < C; j++) room[j] *= times;
+	if (whole) nr_row_active->put(C, room, k->dx[i].p, k->add[i]);
+	else nr_put(k->dx[i].p, nr_sum(C, room), k->add[i]);
 }
 
 /* dx (+)= the gradient through the norm of x. */
@@ -83,8 +102,8 @@ static void backward(const struct nr_call *k, const struct nr_row_norm *norm, co
 	const int stream = nr_streams(x->rows * C);
 	const struct nr_blocks n = nr_blocks_of(x, nr_packed(x) && nr_packed(dy) && nr_packed(dx));
 	const struct stats s = stats_of(k, norm->kind, x->rows);
-	const real *gain = gain_of(k, first, C);
-	real *room = (real *)k->scratch + C, *dg = room + C, *db = dg + n.count * C;
+	const real *gain = gain_of(k, norm, first, C);
+	real *room = (real *)k->scratch + 2 * C, *dg = room + C, *db = dg + n.count * C;
 	if (k->node->n_in <= first) dg = NULL;
 	if (k->node->n_in <= first + 1) db = NULL;
 #pragma omp parallel for schedule(static)
@@ -97,8 +116,8 @@ static void backward(const struct nr_call *k, const struct nr_row_norm *norm, co
 			.mean = s.mean ? s.mean + r : NULL, .rstd = s.rstd + r, .eps = norm->eps, .dx = nr_row(dx, r),
 			.lddx = C, .add = add, .stream = stream, .dgain = dg_q, .dbias = db_q });
 	}
-	if (dg) fold(k, n.count, C, dg, first, room);
-	if (db) fold(k, n.count, C, db, first + 1, room);
+	if (dg) fold(k, norm->times, n.count, C, dg, first, room);
+	if (db) fold(k, norm->times, n.count, C, db, first + 1, room);
 }
 
 static void cost(const nr_t *x, enum nr_norm_kind kind, int adds, double *there, double *back)

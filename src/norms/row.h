@@ -6,7 +6,12 @@
 #include "math/row.h"
 #include "norma/graph.h"
 
-struct nr_row_norm { enum nr_norm_kind kind; real eps; };       /* attr of the op */
+/* Attribute of the op: y = times ((offset + weight) xhat + bias). times is 1 unless deeper blocks speak more softly. */
+struct nr_row_norm { enum nr_norm_kind kind; real eps, offset, times; };
+/* Choices of an option `scale` for `times`: 1, or 1 / sqrt(l) in block l, counted from 1 in its stack. LayerNorm Scaling, arXiv:2502.05795.
+ * Outside a stack of blocks it is 1. */
+extern const char *const nr_row_scales[];       /* "none", "depth"; ends with NULL */
+real nr_row_times(const struct nr_net *, int32_t scale);
 
 /* Inputs: x, then no parameter, a gain, or a gain and a bias. Per channel, but the gain may be one value for all. */
 int nr_row_norm_shape(struct nr_node *);

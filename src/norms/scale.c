@@ -5,10 +5,26 @@
 #include <math.h>
 #include <stdbool.h>
 
+#include "nn/op.h"
 #include "norms/norms.h"
 #include "norms/row.h"
 
 struct scale { float eps; bool per_channel; };
+
+/* Without a scale: rows of length 1. */
+static nr_t *unit_try(struct nr_net *n, nr_t **x, const char *text)
+{
+	(void)text;
+	return nr_unit_rows(n, x[0]);
+}
+static const struct nr_case unit_cases[] = { { "5x7", "" }, { "2x3x12", "" }, { "70x3", "" }, { "1x1", "" }, { NULL, NULL } };
+static const struct nr_op op_unit = { .name = "unit", NR_ROW_NORM_OP, .try_case = unit_try, .cases = unit_cases };
+
+nr_t *nr_unit_rows(struct nr_net *n, nr_t *x)
+{
+	const struct nr_row_norm norm = { NR_NORM_LENGTH, (real)1e-12, .times = 1 };
+	return nr_apply(n, &op_unit, &norm, sizeof norm, x);
+}
 
 static const struct nr_option options[] = {
 	NR_OPT_FLOAT(struct scale, eps, 1e-5, 0, 1, "lower bound of the length to divide by"),
@@ -32,7 +48,7 @@ static const struct nr_op op = { .name = "scale", NR_ROW_NORM_OP, .fuse = fuse, 
 static nr_t *build(struct nr_net *n, nr_t *x, const void *conf)
 {
 	const struct scale *c = conf;
-	const struct nr_row_norm norm = { NR_NORM_LENGTH, c->eps };
+	const struct nr_row_norm norm = { NR_NORM_LENGTH, c->eps, .times = 1 };
 	nr_t *scale = nr_param(n, "scale", NR_ONES | NR_NO_DECAY, NR_SHAPE(c->per_channel ? nr_cols(x) : (int64_t)1));
 	if (scale) scale->entry->value = sqrt((double)nr_cols(x));
 	return nr_apply(n, &op, &norm, sizeof norm, x, scale);
@@ -45,5 +61,5 @@ const struct nr_norm nr_norm_scale = {
 	.about = "A token is scaled to a learned length: divided by its own Euclidean length and multiplied by one number, which "
 		 "starts at sqrt(C). eps only guards tokens of length zero; it is a lower bound, not a summand. The paper has "
 		 "one number per norm; the released code of DTN learns one per channel (per_channel=1).",
-	.laws = laws, .conf_size = sizeof(struct scale), .options = options, .build = build, .op = { &op, &op_add_scale },
+	.laws = laws, .conf_size = sizeof(struct scale), .options = options, .build = build, .op = { &op, &op_add_scale, &op_unit },
 };

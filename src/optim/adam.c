@@ -27,23 +27,33 @@ static void apply(const struct nr_optim_call *k, struct nr_optim_chunk c)
 }
 
 /* l2: decay goes into the gradient; rate: of the decay beside the step. */
-static void fill(const struct nr_optim_call *k, int64_t i, double l2, double rate)
+static struct nr_adam_coef coef_of(const struct nr_optim_call *k, int64_t i, double lr, double l2, double rate)
 {
 	const struct nr_optim *o = k->o;
-	struct nr_adam_coef *coef = k->scratch;
 	const double t = (double)(k->t - k->segment[i].still);
-	coef[i] = (struct nr_adam_coef){
+	return (struct nr_adam_coef){
 		.scale = (real)k->arg[i].scale,
 		.l2 = (real)l2,
 		.beta1 = (real)o->beta1,
 		.rest1 = (real)(1 - o->beta1),
 		.beta2 = (real)o->beta2,
 		.rest2 = (real)(1 - o->beta2),
-		.step = (real)(k->arg[i].lr / (1 - pow(o->beta1, t))),
+		.step = (real)(lr / (1 - pow(o->beta1, t))),
 		.root = (real)(1 / sqrt(1 - pow(o->beta2, t))),
 		.eps = (real)o->eps,
 		.keep = (real)(1 - rate * k->arg[i].decay),
 	};
+}
+
+struct nr_adam_coef nr_adamw_coef(const struct nr_optim_call *k, int64_t i, double factor)
+{
+	const double lr = k->arg[i].lr * factor;
+	return coef_of(k, i, lr, 0, lr);
+}
+
+static void fill(const struct nr_optim_call *k, int64_t i, double l2, double rate)
+{
+	((struct nr_adam_coef *)k->scratch)[i] = coef_of(k, i, k->arg[i].lr, l2, rate);
 }
 
 static void adam(const struct nr_optim_call *k)

@@ -15,6 +15,8 @@
 #define NR_OPTIM_NESTEROV NR_OPT_BOOL(struct nr_optim, nesterov, "0", "look ahead by one step of momentum")
 #define NR_OPTIM_EPS NR_OPT_FLOAT(struct nr_optim, eps, 1e-8, 0, 1, "added to the denominator")
 
+/* AdamW's coefficients for parameter i, with its learning rate times a factor (adam.c). */
+struct nr_adam_coef nr_adamw_coef(const struct nr_optim_call *, int64_t i, double factor);
 /* Momentum as SGD and LARS have it (sgd.c). The coefficients of all parameters lead the scratch. */
 int nr_momentum_slots(const struct nr_optim *);
 struct nr_sgd_coef nr_momentum_coef(const struct nr_optim_call *, const struct nr_optim_arg *);

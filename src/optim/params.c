@@ -1,5 +1,7 @@
 /* The parameters of a store as an optimizer wants them. */
+#include <ctype.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "norma/graph.h"
 #include "norma/optim.h"
@@ -8,6 +10,14 @@ int nr_optim_init(struct nr_optim *o, const char *name, struct nr_error *err)
 {
 	nr_option_defaults(nr_optim_options(), o);
 	return nr_option_set(nr_optim_options(), o, "kind", name, NULL, err);
+}
+
+/* Matrices of the blocks, whose names have a number: "blocks.3.mlp.fc1.weight". Embeddings and heads stand outside. */
+static bool hidden(const struct nr_entry *e)
+{
+	for (const char *s = strchr(e->name, '.'); e->nd == 2 && s; s = strchr(s + 1, '.'))
+		if (isdigit((unsigned char)s[1])) return !(e->init & NR_NO_DECAY);
+	return false;
 }
 
 static int add(struct nr_params *p, const struct nr_entry *e, int slots, struct nr_error *err)
@@ -21,6 +31,8 @@ static int add(struct nr_params *p, const struct nr_entry *e, int slots, struct 
 		.count = e->count,
 		.nd = e->nd,
 		.d = e->d,
+		.flags = (hidden(e) ? NR_SEGMENT_MATRIX : 0) | (e->init & NR_UNIT_ROWS ? NR_SEGMENT_UNIT_ROWS : 0) |
+			(e->init & NR_UNIT_COLUMNS ? NR_SEGMENT_UNIT_COLUMNS : 0),
 		.lr_scale = 1,
 		.decay = e->init & NR_NO_DECAY ? 0 : 1 };
 	return NR_OK;

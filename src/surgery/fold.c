@@ -1,10 +1,4 @@
-/* See fold.h.
- *
- *   norm after a layer:   s (W x) + t                  W' = s W (rows),     b' = t
- *   norm before a head:   W (s x + t) + b              W' = W s (columns),  b' = b + W t
- *   s = weight / sqrt(running_var + eps), t = bias - running_mean s
- *
- * A layer without a bias has its norm behind it, one with a bias (a head) before it. */
+/* See fold.h. What reads a norm is found in the recorded graph: nodes bear the scope of the site that they were recorded in. */
 #include "surgery/fold.h"
 
 #include <math.h>
@@ -13,115 +7,384 @@
 
 #include "base/mem.h"
 #include "base/real.h"
+#include "base/str.h"
+#include "graph/net.h"
 #include "norms/norms.h"
 #include "surgery/surgery.h"
 
-struct affine { double *s, *t; };
+enum { MOST_READERS = 8 };
+struct readers { const struct nr_node *node[MOST_READERS]; int count; const char *why; };
+struct affine { double *s, *t; };                       /* y = s x + t per channel; t NULL: none */
 
 static int out_of_memory(struct nr_error *err) { return nr_fail(err, NR_EMEMORY, "cannot fold the norms", NULL, "out of memory"); }
 
-static const struct nr_entry *part(const struct nr_store *store, const char *layer, const char *what)
+/* ---- the graph ------------------------------------------------------------------------------------------------------------ */
+
+static bool is_op(const struct nr_node *k, const char *name) { return !strcmp(k->op->name, name); }
+
+/* What the nodes of a scope make in the end; NULL: there are none. */
+static const nr_t *made_in(const struct nr_net *n, const char *scope)
 {
-	char name[320];
-	snprintf(name, sizeof name, "%s%s", layer, what);
+	const size_t len = strlen(scope);
+	const nr_t *last = NULL;
+	for (int32_t i = 0; i < n->n_node; i++) {
+		const char *s = n->node[i]->where.scope;
+		if (s && !strncmp(s, scope, len) && (!s[len] || s[len] == '.')) last = n->node[i]->out[0];
+	}
+	return last;
+}
+
+static int reads(const struct nr_node *k, const nr_t *t)    /* which input t is; -1: none */
+{
+	for (int32_t i = 0; i < k->n_in; i++)
+		if (k->in[i] == t) return i;
+	return -1;
+}
+
+static int64_t users(const struct nr_net *n, const nr_t *t)
+{
+	int64_t count = 0;
+	for (int32_t i = 0; i < n->n_node; i++) count += reads(n->node[i], t) >= 0;
+	return count;
+}
+
+/* Tokens are cut or averaged, channels are not touched: a gain and a bias may as well come later. */
+static bool keeps_channels(const struct nr_node *k)
+{
+	if (is_op(k, "span") || is_op(k, "pack") || is_op(k, "mean_tokens")) return true;
+	return is_op(k, "reshape") && nr_cols(k->in[0]) == nr_cols(k->out[0]);
+}
+
+static void find_readers(const struct nr_net *n, const nr_t *t, struct readers *r)
+{
+	int64_t found = 0;
+	for (int32_t i = 0; i < n->n_node && !r->why; i++) {
+		const struct nr_node *k = n->node[i];
+		const int at = reads(k, t);
+		if (at < 0) continue;
+		found++;
+		if (at == 0 && keeps_channels(k)) find_readers(n, k->out[0], r);
+		else if (is_op(k, "add") || is_op(k, "add_reversible")) r->why = "the residual stream reads it";
+		else if (!is_op(k, "linear") || at != 0) r->why = nr_arena_printf(n->arena, "%s reads it, which is not a linear layer", k->op->name);
+		else if (!k->in[1]->entry || users(n, k->in[1]) > 1) r->why = "a layer with shared weights reads it";
+		else if (r->count == MOST_READERS) r->why = "too many layers read it";
+		else r->node[r->count++] = k;
+	}
+	if (!found && !r->why) r->why = "it is an output of the model";
+}
+
+/* ---- the norm in numbers ---------------------------------------------------------------------------------------------------- */
+
+static const struct nr_entry *part(const struct nr_store *store, const char *site, const char *what)
+{
+	char name[512];
+	snprintf(name, sizeof name, "%s.%s", site, what);
 	return nr_store_find(store, name);
 }
+static double value(const struct nr_entry *e, int64_t i, double otherwise) { return e ? (double)nr_value(e)[e->count == 1 ? 0 : i] : otherwise; }
 
-static double value(const struct nr_entry *e, int64_t i, double otherwise) { return e ? (double)nr_value(e)[i] : otherwise; }
-
-/* The norm of a layer in numbers, in the arena of the weights. */
-static int affine_of(const struct nr_weights *w, const char *layer, double eps, struct affine *a, struct nr_error *err)
+static double number(const struct nr_norm *norm, const void *conf, const char *option, double otherwise)
 {
-	const struct nr_entry *mean = part(w->store, layer, ".norm.running_mean"), *var = part(w->store, layer, ".norm.running_var");
-	const struct nr_entry *gain = part(w->store, layer, ".norm.weight"), *bias = part(w->store, layer, ".norm.bias");
-	if (!mean || !var) return nr_fail(err, NR_EVALUE, "cannot fold the norm of", layer, "it has no running statistics");
-	a->s = nr_arena_alloc(w->arena, (size_t)mean->count * sizeof(double));
-	a->t = nr_arena_alloc(w->arena, (size_t)mean->count * sizeof(double));
-	if (!a->s || !a->t) return out_of_memory(err);
-	for (int64_t i = 0; i < mean->count; i++) {
-		a->s[i] = value(gain, i, 1) / sqrt(value(var, i, 1) + eps);
-		a->t[i] = value(bias, i, 0) - value(mean, i, 0) * a->s[i];
-	}
-	return NR_OK;
+	char text[32];
+	const struct nr_option *o = nr_option_find(norm->options, option);
+	if (!o) return otherwise;
+	nr_option_text(o, conf, text, sizeof text);
+	return o->type == NR_TBOOL ? !strcmp(text, "true") : strtod(text, NULL);
 }
 
-/* weight and bias of the new store from those of the old one and the norm. */
-static int fold(const struct nr_weights *w, struct nr_store *store, const char *layer, const struct affine *a, struct nr_error *err)
+struct parsed { const struct nr_norm *norm; void *conf; };
+static int parse(const struct nr_net *n, const char *text, struct parsed *p, struct nr_error *err)
 {
-	const struct nr_entry *from = part(w->store, layer, ".weight"), *had = part(w->store, layer, ".bias");
-	const struct nr_entry *to = part(store, layer, ".weight"), *bias = part(store, layer, ".bias");
-	if (!from || !to || !bias) return nr_fail(err, NR_EVALUE, "cannot fold the norm of", layer, "there is no layer of that name");
-	const int64_t rows = from->d[0], cols = from->count / rows;
-	for (int64_t r = 0; r < rows; r++) {
-		double b = had ? value(had, r, 0) : a->t[r];
-		for (int64_t c = 0; c < cols; c++) {
-			const double x = value(from, r * cols + c, 0);
-			nr_value(to)[r * cols + c] = (real)(x * (had ? a->s[c] : a->s[r]));
-			if (had) b += x * a->t[c];
+	return nr_norm_parse(text, nr_norms_eps(n), n->arena, &p->norm, &p->conf, err);
+}
+
+static bool is_named(const struct parsed *p, const char *name) { return !strcmp(p->norm->name, name); }
+
+/* Of batch norms in evaluation, eta x with it. */
+static void running(const struct nr_store *store, const char *site, double eps, int64_t C, struct affine *a)
+{
+	const struct nr_entry *mean = part(store, site, "running_mean"), *var = part(store, site, "running_var");
+	const struct nr_entry *gain = part(store, site, "weight"), *bias = part(store, site, "bias"), *eta = part(store, site, "eta");
+	for (int64_t i = 0; i < C; i++) {
+		const double s = value(gain, i, 1) / sqrt(value(var, i, 1) + eps);
+		a->s[i] = s + value(eta, 0, 0);
+		a->t[i] = value(bias, i, 0) - value(mean, i, 0) * s;
+	}
+}
+
+/* What folds of the norm at a site, and what it becomes; NULL: nothing, and *why. */
+static const char *affine_of(const struct nr_net *n, const struct nr_store *store, const struct nr_site *site, const struct parsed *p, int64_t C,
+	struct affine *a, const char **why)
+{
+	const struct nr_entry *weight = part(store, site->name, "weight"), *bias = part(store, site->name, "bias");
+	const bool batch = is_named(p, "batch") || is_named(p, "repbn"), later = is_named(p, "prepbn");
+	if (batch || later) {
+		running(store, later ? nr_arena_printf(n->arena, "%s.norm2", site->name) : site->name, number(p->norm, p->conf, "eps", 1e-5), C, a);
+		return "none";
+	}
+	if (is_named(p, "sep")) return *why = "special tokens and others have norms of their own, but share the next layer", NULL;
+	const bool constant = is_named(p, "none") && !strstr(site->norm, "gain=head");
+	if (!constant && !is_named(p, "layer") && !is_named(p, "rms") && !is_named(p, "dyt") && !is_named(p, "derf"))
+		return *why = "its gain depends on the tokens, or is one for each head", NULL;
+	if (!weight && !bias) return *why = "it has no gain", NULL;
+	const char *scale = strstr(site->norm, "scale=depth") ? ",scale=depth" : "";
+	const double offset = number(p->norm, p->conf, "offset", 0), eps = number(p->norm, p->conf, "eps", 0);
+	const struct nr_entry *alpha = part(store, site->name, "alpha");
+	int64_t block = 0;
+	if (*scale) {
+		const char *s = strstr(site->name, "blocks.");
+		block = s ? strtoll(s + 7, NULL, 10) : 0;
+	}
+	const double times = *scale ? 1 / sqrt((double)block + 1) : 1;
+	for (int64_t i = 0; i < C; i++) {
+		a->s[i] = offset + value(weight, i, 1);
+		a->t[i] = times * value(bias, i, 0);
+	}
+	if (constant) return "none";
+	if (alpha) return nr_arena_printf(n->arena, "%s:affine=0", p->norm->name);
+	return nr_arena_printf(n->arena, "%s:affine=0,eps=%.9g%s", p->norm->name, eps, scale);
+}
+
+static bool has_shift(const struct affine *a, int64_t C)
+{
+	for (int64_t i = 0; i < C; i++)
+		if (a->t[i] != 0) return true;
+	return false;
+}
+
+/* ---- one site --------------------------------------------------------------------------------------------------------------- */
+
+/* Into the columns of each reader; values of the store change. */
+static void into_columns(const struct readers *r, const struct affine *a)
+{
+	for (int k = 0; k < r->count; k++) {
+		const struct nr_entry *w = r->node[k]->in[1]->entry, *b = r->node[k]->n_in > 2 ? r->node[k]->in[2]->entry : NULL;
+		const int64_t rows = w->d[0], cols = w->count / rows;
+		for (int64_t i = 0; i < rows; i++) {
+			double sum = b ? (double)nr_value(b)[i] : 0;
+			for (int64_t j = 0; j < cols; j++) {
+				const double v = (double)nr_value(w)[i * cols + j];
+				sum += v * a->t[j];
+				nr_value(w)[i * cols + j] = (real)(v * a->s[j]);
+			}
+			if (b) nr_value(b)[i] = (real)sum;
 		}
-		nr_value(bias)[r] = (real)b;
 	}
+}
+
+static int fold_site(const struct nr_net *n, struct nr_store *store, const struct nr_site *site, struct nr_fold_site *out, struct nr_error *err)
+{
+	struct readers r = { .count = 0 };
+	struct parsed p;
+	const nr_t *y = made_in(n, site->name);
+	if (parse(n, site->norm, &p, err)) return err->code;
+	if (!y) return out->why = "it does nothing", NR_OK;
+	const int64_t C = nr_cols(y);
+	struct affine a = { nr_arena_alloc(n->arena, (size_t)C * sizeof(double)), nr_arena_alloc(n->arena, (size_t)C * sizeof(double)) };
+	if (!a.s || !a.t) return out_of_memory(err);
+	find_readers(n, y, &r);
+	if ((out->why = r.why)) return NR_OK;
+	const char *became = affine_of(n, store, site, &p, C, &a, &out->why);
+	if (!became) return out->why ? NR_OK : out_of_memory(err);
+	for (int k = 0; k < r.count; k++) {
+		const struct nr_node *l = r.node[k];
+		if (l->in[1]->entry->count / l->in[1]->entry->d[0] != C) return out->why = "its width is not that of the next layer", NR_OK;
+		if (has_shift(&a, C) && (l->n_in < 3 || !l->in[2]->entry)) return out->why = "the next layer has no bias to take the norm's", NR_OK;
+	}
+	into_columns(&r, &a);
+	out->became = became;
 	return NR_OK;
 }
 
-/* LAYER of a site LAYER.norm that has a batch norm. */
-static int layer_of(const struct nr_site *site, char *layer, size_t size, struct nr_error *err)
+/* gamma of a LayerScale into the rows of the layer before it. */
+static void fold_gamma(const struct nr_net *n, const struct nr_node *k, struct nr_fold_site *out)
 {
-	char kind[64];
-	const size_t n = strlen(site->name);
-	snprintf(kind, sizeof kind, "%.*s", (int)strcspn(site->norm, ":("), site->norm);
-	snprintf(layer, size, "%.*s", n > 5 ? (int)n - 5 : 0, site->name);
-	if (n > 5 && !strcmp(site->name + n - 5, ".norm") && nr_norm_find(kind, NULL) == nr_norm_find("batch", NULL)) return NR_OK;
-	nr_fail(err, NR_EVALUE, "cannot fold the norm at", site->name, "it is '%s'", site->norm);
-	return nr_hint(err, "only batch norms right after a layer, or before a head, are the same for every sample");
+	const nr_t *x = k->in[0];
+	const struct nr_node *l = NULL;
+	for (int32_t i = 0; i < n->n_node; i++)
+		if (n->node[i]->out[0] == x) l = n->node[i];
+	if (!l || !is_op(l, "linear") || !l->in[1]->entry || users(n, x) > 1 || users(n, l->in[1]) > 1) {
+		out->why = "no linear layer of its own stands before it";
+		return;
+	}
+	const struct nr_entry *w = l->in[1]->entry, *b = l->n_in > 2 ? l->in[2]->entry : NULL, *g = k->in[1]->entry;
+	const int64_t rows = w->d[0], cols = w->count / rows;
+	for (int64_t i = 0; i < rows; i++) {
+		const real f = nr_value(g)[g->count == 1 ? 0 : i];
+		for (int64_t j = 0; j < cols; j++) nr_value(w)[i * cols + j] *= f;
+		if (b) nr_value(b)[i] *= f;
+	}
+	out->became = "none";
 }
 
-static int fill(const struct nr_weights *w, struct nr_store *store, const struct nr_net *was, int64_t *folded, struct nr_error *err)
+/* ---- all of them -------------------------------------------------------------------------------------------------------------- */
+
+static bool is_gamma(const struct nr_node *k)
 {
-	int64_t sites;
-	const struct nr_site *site = nr_sites(was, &sites);
-	for (int64_t i = 0; i < nr_store_count(store); i++) {
-		const struct nr_entry *e = nr_store_at(store, i), *old = nr_store_find(w->store, e->name);
-		if (old) memcpy(nr_value(e), nr_value(old), (size_t)e->count * sizeof(real));
-	}
-	*folded = 0;
+	const char *name = is_op(k, "scale_channels") && k->in[1]->entry ? k->in[1]->entry->name : "";
+	const size_t n = strlen(name);
+	return n > 12 && !strcmp(name + n - 12, ".scale.gamma");
+}
+
+static int fold_all(const struct nr_net *n, struct nr_weights *w, struct nr_store *store, struct nr_folding *f, struct nr_error *err)
+{
+	int64_t sites, gammas = 0;
+	const struct nr_site *site = nr_sites(n, &sites);
+	for (int32_t i = 0; i < n->n_node; i++) gammas += is_gamma(n->node[i]);
+	if (!(f->site = nr_arena_alloc(w->arena, (size_t)(sites + gammas + 1) * sizeof *f->site))) return out_of_memory(err);
 	for (int64_t i = 0; i < sites; i++) {
-		char layer[256];
-		struct affine a = { 0 };
 		if (!site[i].norm) continue;
-		const char *eps = strstr(site[i].norm, "eps=");
-		if (layer_of(&site[i], layer, sizeof layer, err) ||
-		    affine_of(w, layer, eps ? strtod(eps + 4, NULL) : nr_norms_eps(was), &a, err) || fold(w, store, layer, &a, err))
-			return err->code;
-		++*folded;
+		struct nr_fold_site *out = &f->site[f->sites++];
+		*out = (struct nr_fold_site){ .name = nr_arena_strdup(w->arena, site[i].name), .norm = nr_arena_strdup(w->arena, site[i].norm) };
+		if (!out->name || !out->norm) return out_of_memory(err);
+		if (fold_site(n, store, &site[i], out, err)) return err->code;
+	}
+	for (int32_t i = 0; i < n->n_node; i++) {
+		if (!is_gamma(n->node[i])) continue;
+		const char *name = n->node[i]->in[1]->entry->name;
+		struct nr_fold_site *out = &f->site[f->sites++];
+		*out = (struct nr_fold_site){ .name = nr_arena_printf(w->arena, "%.*s", (int)strlen(name) - 6, name), .norm = "LayerScale" };
+		if (!out->name) return out_of_memory(err);
+		fold_gamma(n, n->node[i], out);
+	}
+	for (int64_t i = 0; i < f->sites; i++) {
+		struct nr_fold_site *s = &f->site[i];
+		if (s->became) s->became = nr_arena_strdup(w->arena, s->became);
+		if (s->why) s->why = nr_arena_strdup(w->arena, s->why);
+		f->folded += s->became != NULL;
 	}
 	return NR_OK;
 }
 
-int nr_fold_norms(struct nr_weights *w, int64_t *folded, struct nr_error *err)
+/* ---- the new plan --------------------------------------------------------------------------------------------------------------- */
+
+/* "blocks.3.attn.in" without its numbers: "attn.in"; "final" is its own. */
+static const char *local(const char *name)
 {
-	struct nr_store *store = NULL;
-	const struct nr_model_spec old = w->model;
-	const int64_t is = nr_model_int(&old, "folded");
-	if (is != 0) return nr_fail(err, NR_EUSAGE, "cannot fold the norms of", old.text,
-		is < 0 ? "they depend on the sample, or stand before no layer" : "they are folded already");
-	const char *text = nr_arena_printf(w->arena, "%s%cfolded=1", old.text, strchr(old.text, ':') ? ',' : ':');
-	if (!text) return out_of_memory(err);
-	struct nr_net *was = nr_surgery_record(w, w->store, w->norms, err), *now = NULL;
-	int code = was ? nr_model_parse(&w->model, text, w->arena, err) : (int)err->code;
-	if (!code) code = nr_store_make(&store, 0, err);
-	if (!code && !(now = nr_surgery_record(w, store, "none", err))) code = err->code;
-	if (!code) code = nr_store_seal(store, err);
-	if (!code) code = fill(w, store, was, folded, err);
-	nr_net_free(now);
-	nr_net_free(was);
-	if (code) {
-		nr_store_free(store);
-		w->model = old;
-		return code;
+	const char *from = name;
+	for (const char *s = name; *s; s++)
+		if (s[0] == '.' && s[1] >= '0' && s[1] <= '9') from = strchr(s + 1, '.') ? strchr(s + 1, '.') + 1 : name;
+	return from;
+}
+
+static bool is_scale(const struct nr_fold_site *s) { return !strcmp(s->norm, "LayerScale"); }
+
+/* Do all sites of this local name become the same? Then one rule is enough. */
+static bool alike(const struct nr_folding *f, const struct nr_fold_site *s)
+{
+	for (int64_t i = 0; i < f->sites; i++) {
+		const struct nr_fold_site *o = &f->site[i];
+		if (strcmp(local(o->name), local(s->name)) != 0) continue;
+		if (!o->became || strcmp(o->became, s->became) != 0) return false;
 	}
-	nr_store_free(w->store);
-	w->store = store;
-	w->norms = "none";
-	return NR_OK;
+	return true;
+}
+
+static bool said(const struct nr_folding *f, const struct nr_fold_site *s)
+{
+	for (const struct nr_fold_site *o = f->site; o < s; o++)
+		if (!strcmp(local(o->name), local(s->name))) return true;
+	return false;
+}
+
+/* "blocks.3.attn.in" as a pattern: "blocks[3].attn.in". */
+static void add_pattern(struct nr_str *text, const char *name)
+{
+	for (const char *s = name; *s; s++) {
+		if (*s != '.' || s[1] < '0' || s[1] > '9') {
+			nr_str_add_n(text, s, 1);
+			continue;
+		}
+		nr_str_printf(text, "[%.*s]", (int)strcspn(s + 1, "."), s + 1);
+		s += strcspn(s + 1, ".");
+	}
+}
+
+/* The old plan, with the model's own norm where it named none, and a rule for what became of each site. */
+static const char *new_plan(const struct nr_weights *w, const struct nr_folding *f)
+{
+	struct nr_str text = { 0 };
+	const struct nr_norm_defaults *d = &w->model.norms;
+	bool own = false, gammas = false, all = true;
+	for (const char *s = w->norms; s && *s; s += strcspn(s, " "), s += strspn(s, " "))
+		own |= strncmp(s, "placement=", 10) && strncmp(s, "patch=", 6) && strncmp(s, "residual=", 9) && strncmp(s, "eps=", 4) && strncmp(s, "qk=", 3);
+	if (!own) nr_str_printf(&text, "%s ", d->plan ? d->plan : d->norm);
+	nr_str_add(&text, w->norms ? w->norms : "");
+	for (int64_t i = 0; i < f->sites; i++) {
+		const struct nr_fold_site *s = &f->site[i];
+		if (is_scale(s)) {
+			gammas = true;
+			all &= s->became != NULL;
+			continue;
+		}
+		if (!s->became) continue;
+		const bool one = alike(f, s);
+		if (one && said(f, s)) continue;
+		nr_str_add(&text, " ");
+		if (one) nr_str_add(&text, local(s->name));
+		else add_pattern(&text, s->name);
+		nr_str_printf(&text, "=%s", s->became);
+	}
+	if (gammas && all) nr_str_add(&text, " residual=plain");
+	const char *out = text.failed ? NULL : nr_arena_strdup(w->arena, nr_str_text(&text) + strspn(nr_str_text(&text), " "));
+	nr_str_release(&text);
+	return out;
+}
+
+static int64_t size_of(const struct nr_store *s)
+{
+	int64_t sum = 0;
+	for (int64_t i = 0; i < nr_store_count(s); i++) sum += nr_store_at(s, i)->count;
+	return sum;
+}
+
+static void copy_values(const struct nr_store *from, struct nr_store *to)
+{
+	for (int64_t i = 0; i < nr_store_count(to); i++) {
+		const struct nr_entry *e = nr_store_at(to, i), *old = nr_store_find(from, e->name);
+		if (old && old->count == e->count) memcpy(nr_value(e), nr_value(old), (size_t)e->count * sizeof(real));
+	}
+}
+
+/* A LayerScale that stays keeps all of them: those that would fold get a gamma of 1. */
+static void keep_gammas(struct nr_folding *f, struct nr_store *store)
+{
+	bool all = true;
+	for (int64_t i = 0; i < f->sites; i++) all &= !is_scale(&f->site[i]) || f->site[i].became;
+	for (int64_t i = 0; i < f->sites && !all; i++) {
+		const struct nr_entry *g = is_scale(&f->site[i]) && f->site[i].became ? part(store, f->site[i].name, "gamma") : NULL;
+		for (int64_t k = 0; g && k < g->count; k++) nr_value(g)[k] = 1;
+	}
+}
+
+int nr_fold_norms(struct nr_weights *w, struct nr_folding *f, struct nr_error *err)
+{
+	struct nr_store *copy = NULL, *store = NULL;
+	struct nr_net *was = NULL, *now = NULL;
+	*f = (struct nr_folding){ 0 };
+	int code = nr_store_make(&copy, 0, err);
+	if (!code && !(was = nr_surgery_record(w, copy, w->norms, err))) code = err->code;
+	if (!code) code = nr_store_seal(copy, err);
+	if (!code) copy_values(w->store, copy);
+	if (!code) code = fold_all(was, w, copy, f, err);
+	const char *plan = code ? NULL : new_plan(w, f);
+	if (!code && !plan) code = out_of_memory(err);
+	if (!code) keep_gammas(f, copy);
+	if (!code) code = nr_store_make(&store, 0, err);
+	if (!code && !(now = nr_surgery_record(w, store, plan, err))) code = err->code;
+	if (!code) code = nr_store_seal(store, err);
+	if (!code) {
+		copy_values(copy, store);
+		f->before = size_of(w->store);
+		f->after = size_of(store);
+		nr_store_free(w->store);
+		w->store = store;
+		w->norms = plan;
+	} else {
+		nr_store_free(store);
+	}
+	nr_net_free(was);
+	nr_net_free(now);
+	nr_store_free(copy);
+	return code;
 }

@@ -242,7 +242,7 @@ static int gradients(struct nr_trainer *t, double *loss, struct nr_error *err)
 		const int64_t number = t->state.step * t->c.accumulate + a;
 		const struct nr_trainer_shape *s = choose_shape(t, number);
 		t->task->bind(&t->run, b, number);
-		struct nr_exec ex = { .train = 1, .accumulate = a > 0, .step = number, .seed = (uint64_t)t->c.seed };
+		struct nr_exec ex = { .train = 1, .accumulate = a > 0, .step = number, .total = t->total, .seed = (uint64_t)t->c.seed };
 		if (a == 0 && looked_at(t, t->state.step + 1)) nr_microscope_look(t->looking = s->microscope, &ex);
 		const double part = run_passes(t, s, &ex);
 		if (!isfinite(part)) {

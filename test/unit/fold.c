@@ -93,12 +93,12 @@ static void folded_norms_give_the_same_logits(void **state)
 	logits_of(w, before);
 	for (int i = 0; i < BATCH * CLASSES; i++) size += fabs((double)before[i]) > 0.05;
 	assert_true(size > 8);                                          /* there is something to compare */
-	assert_int_equal(nr_fold_norms(w, &folded, &err), 0);
+	assert_int_equal(nr_fold_deployed(w, &folded, &err), 0);
 	assert_int_equal(folded, 2 + 4 * 6 + 5 * 2 + 2);                 /* stem, blocks, downsamplings, heads */
 	assert_null(nr_store_find(w->store, "stem.0.norm.weight"));
 	logits_of(w, after);
 	if (difference(before, after) > 1e-5) fail_msg("%g", difference(before, after));
-	assert_int_equal(nr_fold_norms(w, &folded, &err), NR_EUSAGE);    /* once is enough */
+	assert_int_equal(nr_fold_deployed(w, &folded, &err), NR_EUSAGE);    /* once is enough */
 	static const char *const names[] = { "norma", "timm_folded", "official_folded" };
 	for (int i = 0; i < 3; i++) {
 		const char *path = made_path("folded-%d.safetensors", i);
@@ -123,7 +123,7 @@ static void norms_of_the_sample_are_not_folded(void **state)
 	struct nr_weights *w = opened(made("layer.safetensors", "layer", "norma"), "layer");
 	int64_t folded = 0;
 	logits_of(w, before);
-	assert_int_equal(nr_fold_norms(w, &folded, &err), NR_EVALUE);
+	assert_int_equal(nr_fold_deployed(w, &folded, &err), NR_EVALUE);
 	assert_non_null(strstr(err.detail, "layer"));
 	logits_of(w, after);
 	assert_memory_equal(before, after, sizeof before);

@@ -3,39 +3,40 @@
 
 #include "math/squash.h"
 
-struct run { real *y, *dx, *dweight, *dbias, dalpha; };
+struct run { real *y, *dx, *dweight, *dbias; struct nr_squash_sums sums; };
 
-static struct run run(const struct nr_squash_kernels *k, int64_t rows, int64_t C, const real *x, const real *dy, real alpha,
-	const real *weight, const real *bias, const struct run *start, int add)
+static struct run run(const struct nr_squash_kernels *k, int64_t rows, int64_t C, const real *x, const real *dy,
+	const struct nr_squash *f, const struct run *start, int add)
 {
 	const int64_t ld = C + 3, n = rows * ld;
-	struct run t = { copy_of(start->y, n), copy_of(start->dx, n), copy_of(start->dweight, C), copy_of(start->dbias, C), 0 };
-	k->forward(rows, C, x, ld, alpha, weight, bias, t.y, ld);
-	t.dalpha = k->backward(rows, C, x, ld, dy, ld, alpha, weight, t.dx, ld, add, t.dweight, t.dbias);
+	struct run t = { copy_of(start->y, n), copy_of(start->dx, n), copy_of(start->dweight, C), copy_of(start->dbias, C), { 0 } };
+	k->forward(f, rows, C, x, ld, t.y, ld);
+	t.sums = k->backward(f, rows, C, x, ld, dy, ld, t.dx, ld, add, t.dweight, t.dbias);
 	return t;
 }
 
 static void run_free(struct run *t) { free(t->y), free(t->dx), free(t->dweight), free(t->dbias); }
 
-static void check(int64_t rows, int64_t C, real alpha, int affine, int add)
+static void check(enum nr_curve curve, int64_t rows, int64_t C, real alpha, int affine, int add)
 {
 	const int64_t ld = C + 3, n = rows * ld;
 	real *x = values(n), *dy = values(n), *weight = values(C), *bias = values(C);
-	const real *w = affine ? weight : NULL, *b = affine ? bias : NULL;
+	const struct nr_squash f = { curve, alpha, curve == NR_CURVE_ERF ? (real).3 : 0, affine ? weight : NULL, affine ? bias : NULL };
 	for (int64_t i = 0; i < n; i++) x[i] *= 8;
-	struct run start = { values(n), values(n), values(C), values(C), 0 };
-	struct run want = run(&nr_squash_plain, rows, C, x, dy, alpha, w, b, &start, add);
-	struct run got = run(nr_squash_active, rows, C, x, dy, alpha, w, b, &start, add);
+	struct run start = { values(n), values(n), values(C), values(C), { 0 } };
+	struct run want = run(&nr_squash_plain, rows, C, x, dy, &f, &start, add);
+	struct run got = run(nr_squash_active, rows, C, x, dy, &f, &start, add);
 	assert_near(got.y, want.y, n, 1e-6);            /* with the gaps, which keep their values */
 	assert_near(got.dx, want.dx, n, 1e-6);
 	assert_near(got.dweight, want.dweight, C, 1e-6 * (double)(rows + 1));
 	assert_near(got.dbias, want.dbias, C, 1e-6 * (double)(rows + 1));
-	assert_near(&got.dalpha, &want.dalpha, 1, 1e-6 * (double)(rows * C + 1));
+	assert_near(&got.sums.alpha, &want.sums.alpha, 1, 1e-6 * (double)(rows * C + 1));
+	if (curve == NR_CURVE_ERF) assert_near(&got.sums.shift, &want.sums.shift, 1, 1e-6 * (double)(rows * C + 1));
 	for (int64_t i = 0; !affine && i < C; i++)
 		assert_true(got.dweight[i] == start.dweight[i] && got.dbias[i] == start.dbias[i]);
 	if (!add) {                                     /* dx may be dy, y may be x */
-		nr_squash_active->backward(rows, C, x, ld, dy, ld, alpha, w, dy, ld, 0, start.dweight, start.dbias);
-		nr_squash_active->forward(rows, C, x, ld, alpha, w, b, x, ld);
+		nr_squash_active->backward(&f, rows, C, x, ld, dy, ld, dy, ld, 0, start.dweight, start.dbias);
+		nr_squash_active->forward(&f, rows, C, x, ld, x, ld);
 		for (int64_t r = 0; r < rows; r++) {
 			assert_near(dy + r * ld, got.dx + r * ld, C, 0);
 			assert_near(x + r * ld, got.y + r * ld, C, 0);
@@ -52,11 +53,30 @@ static void every_set_agrees_with_the_reference(void **state)
 	for (int s = isa_next(-1); s >= 0; s = isa_next(s))
 		for (size_t w = 0; w < sizeof widths / sizeof *widths; w++)
 			for (int64_t rows = 0; rows < 7; rows += 2)
-				for (int i = 0; i < 4; i++) check(rows, widths[w], i & 1 ? (real)-.7 : (real)1.5, i & 1, i >> 1);
+				for (int i = 0; i < 8; i++)
+					check(i & 4 ? NR_CURVE_ERF : NR_CURVE_TANH, rows, widths[w], i & 1 ? (real)-.7 : (real)1.5, i & 1, i >> 1 & 1);
+}
+
+/* Relative to the value itself, also where it is tiny. */
+static void erf_keeps_its_digits(void **state)
+{
+	const struct nr_squash f = { NR_CURVE_ERF, 1, 0, NULL, NULL };
+	(void)state;
+	for (int s = isa_next(-1); s >= 0; s = isa_next(s)) {
+		for (int i = -1000; i <= 1000; i++) {
+			const real x = (real)i * (real).005;
+			for (real v = x; v > (real)1e-12 || v < (real)-1e-12; v *= (real)1e-3) {
+				real y;
+				nr_squash_active->forward(&f, 1, 1, &v, 1, &y, 1);
+				assert_true(fabs((double)y - erf((double)v)) <= 6e-7 * fabs(erf((double)v)));
+			}
+		}
+	}
 }
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(every_set_agrees_with_the_reference) };
+	const struct CMUnitTest tests[] = { cmocka_unit_test(every_set_agrees_with_the_reference),
+		cmocka_unit_test(erf_keeps_its_digits) };
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,127 @@
+/* LeViT and its like: see fold.h.
+ *
+ *   norm after a layer:   s (W x) + t                  W' = s W (rows),     b' = t
+ *   norm before a head:   W (s x + t) + b              W' = W s (columns),  b' = b + W t
+ *   s = weight / sqrt(running_var + eps), t = bias - running_mean s
+ *
+ * A layer without a bias has its norm behind it, one with a bias (a head) before it. */
+#include "surgery/fold.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/real.h"
+#include "norms/norms.h"
+#include "surgery/surgery.h"
+
+struct affine { double *s, *t; };
+
+static int out_of_memory(struct nr_error *err) { return nr_fail(err, NR_EMEMORY, "cannot fold the norms", NULL, "out of memory"); }
+
+static const struct nr_entry *part(const struct nr_store *store, const char *layer, const char *what)
+{
+	char name[320];
+	snprintf(name, sizeof name, "%s%s", layer, what);
+	return nr_store_find(store, name);
+}
+
+static double value(const struct nr_entry *e, int64_t i, double otherwise) { return e ? (double)nr_value(e)[i] : otherwise; }
+
+/* The norm of a layer in numbers, in the arena of the weights. */
+static int affine_of(const struct nr_weights *w, const char *layer, double eps, struct affine *a, struct nr_error *err)
+{
+	const struct nr_entry *mean = part(w->store, layer, ".norm.running_mean"), *var = part(w->store, layer, ".norm.running_var");
+	const struct nr_entry *gain = part(w->store, layer, ".norm.weight"), *bias = part(w->store, layer, ".norm.bias");
+	if (!mean || !var) return nr_fail(err, NR_EVALUE, "cannot fold the norm of", layer, "it has no running statistics");
+	a->s = nr_arena_alloc(w->arena, (size_t)mean->count * sizeof(double));
+	a->t = nr_arena_alloc(w->arena, (size_t)mean->count * sizeof(double));
+	if (!a->s || !a->t) return out_of_memory(err);
+	for (int64_t i = 0; i < mean->count; i++) {
+		a->s[i] = value(gain, i, 1) / sqrt(value(var, i, 1) + eps);
+		a->t[i] = value(bias, i, 0) - value(mean, i, 0) * a->s[i];
+	}
+	return NR_OK;
+}
+
+/* weight and bias of the new store from those of the old one and the norm. */
+static int fold(const struct nr_weights *w, struct nr_store *store, const char *layer, const struct affine *a, struct nr_error *err)
+{
+	const struct nr_entry *from = part(w->store, layer, ".weight"), *had = part(w->store, layer, ".bias");
+	const struct nr_entry *to = part(store, layer, ".weight"), *bias = part(store, layer, ".bias");
+	if (!from || !to || !bias) return nr_fail(err, NR_EVALUE, "cannot fold the norm of", layer, "there is no layer of that name");
+	const int64_t rows = from->d[0], cols = from->count / rows;
+	for (int64_t r = 0; r < rows; r++) {
+		double b = had ? value(had, r, 0) : a->t[r];
+		for (int64_t c = 0; c < cols; c++) {
+			const double x = value(from, r * cols + c, 0);
+			nr_value(to)[r * cols + c] = (real)(x * (had ? a->s[c] : a->s[r]));
+			if (had) b += x * a->t[c];
+		}
+		nr_value(bias)[r] = (real)b;
+	}
+	return NR_OK;
+}
+
+/* LAYER of a site LAYER.norm that has a batch norm. */
+static int layer_of(const struct nr_site *site, char *layer, size_t size, struct nr_error *err)
+{
+	char kind[64];
+	const size_t n = strlen(site->name);
+	snprintf(kind, sizeof kind, "%.*s", (int)strcspn(site->norm, ":("), site->norm);
+	snprintf(layer, size, "%.*s", n > 5 ? (int)n - 5 : 0, site->name);
+	if (n > 5 && !strcmp(site->name + n - 5, ".norm") && nr_norm_find(kind, NULL) == nr_norm_find("batch", NULL)) return NR_OK;
+	nr_fail(err, NR_EVALUE, "cannot fold the norm at", site->name, "it is '%s'", site->norm);
+	return nr_hint(err, "only batch norms right after a layer, or before a head, are the same for every sample");
+}
+
+static int fill(const struct nr_weights *w, struct nr_store *store, const struct nr_net *was, int64_t *folded, struct nr_error *err)
+{
+	int64_t sites;
+	const struct nr_site *site = nr_sites(was, &sites);
+	for (int64_t i = 0; i < nr_store_count(store); i++) {
+		const struct nr_entry *e = nr_store_at(store, i), *old = nr_store_find(w->store, e->name);
+		if (old) memcpy(nr_value(e), nr_value(old), (size_t)e->count * sizeof(real));
+	}
+	*folded = 0;
+	for (int64_t i = 0; i < sites; i++) {
+		char layer[256];
+		struct affine a = { 0 };
+		if (!site[i].norm) continue;
+		const char *eps = strstr(site[i].norm, "eps=");
+		if (layer_of(&site[i], layer, sizeof layer, err) ||
+		    affine_of(w, layer, eps ? strtod(eps + 4, NULL) : nr_norms_eps(was), &a, err) || fold(w, store, layer, &a, err))
+			return err->code;
+		++*folded;
+	}
+	return NR_OK;
+}
+
+int nr_fold_deployed(struct nr_weights *w, int64_t *folded, struct nr_error *err)
+{
+	struct nr_store *store = NULL;
+	const struct nr_model_spec old = w->model;
+	const int64_t is = nr_model_int(&old, "folded");
+	if (is != 0) return nr_fail(err, NR_EUSAGE, "cannot fold the norms of", old.text,
+		is < 0 ? "they depend on the sample, or stand before no layer" : "they are folded already");
+	const char *text = nr_arena_printf(w->arena, "%s%cfolded=1", old.text, strchr(old.text, ':') ? ',' : ':');
+	if (!text) return out_of_memory(err);
+	struct nr_net *was = nr_surgery_record(w, w->store, w->norms, err), *now = NULL;
+	int code = was ? nr_model_parse(&w->model, text, w->arena, err) : (int)err->code;
+	if (!code) code = nr_store_make(&store, 0, err);
+	if (!code && !(now = nr_surgery_record(w, store, "none", err))) code = err->code;
+	if (!code) code = nr_store_seal(store, err);
+	if (!code) code = fill(w, store, was, folded, err);
+	nr_net_free(now);
+	nr_net_free(was);
+	if (code) {
+		nr_store_free(store);
+		w->model = old;
+		return code;
+	}
+	nr_store_free(w->store);
+	w->store = store;
+	w->norms = "none";
+	return NR_OK;
+}
