@@ -252,6 +252,25 @@ static int tune_first(struct cli *c, const struct nr_study *s, const struct cli_
 	return NR_OK;
 }
 
+static int say_failed(struct cli *c, const struct nr_study *s, const struct outcome *o)
+{
+	if (!o->failed) return NR_OK;
+	nr_fail(c->err, NR_EIO, "the study has failed runs", s->out, "%lld of %lld", (long long)o->failed, (long long)o->runs);
+	return nr_hint(c->err, "their logs are beside their folders; repeat the command to try again");
+}
+
+int cli_study_runs(struct cli *c, const struct nr_study *s, const struct cli_study *how, const char *again)
+{
+	struct outcome o;
+	const struct nr_study_how way = how_to_run(c, how);
+	if (nr_study_rehearse(s, &way, c->err)) return c->err->code;
+	const int code = run_all(c, s, how, &o);
+	nr_study_runs_free(o.run, o.runs);
+	if (code) return code;
+	stop_if_interrupted(&o, again);
+	return say_failed(c, s, &o);
+}
+
 int cli_study_go(struct cli *c, const struct nr_study *asked, const struct cli_study *how, const char *again)
 {
 	struct nr_study study = *asked, *s = &study;
@@ -268,9 +287,5 @@ int cli_study_go(struct cli *c, const struct nr_study *asked, const struct cli_s
 	nr_study_runs_free(o.run, o.runs);
 	if (code) return code;
 	stop_if_interrupted(&o, again);
-	if (o.failed) {
-		nr_fail(c->err, NR_EIO, "the study has failed runs", s->out, "%lld of %lld", (long long)o.failed, (long long)o.runs);
-		return nr_hint(c->err, "their logs are beside their folders; repeat the command to try again");
-	}
-	return NR_OK;
+	return say_failed(c, s, &o);
 }

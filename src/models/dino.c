@@ -17,7 +17,6 @@
 #include "math/softmax.h"
 #include "norma/nn.h"
 #include "norma/optim.h"
-#include "norms/norms.h"
 
 const struct nr_option nr_dino_options[] = {
 	NR_OPT_INT(struct nr_dino, local_crops, 8, 0, NR_DINO_MOST_VIEWS - NR_DINO_GLOBAL,

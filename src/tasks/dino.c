@@ -186,6 +186,19 @@ static void measure(struct nr_task_run *r, const struct nr_batch *b, double *sum
 	sum[2] += n * (loss - s->meter.entropy);
 }
 
+/* Both kinds of collapse: every picture gets the same prototype, or every prototype the same share of it. */
+static void notice(const struct nr_task_run *r, const double *train, struct nr_str *text)
+{
+	const double most = log((double)((const struct nr_dino *)r->settings)->prototypes), spread = train[0], entropy = train[1];
+	if (most <= 0) return;
+	if (spread < .05 * most)
+		nr_str_printf(text, "collapse: the teacher says the same of every picture (entropy of its mean output %.3g of %.3g nats): "
+			"try a lower --center-momentum or a higher --teacher-temp", spread, most);
+	else if (entropy > .99 * most)
+		nr_str_printf(text, "collapse: the teacher's outputs are uniform (entropy %.3g of %.3g nats): try a lower --teacher-temp",
+			entropy, most);
+}
+
 static int64_t still(const struct nr_task_run *r, const struct nr_entry *e)
 {
 	const struct nr_dino *o = r->settings;
@@ -305,6 +318,7 @@ const struct nr_task nr_task_dino = {
 	.load = load,
 	.bind = bind,
 	.measure = measure,
+	.notice = notice,
 	.still = still,
 	.rates = rates,
 	.moved = moved,

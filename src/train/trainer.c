@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "base/log.h"
 #include "base/real.h"
 #include "base/clock.h"
 #include "base/mem.h"
@@ -375,13 +376,26 @@ static int write_predictions(struct nr_trainer *t, struct nr_error *err)
 	return code;
 }
 
+static int tell_notice(struct nr_trainer *t, struct nr_error *err)
+{
+	struct nr_str text = { 0 };
+	int code = NR_OK;
+	if (t->task->notice) t->task->notice(&t->run, t->state.train, &text);
+	if (text.len) {
+		nr_log_line(NR_LOG_WARNING, "%s", text.text);
+		code = nr_recorder_event(t->recorder, "warning", t->state.step, json_pack("{s:s}", "text", text.text), err);
+	}
+	nr_str_release(&text);
+	return code;
+}
+
 static int record_eval(struct nr_trainer *t, struct nr_error *err)
 {
 	const double seen = t->state.seen > 0 ? t->state.seen : 1;
 	t->state.train_loss = t->state.loss_sum / seen;
 	t->state.loss_sum = t->state.seen = 0;
 	for (int i = 0; i < NR_TASK_METRICS; i++) t->state.train[i] = t->state.sum[i] / seen, t->state.sum[i] = 0;
-	if (write_metrics(t, err) || draw(t, err)) return err->code;
+	if (write_metrics(t, err) || tell_notice(t, err) || draw(t, err)) return err->code;
 	if (!evaluates(t)) return NR_OK;
 	const bool lower = t->task->of_eval[t->run.decides].lower;
 	const double value = t->held_count ? t->state.held[t->run.decides] : t->state.last[t->run.decides];

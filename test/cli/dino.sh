@@ -33,6 +33,11 @@ run 0 dino --data mnist --model swin:image=28,patch=2,dim=8,depths=1-1,heads=2-2
 [ ! -e "$tmp/swin/attention.png" ] || fail "a map of a class token that is not there"
 run 0 dino "${settings[@]}" --local-crops 0 --steps 2 --out "$tmp/whole-crops"; says "2 of 28 pixels"
 
+# a teacher that is not sharpened becomes uniform, and that is told
+run 0 dino "${settings[@]}" --steps 4 --teacher-temp 50 --warmup-teacher-temp 50 --out "$tmp/flat"
+complains "collapse: the teacher's outputs are uniform"
+grep -q '"event":"warning".*collapse' "$tmp/flat/events.jsonl" || fail "the record does not tell the collapse"
+
 # the same bits when stopped and resumed, on any number of threads, also across the end of the last layer's rest
 part=("${settings[@]}" --norm "sep(bn,ln)" --model vit_nano:dim=24,depth=2,heads=3,patch=7,drop_path=0.2 --steps 24 --checkpoint-steps 5
 	--freeze-last-layer 1.2 --out run --json)
