@@ -26,7 +26,8 @@ NR_API const struct nr_op *const *nr_ops(void);
 /* y = x W^T + b: parameters name.weight (out,in) and name.bias (out). */
 NR_API nr_t *nr_linear(struct nr_net *, const char *name, nr_t *x, int64_t out);
 NR_API nr_t *nr_linear_no_bias(struct nr_net *, const char *name, nr_t *x, int64_t out);
-NR_API nr_t *nr_linear_tied(struct nr_net *, nr_t *x, nr_t *weight, nr_t *bias);           /* with a weight of someone else's; bias NULL: none */
+/* with a weight of someone else's; bias NULL: none */
+NR_API nr_t *nr_linear_tied(struct nr_net *, nr_t *x, nr_t *weight, nr_t *bias);
 NR_API nr_t *nr_linear_gelu(struct nr_net *, const char *name, nr_t *x, int64_t out);      /* gelu(linear(x)), erf form */
 /* Activation by name: relu gelu gelu_tanh quick_gelu hard_swish tanh sigmoid silu exp. */
 NR_API nr_t *nr_activate(struct nr_net *, const char *name, nr_t *x);

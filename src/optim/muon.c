@@ -49,7 +49,8 @@ static struct sizes sizes_of(const struct nr_segment *p)
 
 static size_t gemm_room(struct sizes z)
 {
-	const size_t square = nr_gemm_scratch(z.side, z.side, z.other, z.tall, !z.tall), power = nr_gemm_scratch(z.side, z.side, z.side, 0, 0);
+	const size_t square = nr_gemm_scratch(z.side, z.side, z.other, z.tall, !z.tall);
+	const size_t power = nr_gemm_scratch(z.side, z.side, z.side, 0, 0);
 	const size_t apply = z.tall ? nr_gemm_scratch(z.rows, z.side, z.side, 0, 0) : nr_gemm_scratch(z.side, z.columns, z.side, 0, 0);
 	const size_t most = square > power ? square : power;
 	return most > apply ? most : apply;
@@ -124,7 +125,7 @@ static const real timm_triples[][3] = {
 static void orthogonalize(const struct muon *c, struct room *r, struct sizes z)
 {
 	const int64_t n = z.rows * z.columns, last = c->ns ? 4 : 0;
-	const real (*abc)[3] = c->ns ? timm_triples : torch_triple;
+	const real(*abc)[3] = c->ns ? timm_triples : torch_triple;
 	blend(n, 0, r->x, (real)(1 / fmax(length(r->x, n), 1e-7)), r->x);
 	for (int64_t i = 0; i < c->ns_steps; i++) {
 		newton_schulz(r, z, abc[nr_min64(i, last)]);
