@@ -225,7 +225,8 @@ static int flops(const char *norm, int64_t tokens, double *out, struct nr_error 
 	return NR_OK;
 }
 
-/* a T + b T^2 from 64 and 256 tokens, against 1024; pooling by 2 leaves a quarter of the tokens to b and all of them to a. */
+/* Of the equation: on a whole grid the kernels need fewer. a T + b T^2 from 64 and 256 tokens, against 1024; pooling by 2 leaves a quarter
+ * of the tokens to b and all of them to a. */
 static int dtn_cost(const struct nr_prove_options *o, struct nr_proof *p, struct nr_error *err)
 {
 	double small, middle, large, pooled;
@@ -250,6 +251,6 @@ const struct nr_law nr_laws_of_tokens[] = {
 	{ "dtn:lam=0,attention=band,band=5 = instance in a window", "arXiv:2112.02624", band5 },
 	{ "layer, rms, instance, group, dtn: no other sample is seen", "arXiv:1607.06450", alone },
 	{ "batch: other samples are seen", "arXiv:1502.03167", batch_sees_others },
-	{ "dtn costs a T + b T^2, with pool=2 a T + b T^2 / 16", "arXiv:2112.02624", dtn_cost },
+	{ "flops of dtn: a T + b T^2, with pool=2 a T + b T^2 / 16", "arXiv:2112.02624", dtn_cost },
 	{ NULL, NULL, NULL },
 };

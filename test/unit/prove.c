@@ -54,7 +54,7 @@ static void laws_hold_in_other_shapes(void **state)
 	(void)state;
 	static const char *const parts[] = { "gain and bias fold", "repbn(x) + b", "before batch", "patch=dual", "|layer(x)|", "crms(",
 		"|bias|^2", "band=5",
-		"no other sample", "dtn costs" };
+		"no other sample", "flops of dtn" };
 	static const struct { int64_t batch, tokens, channels; } shapes[] = { { 2, 7, 5 }, { 4, 1, 8 }, { 5, 30, 33 } };
 	static struct nr_law law[NR_MAXLAWS];
 	const int n = nr_laws(law, NR_MAXLAWS);
