@@ -130,7 +130,7 @@ static inline bool nr_metric_percent(const struct nr_task_metric *m) { return m-
 /* ---- masked autoencoders: MAE and U-MAE ---- */
 
 enum nr_mae_target { NR_UNIFORM_NONE, NR_UNIFORM_CLS, NR_UNIFORM_TOKENS, NR_UNIFORM_BOTH };
-enum nr_mae_power { NR_UNIFORM_SQUARE, NR_UNIFORM_LINEAR };
+enum nr_mae_power { NR_UNIFORM_SQUARE, NR_UNIFORM_LINEAR, NR_UNIFORM_INFONCE };
 
 struct nr_mae {
 	int64_t decoder_dim, decoder_depth, decoder_heads;
@@ -141,7 +141,7 @@ struct nr_mae {
 	bool norm_pix;
 	/* U-MAE: loss = mae + lambda * unif */
 	int32_t uniform, power;             /* enum nr_mae_target, enum nr_mae_power */
-	double lambda;
+	double lambda, temperature;         /* temperature: of InfoNCE */
 	bool self, unit, in_image, extra_norm;
 	int64_t probe;                      /* training pictures for a linear probe at each evaluation; 0: none */
 };

@@ -256,7 +256,7 @@ static int run(struct cli *c, const void *conf, const struct nr_list *args)
 	struct report report = { 0 };
 	struct nr_weights *w = NULL;
 	const struct nr_weights_how how = { .model = model, .norms = o->file_norm, .naming = o->from,
-		.resample = *o->resample ? o->resample : o->image ? "timm" : NULL, .partial = o->partial, .texts = o->texts || o->classes,
+		.resample = *o->resample ? o->resample : o->image ? "timm" : NULL, .partial = o->partial || o->classes, .texts = o->texts,
 		.decoder = o->decoder && !o->image && !*o->new.norm, .tell = note, .context = &report };
 	int code = nr_weights_open(&w, args->item[0], &how, c->err);
 	struct nr_surgery cut = { 0 };

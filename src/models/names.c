@@ -221,7 +221,10 @@ static int read_entry(struct reading *r, const struct nr_entry *e, real *out, bo
 /* What a checkpoint of ours holds for going on with the training, beside the model. */
 static bool of_training(const char *name)
 {
-	return !strncmp(name, "optim.", 6) || !strncmp(name, "ema.", 4) || !strncmp(name, "teacher.", 8);
+	static const char *const own[] = { "optim.", "ema.", "teacher.", "contrast." };         /* contrast: temperature and bias of LiT */
+	for (size_t i = 0; i < sizeof own / sizeof *own; i++)
+		if (!strncmp(name, own[i], strlen(own[i]))) return true;
+	return false;
 }
 
 /* What is thrown away after pre-training: the decoder of a masked autoencoder, in our names, those of MAE and Hugging Face's; the head of

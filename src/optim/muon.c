@@ -124,7 +124,7 @@ static const real timm_triples[][3] = {
 static void orthogonalize(const struct muon *c, struct room *r, struct sizes z)
 {
 	const int64_t n = z.rows * z.columns, last = c->ns ? 4 : 0;
-	const real (*abc)[3] = c->ns ? timm_triples : torch_triple;
+	const real(*abc)[3] = c->ns ? timm_triples : torch_triple;
 	blend(n, 0, r->x, (real)(1 / fmax(length(r->x, n), 1e-7)), r->x);
 	for (int64_t i = 0; i < c->ns_steps; i++) {
 		newton_schulz(r, z, abc[nr_min64(i, last)]);

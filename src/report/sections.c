@@ -26,8 +26,20 @@ void nr_section_curves(struct nr_str *s, const struct nr_arms *a, const char *id
 	nr_lambda_section(s, a, arena);
 }
 
+static void section_probes(struct nr_str *s, const struct nr_arms *a, struct nr_arena *arena)
+{
+	const size_t before = s->len;
+	nr_str_add(s, "<section id=\"probes\"><h2>Probes by depth</h2>\n");
+	nr_legend(s, a);
+	nr_str_add(s, "<div class=\"charts\">\n");
+	const int figures = nr_probes_by_depth(s, a, arena);
+	nr_str_add(s, "</div>\n</section>\n");
+	if (!figures && !s->failed) s->len = before;
+}
+
 void nr_section_spectra(struct nr_str *s, const struct nr_arms *a, bool said, struct nr_arena *arena)
 {
+	section_probes(s, a, arena);
 	const size_t before = s->len;
 	nr_str_add(s, "<section id=\"spectra\"><h2>Spectra of the features</h2>\n");
 	nr_legend(s, a);

@@ -128,7 +128,7 @@ static void find_source(struct reader *r, struct nr_study_stage *s, int64_t numb
 {
 	s->from_stage = -1;
 	s->from = from ? from->text : NULL;
-	if (s->command && !s->command->takes_checkpoint) {
+	if (s->command && !s->command->takes_checkpoint && !s->command->checkpoint_option) {
 		if (from) COMPLAIN(r, from, "finetune does", "%s takes no checkpoint", s->command->name);
 		return;
 	}
@@ -142,6 +142,7 @@ static void find_source(struct reader *r, struct nr_study_stage *s, int64_t numb
 		s->file = from && from->text[n] ? from->text + n + 1 : NULL;
 		return;
 	}
+	if (s->command && !s->command->takes_checkpoint && !from) return;
 	if (s->command && !from)
 		COMPLAIN(r, s->at, "an earlier stage must train, or give `from: FILE`", "'%s' has no checkpoint to work on", s->name);
 	else if (from && !strchr(from->text, '/') && !strchr(from->text, '.'))

@@ -147,6 +147,7 @@ int tokenizer_read_bpe(struct nr_tokenizer *t, const char *vocab, const char *me
 	json_decref(config);
 	if (code) return code;
 	bpe_bytes(t);
+	bpe_clip(t);
 	const struct added_token end = { .special = true };
 	if (nr_tokenizer_find(t, "<|endoftext|>") >= 0 && tokenizer_add_token(t, "<|endoftext|>", end, err)) return err->code;
 	return bpe_template(t) ? tokenizer_memory(t, err) : NR_OK;

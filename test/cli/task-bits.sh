@@ -104,6 +104,8 @@ try mlm mlm --data "text:path=$tmp/lines.txt,val=0.2" "${text[@]}" --nsp --epoch
 try simcse simcse --data "text:path=$tmp/triplets.csv" "${text[@]}" --hard-weight 0.5 --mlm-weight 0.1 --steps 5
 { echo sentence1,sentence2,label; paste -d, <(sentences 7 40) <(sentences 8 40) | awk '{ print $0 "," NR % 3 }'; } >"$tmp/rows.csv"
 try text text --data "labelled:path=$tmp/rows.csv,val=0.2" "${text[@]}" --epochs 2
+try lit lit --data captions:of=mnist --tower "$tmp/classify-1/last.safetensors" --model clip_text_nano:dim=16,depth=1,heads=2,hidden=24 --batch 8 \
+	--loss sigmoid --epochs 1
 try graph graph --data "molecules:path=$tmp/values.csv,features=zinc" --model graphormer-nano:depth=2,attention_dropout=0.1 --batch 8 \
 	--standardize no \
 	--epochs 1 --flag 2
