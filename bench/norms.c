@@ -25,6 +25,7 @@ static const char *const modes[] = { "eager", "compile" };
 static const struct peer { const char *norm, *name, *options; } peers[] = {
 	{ "layer", "ln", "" }, { "rms", "rms", "" }, { "scale", "scale", "" }, { "batch", "bn_flat", "" },
 	{ "group", "gn", ":groups=8" }, { "instance", "in", "" }, { "dtn", "dtn", "" }, { "dyt", "dyt", "" },
+	{ "derf", "derf", "" }, { "seednorm", "seednorm", "" },
 };
 
 struct item { const char *name, *text; const struct peer *peer; bool grid; };

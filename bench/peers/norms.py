@@ -11,7 +11,7 @@ from torch import nn
 
 p = argparse.ArgumentParser(description=__doc__)
 p.add_argument("--mode", default="eager", choices=["eager", "compile"])
-p.add_argument("--norms", default="copy,ln,rms,scale,bn_flat,bn_t,gn,in,dtn,dyt")
+p.add_argument("--norms", default="copy,ln,rms,scale,bn_flat,bn_t,gn,in,dtn,dyt,derf,seednorm")
 p.add_argument("--shapes", default="128x50x128,8x197x768,64x196x384")
 p.add_argument("--threads", type=int, default=2)
 p.add_argument("--seconds", type=float, default=0.6)
@@ -55,6 +55,32 @@ class DyT(nn.Module):
 
     def forward(self, x):
         return self.weight * torch.tanh(self.alpha * x) + self.bias
+
+
+class Derf(nn.Module):
+    """weight erf(alpha x + shift) + bias."""
+
+    def __init__(self, channels):
+        super().__init__()
+        self.alpha, self.shift = nn.Parameter(torch.full((1,), 0.5)), nn.Parameter(torch.zeros(1))
+        self.weight, self.bias = nn.Parameter(torch.ones(channels)), nn.Parameter(torch.zeros(channels))
+
+    def forward(self, x):
+        return self.weight * torch.erf(self.alpha * x + self.shift) + self.bias
+
+
+class SeeDNorm(nn.Module):
+    """(tanh(x . beta) alpha + weight) x / rms(x)."""
+
+    def __init__(self, channels, eps=1e-6):
+        super().__init__()
+        self.eps = eps
+        self.weight, self.alpha = nn.Parameter(torch.ones(channels)), nn.Parameter(torch.ones(channels))
+        self.beta = nn.Parameter(torch.zeros(channels))
+
+    def forward(self, x):
+        gain = torch.tanh(x @ self.beta).unsqueeze(-1) * self.alpha + self.weight
+        return gain * x * torch.rsqrt(x.square().mean(-1, keepdim=True) + self.eps)
 
 
 class DTN(nn.Module):
@@ -102,6 +128,8 @@ def build(name, T, C):
     if name == "gn": return Trans(nn.GroupNorm(8, C))
     if name == "in": return Trans(nn.InstanceNorm1d(C, affine=True))
     if name == "dyt": return DyT(C)
+    if name == "derf": return Derf(C)
+    if name == "seednorm": return SeeDNorm(C)
     if name == "dtn":
         special = 0 if math.isqrt(T) ** 2 == T else 1
         return DTN(C, max(1, C // 64), math.isqrt(T - special), special)

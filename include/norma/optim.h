@@ -48,7 +48,8 @@ NR_API int nr_optim_init(struct nr_optim *, const char *name, struct nr_error *)
 NR_API const struct nr_option *nr_optim_options(void);
 /* Bytes of nr_optim.own that are free for the own options of optimizers to come. */
 NR_API size_t nr_optim_own_left(void);
-NR_API int32_t nr_optim_kind(const char *name); /* "sgd", "adam", "adamw", "adam-bv", "lars", "lars-timm", "lion", "muon"; -1: no such name */
+/* "sgd", "adam", "adamw", "adam-bv", "lars", "lars-timm", "lion", "muon"; -1: no such name */
+NR_API int32_t nr_optim_kind(const char *name);
 
 /* One parameter. m: momentum or Adam's first moment; v: Adam's second moment (NULL where the kind has none,
  * see nr_optim_slots). grad NULL: frozen, left alone. */

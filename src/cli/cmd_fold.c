@@ -46,11 +46,11 @@ static int print_json(struct cli *c, const struct nr_weights *w, const struct re
 	json_t *sites = json_array();
 	for (int64_t i = 0; i < r->fold.sites; i++) json_array_append_new(sites, site_json(&r->fold.site[i]));
 	const double change = nr_outputs_change(&r->was, &r->is);
-	return nr_json_line(stdout, json_pack("{s:s?, s:s, s:s, s:I, s:o, s:I, s:I, s:o, s:o, s:o}", "out", r->out, "model", w->model.text, "norms",
-		w->norms, "folded", (json_int_t)r->fold.folded, "sites", sites, "values_before", (json_int_t)r->fold.before, "values_after",
-		(json_int_t)r->fold.after, "change", isfinite(change) ? json_real(change) : json_null(), "ms_before",
-		r->was.values ? json_real(1e3 * r->was.seconds) : json_null(), "ms_after", r->is.values ? json_real(1e3 * r->is.seconds) : json_null()),
-		c->err);
+	return nr_json_line(stdout, json_pack("{s:s?, s:s, s:s, s:I, s:o, s:I, s:I, s:o, s:o, s:o}", "out", r->out, "model", w->model.text,
+		"norms", w->norms, "folded", (json_int_t)r->fold.folded, "sites", sites, "values_before", (json_int_t)r->fold.before,
+		"values_after", (json_int_t)r->fold.after, "change", isfinite(change) ? json_real(change) : json_null(),
+		"ms_before", r->was.values ? json_real(1e3 * r->was.seconds) : json_null(),
+		"ms_after", r->is.values ? json_real(1e3 * r->is.seconds) : json_null()), c->err);
 }
 
 /* Sites that share norm and fate are one row: "24 sites, e.g. blocks.0.attn.in". */
@@ -147,11 +147,11 @@ const struct cli_command cli_fold = {
 	.name = "fold",
 	.title = "make norms part of the layers that read them",
 	.usage = "IN [OUT]",
-	.about = "Gains and biases of layer, rms, dyt and derf norms move into the weights and biases of the next layers; batch norms (batch,\n"
-		 "repbn, prepbn) and LayerScale disappear altogether. The outputs stay the same up to rounding, and the report says how\n"
-		 "far: on made-up inputs, with the time of one sample before and after. A norm stays where folding is not exact, and the\n"
-		 "report says why: the residual stream reads it too (post-norm), its gain depends on the tokens (dtn, seednorm), special\n"
-		 "tokens have one of their own (sep).\n"
+	.about = "Gains and biases of layer, rms, dyt and derf norms move into the weights and biases of the next layers; batch norms\n"
+		 "(batch, repbn, prepbn), taper at its end and LayerScale disappear altogether. The outputs stay the same up to\n"
+		 "rounding, and the report says how far: on made-up inputs, with the time of one sample before and after. A norm stays\n"
+		 "where folding is not exact, and the report says why: the residual stream reads it too (post-norm), its gain depends\n"
+		 "on the tokens (dtn, seednorm), special tokens have one of their own (sep).\n"
 		 "\n"
 		 "The new file has norma's names and plan; other software does not know norms without a gain. Features that are read\n"
 		 "behind a folded norm (probes, k-NN) lose its gain.",

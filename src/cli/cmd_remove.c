@@ -27,7 +27,8 @@ static const struct nr_option options[] = {
 	NR_OPT_INT(struct removal, batch, 128, 1, 1000000, "samples per step"),
 	NR_OPT_INT(struct removal, samples, 512, 32, 1000000, "samples that the constants are fitted to"),
 	NR_OPT_INT(struct removal, eval_limit, 0, 0, 1000000000, "evaluate on the first N samples; 0: all"),
-	NR_OPT_FLOAT(struct removal, tolerance, 0.1, 0, 1e6, "a norm stays if its removal leaves the loss higher than at first by this share"),
+	NR_OPT_FLOAT(struct removal, tolerance, 0.1, 0, 1e6,
+		"a norm stays if its removal leaves the loss higher than at first by this share"),
 	NR_OPT_INT(struct removal, seed, 0, 0, 9e15, "seed of the training"),
 	NR_OPT_BOOL(struct removal, json, "0", "print one line of JSON at the end"),
 	NR_OPT_END
@@ -62,12 +63,15 @@ static int norma(const struct work *w, const char *log, char *const *words)
 static char *text(const struct work *w, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 static char *text(const struct work *w, const char *fmt, ...)
 {
-	char line[4096];
-	va_list ap;
+	va_list ap, again;
 	va_start(ap, fmt);
-	vsnprintf(line, sizeof line, fmt, ap);
+	va_copy(again, ap);
+	const int n = vsnprintf(NULL, 0, fmt, ap);
+	char *s = n < 0 ? NULL : nr_arena_alloc(w->c->arena, (size_t)n + 1);
+	if (s) vsnprintf(s, (size_t)n + 1, fmt, again);
+	va_end(again);
 	va_end(ap);
-	return nr_arena_strdup(w->c->arena, line);
+	return s;
 }
 
 /* The last line of a log, as an object. */
@@ -91,8 +95,8 @@ static json_t *last_line(const char *log)
 static int evaluate(const struct work *w, const char *file, const char *log, struct score *s)
 {
 	char root[] = "--data-root", limit[] = "--limit", json[] = "--json", data[] = "--data", self[] = "norma", eval[] = "eval";
-	char *const words[] = { self, eval, text(w, "%s", file), json, data, w->o->data, limit, text(w, "%lld", (long long)w->o->eval_limit),
-		*w->o->data_root ? root : NULL, w->o->data_root, NULL };
+	char *const words[] = { self, eval, text(w, "%s", file), json, data, w->o->data, limit,
+		text(w, "%lld", (long long)w->o->eval_limit), *w->o->data_root ? root : NULL, w->o->data_root, NULL };
 	if (norma(w, log, words)) return w->c->err->code;
 	json_t *j = last_line(log);
 	*s = (struct score){ json_number_value(json_object_get(j, "nll")), json_number_value(json_object_get(j, "top1")) };
@@ -102,17 +106,20 @@ static int evaluate(const struct work *w, const char *file, const char *log, str
 
 static int cut(const struct work *w, const char *norms, const char *to, const char *log)
 {
-	char self[] = "norma", convert[] = "convert", norm[] = "--norm", calibrate[] = "--calibrate", samples[] = "--samples", root[] = "--data-root";
-	char *const words[] = { self, convert, text(w, "%s", w->file), text(w, "%s", to), norm, text(w, "%s", norms), calibrate, w->o->data, samples,
-		text(w, "%lld", (long long)w->o->samples), *w->o->data_root ? root : NULL, w->o->data_root, NULL };
+	char self[] = "norma", convert[] = "convert", norm[] = "--norm", calibrate[] = "--calibrate", samples[] = "--samples",
+		root[] = "--data-root";
+	char *const words[] = { self, convert, text(w, "%s", w->file), text(w, "%s", to), norm, text(w, "%s", norms), calibrate, w->o->data,
+		samples, text(w, "%lld", (long long)w->o->samples), *w->o->data_root ? root : NULL, w->o->data_root, NULL };
 	return norma(w, log, words);
 }
 
 static int tune(const struct work *w, const char *file, const char *dir, const char *log)
 {
-	char self[] = "norma", finetune[] = "finetune", data[] = "--data", root[] = "--data-root", every[] = "--eval-every=0", warmup[] = "--warmup=0";
-	char *const words[] = { self, finetune, text(w, "%s", file), data, w->o->data, text(w, "--out=%s", dir), text(w, "--store=%s/runs.db", w->o->out),
-		text(w, "--steps=%lld", (long long)w->o->steps), text(w, "--lr=%.9g", w->o->lr), text(w, "--batch=%lld", (long long)w->o->batch),
+	char self[] = "norma", finetune[] = "finetune", data[] = "--data", root[] = "--data-root", every[] = "--eval-every=0",
+		warmup[] = "--warmup=0";
+	char *const words[] = { self, finetune, text(w, "%s", file), data, w->o->data, text(w, "--out=%s", dir),
+		text(w, "--store=%s/runs.db", w->o->out), text(w, "--steps=%lld", (long long)w->o->steps),
+		text(w, "--lr=%.9g", w->o->lr), text(w, "--batch=%lld", (long long)w->o->batch),
 		text(w, "--seed=%lld", (long long)w->o->seed), every, warmup, *w->o->data_root ? root : NULL, w->o->data_root, NULL };
 	return norma(w, log, words);
 }
@@ -138,7 +145,8 @@ static int try_site(struct work *w, int64_t i)
 {
 	struct row *r = &w->row[i];
 	const char *base = text(w, "%s/%02lld-%s", w->o->out, (long long)i + 1, r->site);
-	const char *norms = text(w, "%s %s=none:gain=channel,bias=1", w->norms, pattern(w, r->site)), *file = text(w, "%s.safetensors", base);
+	const char *norms = text(w, "%s %s=none:gain=channel,bias=1", w->norms, pattern(w, r->site)),
+		*file = text(w, "%s.safetensors", base);
 	if (cut(w, norms, file, text(w, "%s.cut.log", base)) || evaluate(w, file, text(w, "%s.cut.json", base), &r->cut) ||
 	    tune(w, file, base, text(w, "%s.log", base)))
 		return w->c->err->code;
@@ -147,8 +155,8 @@ static int try_site(struct work *w, int64_t i)
 	r->removed = r->tuned.loss <= w->first.loss * (1 + w->o->tolerance);
 	if (r->removed) w->file = tuned, w->norms = norms, w->last = r->tuned;
 	if (!w->o->json)
-		printf("%-22s loss %.4f, after training %.4f, accuracy %.2f %%: %s\n", r->site, r->cut.loss, r->tuned.loss, 100 * r->tuned.top1,
-			r->removed ? "removed" : "stays");
+		printf("%-22s loss %.4f, after training %.4f, accuracy %.2f %%: %s\n", r->site, r->cut.loss, r->tuned.loss,
+			100 * r->tuned.top1, r->removed ? "removed" : "stays");
 	return fflush(stdout) ? nr_fail(w->c->err, NR_EIO, "cannot write", "standard output", "%s", strerror(errno)) : NR_OK;
 }
 
@@ -174,8 +182,8 @@ static int find_sites(struct work *w, const char *path)
 	nr_weights_close(weights);
 	if (!n) return w->c->err->code;
 	if (w->rows) return NR_OK;
-	nr_fail(w->c->err, NR_EVALUE, "no norm to remove in", path, "no site has a layer or rms norm%s%s", strcmp(w->o->sites, "*") ? " and matches " : "",
-		strcmp(w->o->sites, "*") ? w->o->sites : "");
+	nr_fail(w->c->err, NR_EVALUE, "no norm to remove in", path, "no site has a layer or rms norm%s%s",
+		strcmp(w->o->sites, "*") ? " and matches " : "", strcmp(w->o->sites, "*") ? w->o->sites : "");
 	return nr_hint(w->c->err, "`norma plan --sites` lists the sites of a model");
 }
 
@@ -191,11 +199,12 @@ static int print_json(const struct work *w, int64_t removed)
 	json_t *rows = json_array();
 	for (int64_t i = 0; i < w->rows; i++) {
 		const struct row *r = &w->row[i];
-		json_array_append_new(rows, json_pack("{s:s, s:s, s:f, s:f, s:f, s:b}", "site", r->site, "norm", r->norm, "loss_cut", r->cut.loss, "loss",
-			r->tuned.loss, "top1", r->tuned.top1, "removed", r->removed));
+		json_array_append_new(rows, json_pack("{s:s, s:s, s:f, s:f, s:f, s:b}", "site", r->site, "norm", r->norm, "loss_cut",
+			r->cut.loss, "loss", r->tuned.loss, "top1", r->tuned.top1, "removed", r->removed));
 	}
-	return nr_json_line(stdout, json_pack("{s:s, s:I, s:o, s:f, s:f, s:f, s:f}", "out", w->o->out, "removed", (json_int_t)removed, "sites", rows,
-		"loss_before", w->first.loss, "top1_before", w->first.top1, "loss_after", w->last.loss, "top1_after", w->last.top1), w->c->err);
+	return nr_json_line(stdout, json_pack("{s:s, s:I, s:o, s:f, s:f, s:f, s:f}", "out", w->o->out, "removed", (json_int_t)removed,
+		"sites", rows, "loss_before", w->first.loss, "top1_before", w->first.top1, "loss_after", w->last.loss,
+		"top1_after", w->last.top1), w->c->err);
 }
 
 static int run(struct cli *c, const void *conf, const struct nr_list *args)
@@ -219,8 +228,8 @@ static int run(struct cli *c, const void *conf, const struct nr_list *args)
 	}
 	if (removed && fold_last(&w)) return c->err->code;
 	if (o->json) return print_json(&w, removed);
-	printf("%lld of %lld norms removed: loss %.4f became %.4f, accuracy %.2f %% became %.2f %%\n", (long long)removed, (long long)w.rows, w.first.loss,
-		w.last.loss, 100 * w.first.top1, 100 * w.last.top1);
+	printf("%lld of %lld norms removed: loss %.4f became %.4f, accuracy %.2f %% became %.2f %%\n", (long long)removed,
+		(long long)w.rows, w.first.loss, w.last.loss, 100 * w.first.top1, 100 * w.last.top1);
 	if (removed) printf("written  %s/model.safetensors\n", o->out);
 	return NR_OK;
 }
@@ -229,9 +238,10 @@ const struct cli_command cli_remove = {
 	.name = "remove",
 	.title = "take norms out of a trained model, one site at a time",
 	.usage = "IN --data DATA --out DIR",
-	.about = "Replaces the norm at one site by constants, the gain and bias per channel that come nearest to what it did on the data (as\n"
-		 "`norma convert --norm ... --calibrate` does), trains on for some steps, and goes to the next site. A site whose removal\n"
-		 "leaves the held-out loss too high keeps its norm. At the end the constants are folded into the layers (norma fold).\n"
+	.about = "Replaces the norm at one site by constants, the gain and bias per channel that come nearest to what it did on the\n"
+		 "data (as `norma convert --norm ... --calibrate` does), trains on for some steps, and goes to the next site. A site\n"
+		 "whose removal leaves the held-out loss too high keeps its norm. At the end the constants are folded into the layers\n"
+		 "(norma fold).\n"
 		 "\n"
 		 "Each step lies in DIR as a run of its own. To let norms fade in the course of one training instead, train with\n"
 		 "--norm taper.",

@@ -40,8 +40,8 @@ static const char *placed_rules(struct golden_case *c, const char *norm)
 	for (int64_t i = 0; i < 2 * count; i++) {
 		const char *branch = i % 2 ? "mlp" : "attn", *s = sites_of(word(c, i % 2 ? "mlp" : "sa", i / 2));
 		for (; *s; s += strcspn(s, " "), s += strspn(s, " "))
-			text = nr_arena_printf(c->arena, "%s blocks[%d].%s.%.*s=%s", text, (int)(first_of(c) + i / 2), branch, (int)strcspn(s, " "), s,
-				norm);
+			text = nr_arena_printf(c->arena, "%s blocks[%d].%s.%.*s=%s", text, (int)(first_of(c) + i / 2), branch,
+				(int)strcspn(s, " "), s, norm);
 	}
 	return text;
 }
@@ -73,7 +73,8 @@ static const char *qk_of(struct golden_case *c)
 static const char *block_plan(struct golden_case *c)
 {
 	const char *kind = meta(c, "kind", "placed");
-	if (!strcmp(kind, "ngpt")) return nr_arena_printf(c->arena, "placement=ngpt final=none residual=ngpt:init=%s", meta(c, "alpha_init", "0.05"));
+	if (!strcmp(kind, "ngpt"))
+		return nr_arena_printf(c->arena, "placement=ngpt final=none residual=ngpt:init=%s", meta(c, "alpha_init", "0.05"));
 	const char *norm = nr_st_metadata(c->file, "inner.norm") ? golden_norm_text(c, "inner.") : "none";
 	if (!strcmp(kind, "normformer"))
 		return nr_arena_printf(c->arena, "%s placement=normformer final=none%s", norm,
@@ -83,7 +84,8 @@ static const char *block_plan(struct golden_case *c)
 			strcmp(meta(c, "ffn_inner", "after_act"), "before_act") ? "" : "_before_act");
 	if (!strcmp(kind, "parallel"))
 		return nr_arena_printf(c->arena, "placement=parallel **=none attn.in=%s%s%s", norm, around(c, norm), qk_of(c));
-	return nr_arena_printf(c->arena, "placement=none **=none%s%s%s%s", placed_rules(c, norm), around(c, norm), residual_of(c), qk_of(c));
+	return nr_arena_printf(c->arena, "placement=none **=none%s%s%s%s", placed_rules(c, norm), around(c, norm), residual_of(c),
+		qk_of(c));
 }
 
 static nr_t *build_block(struct golden_case *c, struct nr_net *n, nr_t *x, nr_t *valid)

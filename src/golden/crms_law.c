@@ -1,8 +1,8 @@
-/* metrics/crms_law: a stack of pre-LN blocks is one of pre-RMS on the centred stream and one of pre-CRMS on a channel less. Jiang et al. 2023,
- * arXiv:2305.14858.
+/* metrics/crms_law: a stack of pre-LN blocks is one of pre-RMS on the centred stream and one of pre-CRMS on a channel less. Jiang et al.
+ * 2023, arXiv:2305.14858.
  *
- * Centred: wo, bo, w2, b2 lose their mean over the output channels. A channel less: the last row of these goes, and the columns of wq, wk, wv,
- * w1 lose the last column. CRMS(z) is rms of z with -sum(z) as a channel more, without that channel. */
+ * Centred: wo, bo, w2, b2 lose their mean over the output channels. A channel less: the last row of these goes, and the columns of wq, wk,
+ * wv, w1 lose the last column. CRMS(z) is rms of z with -sum(z) as a channel more, without that channel. */
 #include <string.h>
 
 #include "golden/check.h"

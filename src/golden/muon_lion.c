@@ -73,7 +73,8 @@ static void muon_setting(struct golden_case *c, const char *setting)
 	const json_t *names = json_object_get(c->config, "matrices");
 	struct many m = { 0 };
 	for (size_t i = 0; i < json_array_size(names); i++)
-		add(c, &m, json_string_value(json_array_get(names, i)), golden_number(c, path(c, setting, "weight_decay")), NR_SEGMENT_MATRIX);
+		add(c, &m, json_string_value(json_array_get(names, i)), golden_number(c, path(c, setting, "weight_decay")),
+			NR_SEGMENT_MATRIX);
 	const struct nr_optim o = muon_of(c, setting);
 	run(c, &m, &o, setting);
 }

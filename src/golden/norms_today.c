@@ -1,4 +1,5 @@
-/* Facts about norms: where eps stands, how repbn folds, what taper is calibrated to, and that pre-LN, pre-RMS and pre-CRMS are one model. */
+/* Facts about norms: where eps stands, how repbn folds, what taper is calibrated to. That pre-LN, pre-RMS and pre-CRMS are one model is
+ * crms_law.c. */
 #include <math.h>
 #include <string.h>
 

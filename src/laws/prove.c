@@ -191,7 +191,9 @@ int nr_laws(struct nr_law *out, int most)
 	for (const struct nr_norm *const *k = nr_norms(); *k; k++)
 		for (const char *const *law = (*k)->laws; law && *law && n < most; law++)
 			out[n++] = (struct nr_law){ .text = *law, .source = (*k)->cite };
-	for (const struct nr_law *law = nr_laws_other; law->text && n < most; law++) out[n++] = *law;
+	const struct nr_law *const others[] = { nr_laws_other, nr_laws_of_tokens, nr_laws_of_layers };
+	for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+		for (const struct nr_law *law = others[i]; law->text && n < most; law++) out[n++] = *law;
 	return n;
 }
 

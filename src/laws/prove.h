@@ -39,8 +39,8 @@ struct nr_law {
 int nr_laws(struct nr_law *, int most);                     /* how many there are */
 int nr_law_prove(const struct nr_law *, const struct nr_prove_options *, struct nr_proof *, struct nr_error *);
 
-/* For the laws themselves (prove_laws.c). */
-extern const struct nr_law nr_laws_other[];                 /* ends with a NULL text */
+/* For the laws themselves (prove_laws.c, prove_tokens.c, prove_layers.c); each list ends with a NULL text. */
+extern const struct nr_law nr_laws_other[], nr_laws_of_tokens[], nr_laws_of_layers[];
 void nr_prove_random(int64_t n, real *x, double mean, double deviation, uint64_t seed, uint32_t stream);
 /* Notes a difference of got and want under a name (the largest of several calls), by index (NULL: all n values). */
 void nr_proof_compare(struct nr_proof *, const char *name, int64_t n, const real *got, const real *want);

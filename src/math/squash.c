@@ -29,7 +29,8 @@ static struct nr_squash_sums backward(const struct nr_squash *f, int64_t rows, i
 		struct nr_squash_sums row = { 0, 0 };
 		for (int64_t i = 0; i < C; i++) {
 			real slope;
-			const real v = x[r * ldx + i], g = dy[r * lddy + i], t = curve(f, v, &slope), s = (f->weight ? g * f->weight[i] : g) * slope;
+			const real v = x[r * ldx + i], g = dy[r * lddy + i], t = curve(f, v, &slope),
+				s = (f->weight ? g * f->weight[i] : g) * slope;
 			if (f->weight) dweight[i] += g * t, dbias[i] += g;
 			row.alpha += s * v;
 			row.shift += s;

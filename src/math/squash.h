@@ -8,10 +8,10 @@
 #include "math/chunk.h"
 #include "math/isa.h"
 
-enum nr_curve { NR_CURVE_TANH, NR_CURVE_ERF };
+enum nr_squash_curve { NR_CURVE_TANH, NR_CURVE_ERF };
 
 struct nr_squash {                      /* y = weight curve(u) + bias, u = alpha x + shift */
-	enum nr_curve curve;
+	enum nr_squash_curve curve;
 	real alpha, shift;
 	const real *weight, *bias;      /* NULL together: 1, 0 */
 };

@@ -25,7 +25,8 @@ static nr_t *norm_with_gains(struct nr_net *n, const char *scope, const char *te
 	const char *bare = nr_arena_printf(arena, "%s%saffine=0", text, strchr(text, ':') ? "," : ":");
 	if (!bare || nr_norm_parse(text, 0, arena, &norm, &conf, &err)) return nr_net_fail(n, NR_EMEMORY, text, "out of memory");
 	const struct nr_option *bias = nr_option_find(norm->options, "bias"), *offset = nr_option_find(norm->options, "offset");
-	if (!nr_option_find(norm->options, "affine")) return nr_net_fail(n, NR_EVALUE, text, "qk=heads needs a norm with the option 'affine'");
+	if (!nr_option_find(norm->options, "affine"))
+		return nr_net_fail(n, NR_EVALUE, text, "qk=heads needs a norm with the option 'affine'");
 	if (offset && strcmp(nr_option_text(offset, conf, value, sizeof value), "true") == 0)
 		return nr_net_fail(n, NR_EVALUE, text, "qk=heads does not go with offset=1");
 	const int biased = bias && strcmp(nr_option_text(bias, conf, value, sizeof value), "true") == 0;
@@ -192,7 +193,7 @@ nr_t *nr_block(struct nr_net *n, nr_t *x, const struct nr_block *b)
 {
 	if (!x) return NULL;
 	const int64_t C = nr_cols(x);
-	const enum nr_layout layout = n->norms ? n->norms->layout : NR_LAYOUT_SERIAL;
+	const enum nr_block_layout layout = n->norms ? n->norms->layout : NR_LAYOUT_SERIAL;
 	tell_heads(n, x, b);
 	if (layout == NR_LAYOUT_NGPT) return nr_ngpt_block(n, x, b);
 	nr_t *in = nr_branch(n, "attn", &x);

@@ -3,10 +3,12 @@
  *   q, k of a head: sqk sqrt(C) u(q), u(k); scores times sqrt(d)
  *   MLP: (p, q) = suv sqrt(C) (x W1^T), W2 (p silu(q))
  *
- * No biases. W_q, W_k, W_v, W_1 have rows of length 1, W_o and W_2 columns: at first and after each step of the optimizer. The residual step
- * is the plan's residual=ngpt. Of the model only the blocks are on the sphere: embeddings, the final norm and the head are the model's own. */
+ * No biases. W_q, W_k, W_v, W_1 have rows of length 1, W_o and W_2 columns: at first and after each step of the optimizer. The residual
+ * step is the plan's residual=ngpt. Of the model only the blocks are on the sphere: embeddings, the final norm and the head are the model's
+ * own. */
 #include <math.h>
 
+#include "graph/net.h"
 #include "models/block.h"
 #include "norma/norm.h"
 #include "norms/plan.h"
@@ -52,6 +54,10 @@ static nr_t *mlp(struct nr_net *n, nr_t *x, const struct nr_block *b)
 
 nr_t *nr_ngpt_block(struct nr_net *n, nr_t *x, const struct nr_block *b)
 {
+	if (b->lsh || b->blocks || b->rope || b->position_bias)
+		return nr_net_fail(n, NR_EVALUE, "placement=ngpt",
+			"it has plain attention alone: no buckets, windows, rotary positions or position bias");
+	n->norms->block_seen = true;
 	x = nr_residual(n, "attn", x, attention(n, x, b), b->drop_path);
 	return x ? nr_residual(n, "mlp", x, mlp(n, x, b), b->drop_path) : NULL;
 }

@@ -124,7 +124,8 @@ static void join_group(int64_t size, double n, real eps, real *mean, real *rstd)
 /* The running values as they will be after this step; rstd still holds the sums of squares. */
 static void run_on(const struct walk *w, const struct nr_call *k, int64_t from, int64_t end)
 {
-	const int still = w->at->steps && *(const real *)k->x[w->at->steps].p < (real)w->at->warm;
+	/* the first pass of a step counts it: those that accumulate after it are one ahead */
+	const int still = w->at->steps && *(const real *)k->x[w->at->steps].p - (real)(k->ex->accumulate != 0) < (real)w->at->warm;
 	const real *mean = k->x[w->at->running].p, *var = k->x[w->at->running + 1].p, m = still ? 0 : w->at->momentum;
 	const double n = count_of(w, 0);
 	const real inv = (real)(1 / (n > 1 ? n - 1 : 1));

@@ -94,6 +94,7 @@ nr_t *nr_branch(struct nr_net *n, const char *branch, nr_t **x)
 {
 	const char *carry = nr_arena_printf(n->arena, "%s.carry", branch), *in = nr_arena_printf(n->arena, "%s.in", branch);
 	if (!carry || !in) return nr_net_fail(n, NR_EMEMORY, branch, "out of memory");
+	if (n->norms) n->norms->block_seen = true;
 	*x = nr_norm(n, carry, *x);
 	return nr_norm(n, in, *x);
 }
@@ -122,6 +123,16 @@ static const char *local_name(const char *full)
 	return s;
 }
 
+/* Layouts and BRANCH.carry are things of nr_block: other blocks would leave them out without a word. */
+static int check_block(const struct nr_norm_plan *p, struct nr_error *err)
+{
+	bool needed = p->layout != NR_LAYOUT_SERIAL;
+	for (int32_t i = 0; i < p->n_sites; i++) needed |= strstr(p->sites[i], ".carry") != NULL;
+	if (!needed || p->block_seen) return NR_OK;
+	nr_fail(err, NR_EVALUE, "cannot place the norms as in", p->placement, "the blocks of this model are built otherwise");
+	return nr_hint(err, "ViT, BERT and Graphormer take it; `norma plan --sites` lists the sites of this model");
+}
+
 int nr_norms_done(struct nr_net *n, struct nr_error *err)
 {
 	const struct nr_norm_plan *p = n->norms;
@@ -141,5 +152,5 @@ int nr_norms_done(struct nr_net *n, struct nr_error *err)
 		if (near.best) return nr_hint(err, "did you mean '%s'? `norma plan --sites` lists them", near.best);
 		return nr_hint(err, "`norma plan --sites` lists the sites");
 	}
-	return NR_OK;
+	return p ? check_block(p, err) : NR_OK;
 }

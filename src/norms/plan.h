@@ -17,7 +17,7 @@ enum nr_residual_kind {
 /* What a norm at attn.qk or attn.v sees: each head, with one gain for all or one for each head, or the whole width. */
 enum nr_qk { NR_QK_HEAD, NR_QK_HEADS, NR_QK_WIDTH };
 /* How a block is built: attention, then the MLP; both from one norm; or nGPT's block on the sphere. */
-enum nr_layout { NR_LAYOUT_SERIAL, NR_LAYOUT_PARALLEL, NR_LAYOUT_NGPT };
+enum nr_block_layout { NR_LAYOUT_SERIAL, NR_LAYOUT_PARALLEL, NR_LAYOUT_NGPT };
 
 struct nr_rule {
 	const char *text, *pattern, *norm;  /* "attn.in=ln", its left and right side */
@@ -34,9 +34,12 @@ struct nr_norm_plan {
 	bool subln;                         /* Sub-LN's initial values */
 	enum nr_residual_kind residual;
 	double residual_number;             /* first value of LayerScale's or nGPT's gain; Keel's factor, 0: two for each block */
-	enum nr_residual_kind residual_of_placement;   /* where the plan names none */
+	enum nr_residual_kind residual_of_placement;   /* where the plan names none: */
+	bool residual_named;
 	enum nr_qk qk;
-	enum nr_layout layout;
+	enum nr_block_layout layout;
+	const char *placement;              /* as the plan names it */
+	bool block_seen;                    /* the model is made of nr_block, which knows layouts and BRANCH.carry */
 	struct nr_norm_watch watch;         /* at NULL: none */
 	struct nr_site *seen;
 	int64_t n_seen, cap_seen;

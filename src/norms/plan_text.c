@@ -23,7 +23,7 @@ static const struct whole {
 	bool subln, closed;                     /* closed: no final norm */
 	enum nr_residual_kind residual;         /* PLAIN: as it was */
 	enum nr_qk qk;
-	enum nr_layout layout;
+	enum nr_block_layout layout;
 } wholes[] = {
 	{ "normformer", "attn.in attn.out mlp.in mlp.inner", "attn.heads=none:gain=head" },
 	{ "subln", "attn.in attn.inner mlp.in mlp.inner", .subln = true },
@@ -64,7 +64,8 @@ static const char *const scopes[] = { "head", "heads", "width", NULL };         
 const char *const *nr_placements(void)
 {
 	static const char *const names[] = { "pre", "post", "prepost", "sandwich", "respost", "none", "normformer", "subln",
-		"subln_before_act", "peri", "peri_embed", "mix", "hybrid", "hybrid_star", "keel", "ngpt", "parallel", "olmo2", "gemma2", NULL };
+		"subln_before_act", "peri", "peri_embed", "mix", "hybrid", "hybrid_star", "keel", "ngpt", "parallel", "olmo2",
+		"gemma2", NULL };
 	return names;
 }
 const char *const *nr_patch_norms(void)
@@ -140,7 +141,8 @@ static int set_mix(struct nr_norm_plan *p, const char *text, struct nr_error *er
 	};
 	if (nr_option_parse(options, &conf, text, p->arena, err)) return err->code;
 	const long long k = conf.post;
-	const char *sites = nr_arena_printf(p->arena, "blocks[:%lld].attn.res blocks[:%lld].mlp.res blocks[%lld:].attn.in blocks[%lld:].mlp.in",
+	const char *sites = nr_arena_printf(p->arena,
+		"blocks[:%lld].attn.res blocks[:%lld].mlp.res blocks[%lld:].attn.in blocks[%lld:].mlp.in",
 		k, k, k, k);
 	return sites ? set_whole(p, &(struct whole){ .sites = sites }, err) : nr_fail(err, NR_EMEMORY, "norm plan", text, "out of memory");
 }
@@ -152,6 +154,7 @@ static int set_placement(struct nr_norm_plan *p, const char *text, struct nr_err
 	p->subln = false;
 	p->qk = NR_QK_HEAD;
 	p->layout = NR_LAYOUT_SERIAL;
+	p->placement = text;
 	p->residual_of_placement = NR_RESIDUAL_PLAIN;
 	if (p->defaults.sites) add_sites(p, p->defaults.sites, "");
 	for (const struct whole *w = wholes; w->name; w++)
@@ -190,7 +193,9 @@ static int set_residual(struct nr_norm_plan *p, const char *text, struct nr_erro
 {
 	struct gain { double init; };
 	struct keel { double alpha; };
-	static const struct nr_option layerscale[] = { NR_OPT_FLOAT(struct gain, init, 1e-4, -1e3, 1e3, "initial value of the gain"), NR_OPT_END };
+	static const struct nr_option layerscale[] = {
+		NR_OPT_FLOAT(struct gain, init, 1e-4, -1e3, 1e3, "initial value of the gain"), NR_OPT_END
+	};
 	static const struct nr_option ngpt[] = { NR_OPT_FLOAT(struct gain, init, 0.05, -1e3, 1e3, "initial length of a step"), NR_OPT_END };
 	static const struct nr_option keel[] = {
 		NR_OPT_FLOAT(struct keel, alpha, 0, 0, 1e6, "factor of the stream; 0: two for each block"), NR_OPT_END
@@ -208,6 +213,7 @@ static int set_residual(struct nr_norm_plan *p, const char *text, struct nr_erro
 		if (nr_option_parse(options[i], &value, text[len] ? text + len + 1 : "", p->arena, err)) return err->code;
 		p->residual = (enum nr_residual_kind)i;
 		p->residual_number = value;
+		p->residual_named = true;
 		return NR_OK;
 	}
 	return unknown("no residual", name, residuals, err);
@@ -294,7 +300,7 @@ int nr_norm_plan_parse(struct nr_norm_plan *p, const char *text, struct nr_error
 	}
 	for (s = text; (item = next_item(p, &s));)
 		if (add_item(p, item, err)) return err->code;
-	if (p->residual == NR_RESIDUAL_PLAIN && p->residual_of_placement != NR_RESIDUAL_PLAIN)
+	if (!p->residual_named && p->residual_of_placement != NR_RESIDUAL_PLAIN)
 		return set_residual(p, residuals[p->residual_of_placement], err);
 	return NR_OK;
 }

@@ -4,8 +4,9 @@
  *   lam = 1                                       in step t < warm; norm2's running statistics stand still
  *   lam = r0 max(0, total - (t - warm)) / total   after that; the first such step moves norm2's statistics, whatever lam is
  *
- * t counts optimizer steps in the buffer `steps`, whatever is accumulated for one. The released code counts forward passes, one of 16 in its LLaMA. In evaluation
- * it is norm2 alone at any lam, as in the released code; at the end of training, which the paper speaks of, that is the same. */
+ * t counts optimizer steps in the buffer `steps`, whatever is accumulated for one. The released code counts forward passes, one of 16 in
+ * its LLaMA. In evaluation it is norm2 alone at any lam, as in the released code; at the end of training, which the paper speaks of, that
+ * is the same. */
 #include "graph/blocks.h"
 #include "math/row.h"
 #include "norms/norms.h"
@@ -31,11 +32,11 @@ static const struct nr_option options[] = {
 
 enum { A, B, STEPS };
 
-/* Share of norm1 in this step. */
+/* Share of norm1 in this step. The first pass of a step counts it: those that accumulate after it are one ahead. */
 static real lam_of(const struct nr_call *k)
 {
 	const struct prepbn *c = k->node->attr;
-	const double t = (double)*(const real *)k->x[STEPS].p - (double)c->warm;
+	const double t = fmax(0, (double)*(const real *)k->x[STEPS].p - (k->ex->accumulate ? 1 : 0)) - (double)c->warm;
 	if (!k->ex->train) return 0;
 	if (t < 0) return 1;
 	const double total = (double)(c->total ? c->total : k->ex->total - c->warm);

@@ -1,7 +1,8 @@
 /* repbn: y = batch(x) + eta x, a batch norm with a learned share of its input. SLAB, Guo et al. 2024, Eq. 4.
  *
- * Statistics, masks and running values are batch's. In evaluation it is one batch norm with weight + eta sqrt(var + eps) and bias + eta mean,
- * which folds into the next linear layer (Eq. 5). The released vision models start eta at 1; their LLaMA starts eta and the weight at 0. */
+ * Statistics, masks and running values are batch's. In evaluation it is one batch norm with weight + eta sqrt(var + eps) and bias + eta
+ * mean, which folds into the next linear layer (Eq. 5). The released vision models start eta at 1; their LLaMA starts eta and the weight at
+ * 0. */
 #include "norms/repbn.h"
 
 #include "norms/column.h"
@@ -17,7 +18,8 @@ static const struct nr_option options[] = {
 static nr_t *try_case(struct nr_net *n, nr_t **x, const char *text) { return nr_norm_try(n, &nr_norm_repbn, x, text); }
 
 static const struct nr_case cases[] = {
-	{ "2x5x12", "eps=1e-3" }, { "3x4x7 3:i1-4", "valid | eps=0.01" }, { "9x1x3", "momentum=0.5,eta=0" }, { "1x1x5", "" }, { NULL, NULL },
+	{ "2x5x12", "eps=1e-3" }, { "3x4x7 3:i1-4", "valid | eps=0.01" }, { "9x1x3", "momentum=0.5,eta=0" }, { "1x1x5", "" },
+	{ NULL, NULL },
 };
 
 static const struct nr_op op = { .name = "repbn", NR_COLUMN_BATCH_OP, .try_case = try_case, .cases = cases };

@@ -59,8 +59,8 @@ void nr_squash_backward(const struct nr_call *k)
 		const int64_t r = nr_block(&b, q, &rows);
 		memset(dw + q * C, 0, (size_t)C * sizeof(real));
 		memset(db + q * C, 0, (size_t)C * sizeof(real));
-		const struct nr_squash_sums sums = nr_squash_active->backward(&f, rows, C, nr_row(x, r), C, nr_row(dy, r), C, nr_row(dx, r), C,
-			k->add[X], dw + q * C, db + q * C);
+		const struct nr_squash_sums sums = nr_squash_active->backward(&f, rows, C, nr_row(x, r), C, nr_row(dy, r), C,
+			nr_row(dx, r), C, k->add[X], dw + q * C, db + q * C);
 		da[q] = sums.alpha, ds[q] = sums.shift;
 	}
 	if (k->want >> ALPHA & 1) nr_put(k->dx[ALPHA].p, nr_sum(b.count, da), k->add[ALPHA]);

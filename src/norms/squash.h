@@ -7,13 +7,13 @@
 #include "norma/graph.h"
 
 /* Attribute of the op. Inputs: x, alpha (1), shift (1) of the erf, then a weight and a bias per channel or neither. */
-struct nr_squash_attr { enum nr_curve curve; };
+struct nr_squash_attr { enum nr_squash_curve curve; };
 int nr_squash_shape(struct nr_node *);
 void nr_squash_forward(const struct nr_call *);
 void nr_squash_backward(const struct nr_call *);
 
 /* The learned numbers that all share, and the op on x. shift is read by the erf alone. */
-struct nr_squash_start { enum nr_curve curve; double alpha, shift; int affine; };
+struct nr_squash_start { enum nr_squash_curve curve; double alpha, shift; int affine; };
 nr_t *nr_squash_apply(struct nr_net *, const struct nr_op *, nr_t *x, struct nr_squash_start);
 
 #define NR_SQUASH_OP                                                                                                            \

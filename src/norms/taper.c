@@ -1,10 +1,11 @@
 /* taper: from rms to a linear map, y = g weight x r + (1 - g) c scale_weight x with r = 1 / sqrt(mean(x^2) + eps). TaperNorm, 2026.
  *
- * At g = 0 no statistic is left and the map folds into the next linear layer. c is a constant: the least-squares factor that brings weight x
- * nearest to weight x r over a batch, mean(|weight x|^2 r) / mean(|weight x|^2).
+ * At g = 0 no statistic is left and the map folds into the next linear layer. c is a constant: the least-squares factor that brings weight
+ * x nearest to weight x r over a batch, mean(|weight x|^2 r) / mean(|weight x|^2).
  *
  * The steps of g are our choice, the paper's are not published: g = 1 for `warm` steps, in which c is a moving average (a tenth of each
- * new batch); then c stands still, scale_weight starts from weight, and g falls along half a cosine to 0 at `total`. */
+ * new batch); then c stands still, scale_weight starts from weight, and g falls along half a cosine to 0 at `total`. An evaluation, which
+ * does not know how long the training was, takes the g of the next step from the buffer `gate`. */
 #include "graph/blocks.h"
 #include "math/row.h"
 #include "norma/op.h"
@@ -20,11 +21,16 @@ static const struct nr_option options[] = {
 	NR_OPT_END
 };
 
-enum { X, WEIGHT, SCALE, FACTOR, STEPS, VALID };
-struct attr { struct taper c; int8_t steps, valid; };   /* place among the inputs; 0: none */
+enum { X, WEIGHT, SCALE, FACTOR, STEPS, GATE, VALID };
+struct attr { struct taper c; int8_t steps, valid; };   /* place among the inputs; 0: none. gate follows steps */
 
 static const struct attr *attr_of(const struct nr_call *k) { return k->node->attr; }
-static double steps_of(const struct nr_call *k) { return attr_of(k)->steps ? (double)*(const real *)k->x[STEPS].p : 0; }
+
+/* Steps before this one. The first pass of a step counts it: those that accumulate after it are one ahead. */
+static double steps_of(const struct nr_call *k)
+{
+	return attr_of(k)->steps ? fmax(0, (double)*(const real *)k->x[STEPS].p - (k->ex->accumulate ? 1 : 0)) : 0;
+}
 
 struct ends { double warm, total; };
 static struct ends ends_of(const struct nr_call *k)
@@ -34,13 +40,17 @@ static struct ends ends_of(const struct nr_call *k)
 	return (struct ends){ c->warm ? (double)c->warm : floor(total / 10), total };
 }
 
+static real gate_in(const struct nr_call *k, double step)
+{
+	const struct ends e = ends_of(k);
+	if (step < e.warm || e.total <= e.warm) return 1;
+	return step >= e.total ? 0 : (real)((1 + cos(M_PI * (step - e.warm) / (e.total - e.warm))) / 2);
+}
+
 static real gate_of(const struct nr_call *k)
 {
 	if (!attr_of(k)->steps) return attr_of(k)->c.gate;
-	const struct ends e = ends_of(k);
-	const double t = steps_of(k);
-	if (t < e.warm || e.total <= e.warm) return 1;
-	return t >= e.total ? 0 : (real)((1 + cos(M_PI * (t - e.warm) / (e.total - e.warm))) / 2);
+	return k->ex->train ? gate_in(k, steps_of(k)) : *(const real *)k->x[GATE].p;
 }
 
 static int shape(struct nr_node *k)
@@ -49,7 +59,7 @@ static int shape(struct nr_node *k)
 	nr_out_like(k, 0, x);
 	k->stash = (size_t)nr_rows(x) * sizeof(real);
 	k->scratch = nr_rows_scratch(x, 2 * nr_cols(x) > 2 ? 2 * nr_cols(x) : 2);
-	k->pending = 2 * sizeof(real);
+	k->pending = 3 * sizeof(real);
 	return 0;
 }
 
@@ -65,7 +75,8 @@ static void forward_row(const struct nr_call *k, int64_t r, real *sum)
 {
 	const int64_t C = k->x[X].c;
 	const real *x = nr_row(&k->x[X], r), *weight = k->x[WEIGHT].p, *scale = k->x[SCALE].p, g = gate_of(k);
-	const real rstd = 1 / nr_sqrt(nr_dot(C, x, x) / (real)C + attr_of(k)->c.eps), a = g * rstd, b = (1 - g) * *(const real *)k->x[FACTOR].p;
+	const real rstd = 1 / nr_sqrt(nr_dot(C, x, x) / (real)C + attr_of(k)->c.eps), a = g * rstd,
+		b = (1 - g) * *(const real *)k->x[FACTOR].p;
 	real *y = nr_row(&k->y[0], r), square = 0;
 	((real *)k->stash)[r] = rstd;
 	for (int64_t i = 0; i < C; i++) square += weight[i] * x[i] * (weight[i] * x[i]);
@@ -81,6 +92,7 @@ static void forward(const struct nr_call *k)
 	const double t = steps_of(k);
 	next[0] = !attr_of(k)->steps || t >= ends_of(k).warm ? old : t == 0 ? now : old + (now - old) / 10;
 	next[1] = (real)t + 1;
+	next[2] = gate_in(k, t + 1);
 }
 
 /* sum: dweight, then dscale. */
@@ -113,6 +125,7 @@ static void commit(const struct nr_call *k)
 	if (!k->ex->train || k->ex->accumulate || !attr_of(k)->steps) return;
 	*(real *)k->x[FACTOR].p = next[0];
 	*(real *)k->x[STEPS].p = next[1];
+	*(real *)k->x[GATE].p = next[2];
 	if ((double)next[1] <= ends_of(k).warm) memcpy(k->x[SCALE].p, k->x[WEIGHT].p, (size_t)k->x[X].c * sizeof(real));
 }
 
@@ -131,8 +144,8 @@ static const struct nr_case cases[] = {
 
 static const struct nr_op op = {
 	.name = "taper", .shape = shape, .forward = forward, .backward = backward, .commit = commit, .cost = cost,
-	.keeps = NR_KEEP_X(X) | NR_KEEP_X(WEIGHT) | NR_KEEP_X(SCALE) | NR_KEEP_X(FACTOR) | NR_KEEP_X(STEPS), .flags = NR_STRIDED | NR_INPLACE_GRAD,
-	.try_case = try_case, .cases = cases,
+	.keeps = NR_KEEP_X(X) | NR_KEEP_X(WEIGHT) | NR_KEEP_X(SCALE) | NR_KEEP_X(FACTOR) | NR_KEEP_X(STEPS) | NR_KEEP_X(GATE),
+	.flags = NR_STRIDED | NR_INPLACE_GRAD, .try_case = try_case, .cases = cases,
 };
 
 static nr_t *build(struct nr_net *n, nr_t *x, const void *conf)
@@ -143,7 +156,11 @@ static nr_t *build(struct nr_net *n, nr_t *x, const void *conf)
 	nr_t *in[VALID + 1] = { x, nr_param(n, "weight", NR_ONES | NR_NO_DECAY, NR_SHAPE(C)),
 		nr_param(n, "scale_weight", NR_ONES | NR_NO_DECAY, NR_SHAPE(C)), nr_buffer(n, "c", NR_ONES, NR_SHAPE(1)) };
 	int count = STEPS;
-	if (c->gate < 0) a.steps = (int8_t)count, in[count++] = nr_buffer(n, "steps", NR_ZEROS, NR_SHAPE(1));
+	if (c->gate < 0) {
+		a.steps = (int8_t)count;
+		in[count++] = nr_buffer(n, "steps", NR_ZEROS, NR_SHAPE(1));
+		in[count++] = nr_buffer(n, "gate", NR_ONES, NR_SHAPE(1));
+	}
 	if (x->tok && x->tok->valid) a.valid = (int8_t)count, in[count++] = x->tok->valid;
 	return nr_apply_list(n, &op, &a, sizeof a, count, in);
 }

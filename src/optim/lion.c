@@ -2,7 +2,7 @@
  *
  *   u = sign(beta1 m + (1 - beta1) g), sign(0) = 0; m = beta2 m + (1 - beta2) g; w -= lr (u + wd w)
  *
- * caution (Liang et al. 2024, arXiv:2411.16085): what goes against the gradient is left out, and the rest of the tensor grows by as much. */
+ * caution (Liang et al. 2024, arXiv:2411.16085): what goes against the gradient is left out, and the rest grows by as much. */
 #include "math/chunk.h"
 #include "optim/optimizers.h"
 

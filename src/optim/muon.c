@@ -49,7 +49,8 @@ static struct sizes sizes_of(const struct nr_segment *p)
 
 static size_t gemm_room(struct sizes z)
 {
-	const size_t square = nr_gemm_scratch(z.side, z.side, z.other, z.tall, !z.tall), power = nr_gemm_scratch(z.side, z.side, z.side, 0, 0);
+	const size_t square = nr_gemm_scratch(z.side, z.side, z.other, z.tall, !z.tall);
+	const size_t power = nr_gemm_scratch(z.side, z.side, z.side, 0, 0);
 	const size_t apply = z.tall ? nr_gemm_scratch(z.rows, z.side, z.side, 0, 0) : nr_gemm_scratch(z.side, z.columns, z.side, 0, 0);
 	const size_t most = square > power ? square : power;
 	return most > apply ? most : apply;

@@ -65,7 +65,8 @@ static void find_readers(const struct nr_net *n, const nr_t *t, struct readers *
 		found++;
 		if (at == 0 && keeps_channels(k)) find_readers(n, k->out[0], r);
 		else if (is_op(k, "add") || is_op(k, "add_reversible")) r->why = "the residual stream reads it";
-		else if (!is_op(k, "linear") || at != 0) r->why = nr_arena_printf(n->arena, "%s reads it, which is not a linear layer", k->op->name);
+		else if (!is_op(k, "linear") || at != 0)
+			r->why = nr_arena_printf(n->arena, "%s reads it, which is not a linear layer", k->op->name);
 		else if (!k->in[1]->entry || users(n, k->in[1]) > 1) r->why = "a layer with shared weights reads it";
 		else if (r->count == MOST_READERS) r->why = "too many layers read it";
 		else r->node[r->count++] = k;
@@ -81,7 +82,10 @@ static const struct nr_entry *part(const struct nr_store *store, const char *sit
 	snprintf(name, sizeof name, "%s.%s", site, what);
 	return nr_store_find(store, name);
 }
-static double value(const struct nr_entry *e, int64_t i, double otherwise) { return e ? (double)nr_value(e)[e->count == 1 ? 0 : i] : otherwise; }
+static double value(const struct nr_entry *e, int64_t i, double otherwise)
+{
+	return e ? (double)nr_value(e)[e->count == 1 ? 0 : i] : otherwise;
+}
 
 static double number(const struct nr_norm *norm, const void *conf, const char *option, double otherwise)
 {
@@ -113,13 +117,21 @@ static void running(const struct nr_store *store, const char *site, double eps, 
 }
 
 /* What folds of the norm at a site, and what it becomes; NULL: nothing, and *why. */
-static const char *affine_of(const struct nr_net *n, const struct nr_store *store, const struct nr_site *site, const struct parsed *p, int64_t C,
-	struct affine *a, const char **why)
+static const char *affine_of(const struct nr_net *n, const struct nr_store *store, const struct nr_site *site, const struct parsed *p,
+	int64_t C, struct affine *a, const char **why)
 {
 	const struct nr_entry *weight = part(store, site->name, "weight"), *bias = part(store, site->name, "bias");
 	const bool batch = is_named(p, "batch") || is_named(p, "repbn"), later = is_named(p, "prepbn");
 	if (batch || later) {
-		running(store, later ? nr_arena_printf(n->arena, "%s.norm2", site->name) : site->name, number(p->norm, p->conf, "eps", 1e-5), C, a);
+		running(store, later ? nr_arena_printf(n->arena, "%s.norm2", site->name) : site->name,
+			number(p->norm, p->conf, "eps", 1e-5), C, a);
+		return "none";
+	}
+	if (is_named(p, "taper")) {
+		const struct nr_entry *factor = part(store, site->name, "c"), *scale = part(store, site->name, "scale_weight");
+		if (value(part(store, site->name, "gate"), 0, number(p->norm, p->conf, "gate", 1)) > 0)
+			return *why = "its gate is not 0: the training was not long enough", NULL;
+		for (int64_t i = 0; i < C; i++) a->s[i] = value(factor, 0, 1) * value(scale, i, 1), a->t[i] = 0;
 		return "none";
 	}
 	if (is_named(p, "sep")) return *why = "special tokens and others have norms of their own, but share the next layer", NULL;
@@ -172,7 +184,8 @@ static void into_columns(const struct readers *r, const struct affine *a)
 	}
 }
 
-static int fold_site(const struct nr_net *n, struct nr_store *store, const struct nr_site *site, struct nr_fold_site *out, struct nr_error *err)
+static int fold_site(const struct nr_net *n, struct nr_store *store, const struct nr_site *site, struct nr_fold_site *out,
+	struct nr_error *err)
 {
 	struct readers r = { .count = 0 };
 	struct parsed p;
@@ -189,7 +202,8 @@ static int fold_site(const struct nr_net *n, struct nr_store *store, const struc
 	for (int k = 0; k < r.count; k++) {
 		const struct nr_node *l = r.node[k];
 		if (l->in[1]->entry->count / l->in[1]->entry->d[0] != C) return out->why = "its width is not that of the next layer", NR_OK;
-		if (has_shift(&a, C) && (l->n_in < 3 || !l->in[2]->entry)) return out->why = "the next layer has no bias to take the norm's", NR_OK;
+		if (has_shift(&a, C) && (l->n_in < 3 || !l->in[2]->entry))
+			return out->why = "the next layer has no bias to take the norm's", NR_OK;
 	}
 	into_columns(&r, &a);
 	out->became = became;
@@ -235,7 +249,8 @@ static int fold_all(const struct nr_net *n, struct nr_weights *w, struct nr_stor
 	for (int64_t i = 0; i < sites; i++) {
 		if (!site[i].norm) continue;
 		struct nr_fold_site *out = &f->site[f->sites++];
-		*out = (struct nr_fold_site){ .name = nr_arena_strdup(w->arena, site[i].name), .norm = nr_arena_strdup(w->arena, site[i].norm) };
+		*out = (struct nr_fold_site){ .name = nr_arena_strdup(w->arena, site[i].name),
+			.norm = nr_arena_strdup(w->arena, site[i].norm) };
 		if (!out->name || !out->norm) return out_of_memory(err);
 		if (fold_site(n, store, &site[i], out, err)) return err->code;
 	}
@@ -243,7 +258,8 @@ static int fold_all(const struct nr_net *n, struct nr_weights *w, struct nr_stor
 		if (!is_gamma(n->node[i])) continue;
 		const char *name = n->node[i]->in[1]->entry->name;
 		struct nr_fold_site *out = &f->site[f->sites++];
-		*out = (struct nr_fold_site){ .name = nr_arena_printf(w->arena, "%.*s", (int)strlen(name) - 6, name), .norm = "LayerScale" };
+		*out = (struct nr_fold_site){ .name = nr_arena_printf(w->arena, "%.*s", (int)strlen(name) - 6, name),
+			.norm = "LayerScale" };
 		if (!out->name) return out_of_memory(err);
 		fold_gamma(n, n->node[i], out);
 	}
@@ -307,7 +323,8 @@ static const char *new_plan(const struct nr_weights *w, const struct nr_folding 
 	const struct nr_norm_defaults *d = &w->model.norms;
 	bool own = false, gammas = false, all = true;
 	for (const char *s = w->norms; s && *s; s += strcspn(s, " "), s += strspn(s, " "))
-		own |= strncmp(s, "placement=", 10) && strncmp(s, "patch=", 6) && strncmp(s, "residual=", 9) && strncmp(s, "eps=", 4) && strncmp(s, "qk=", 3);
+		own |= strncmp(s, "placement=", 10) && strncmp(s, "patch=", 6) && strncmp(s, "residual=", 9) && strncmp(s, "eps=", 4) &&
+			strncmp(s, "qk=", 3);
 	if (!own) nr_str_printf(&text, "%s ", d->plan ? d->plan : d->norm);
 	nr_str_add(&text, w->norms ? w->norms : "");
 	for (int64_t i = 0; i < f->sites; i++) {

@@ -1,13 +1,14 @@
-/* Norms that become part of the layers around them, so that they need not be computed, or with less work. The outputs stay what they are, up to
- * rounding.
+/* Norms that become part of the layers around them, so that they need not be computed, or with less work. The outputs stay what they are,
+ * up to rounding.
  *
  *   layer, rms, dyt, derf    y = W (gain n(x) + bias) + b          W' = W gain (columns), b' = b + W bias; n(x) stays
  *   batch, repbn, prepbn     y = W (s x + t) + b, from the         W' = W s, b' = b + W t; nothing stays
- *                            running statistics; none with a gain likewise
+ *                            running statistics; none with a gain and taper
+ *                            at its end likewise
  *   LayerScale               y = gamma (W x + b)                   W' = gamma W (rows), b' = gamma b
  *
- * A norm folds where all that reads it are linear layers with weights of their own (through pooling and cuts of tokens too): queries, keys and
- * values, or gate and value of a gated MLP, take it together. It does not where the residual stream reads it (post-norm). */
+ * A norm folds where all that reads it are linear layers with weights of their own (through pooling and cuts of tokens too): queries, keys
+ * and values, or gate and value of a gated MLP, take it together. It does not where the residual stream reads it (post-norm). */
 #ifndef NR_FOLD_H
 #define NR_FOLD_H
 

@@ -51,11 +51,13 @@ int nr_outputs_of(struct nr_outputs *o, const struct nr_weights *w, int64_t batc
 	*o = (struct nr_outputs){ .seconds = INFINITY };
 	if (w->model.of->reads == NR_MOLECULES) return NR_OK;
 	struct nr_net *n = nr_net_make(w->store);
-	int code = n ? nr_norms_use(n, w->norms, &w->model.norms, err) : nr_fail(err, NR_EMEMORY, "cannot run the model", NULL, "out of memory");
+	int code = n ? nr_norms_use(n, w->norms, &w->model.norms, err)
+		     : nr_fail(err, NR_EMEMORY, "cannot run the model", NULL, "out of memory");
 	nr_t *y = code ? NULL : record(n, w, &in, batch);
 	if (!code) code = nr_norms_done(n, err);
 	if (!code) code = nr_plan_make(&plan, n, y, 0, err);
-	if (!code && !(o->values = malloc((size_t)nr_len(y) * sizeof *o->values))) code = nr_fail(err, NR_EMEMORY, "cannot run", NULL, "out of memory");
+	if (!code && !(o->values = malloc((size_t)nr_len(y) * sizeof *o->values)))
+		code = nr_fail(err, NR_EMEMORY, "cannot run the model", NULL, "out of memory");
 	if (!code) {
 		make_up(plan, &in, &w->model);
 		for (int i = 0; i < RUNS; i++) {

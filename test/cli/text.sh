@@ -69,7 +69,7 @@ run 0 inspect "$tmp/triplets/model.safetensors"; says "cls+layer"
 # shellcheck disable=SC2086
 {
 	run 0 $contrast --data "$lines,val=0.2" --out "$tmp/apart"; says "12 set apart (val)"; says "evaluation        none"; says "done after 5"
-	run 0 $contrast --data "$lines" --mlm-weight 1 --norm bn --out "$tmp/passes"; says "bn at 5 of 24 sites"; says "batch statistics  4 norms"
+	run 0 $contrast --data "$lines" --mlm-weight 1 --norm bn --out "$tmp/passes"; says "bn at 5 of 30 sites"; says "batch statistics  4 norms"
 }
 run 2 simcse --resume "$tmp/apart" --lr 9 --batch 8; complains "cannot resume with other settings"; complains "its lr is"; one_line
 run 0 simcse --resume "$tmp/apart" --log-every 7 --batch 8; complains "resumes with its own settings; not used: log_every"; one_line

@@ -1,5 +1,5 @@
-/* src/surgery/fold.c, src/models/levit_names.c: LeViT gives the same logits with its norms folded, under each of its names, which tell the
- * model by themselves; what cannot be folded stays as it was. */
+/* src/surgery/{fold,fold_deployed}.c, src/models/levit_names.c: a ViT and LeViT give the same logits with their norms folded, LeViT under
+ * each of its names, which tell the model by themselves; what cannot be folded stays as it was. */
 #include <math.h>
 
 #include "unit/datasets.h"
@@ -9,6 +9,7 @@
 #include "norma/safetensors.h"
 #include "surgery/fold.h"
 
+#define VIT "vit:image=32,patch=8,dim=24,depth=2,heads=3,classes=5"
 #define TINY "levit:image=32,dims=16-32-48,depths=1-3-2,heads=2-3-4,key=8,stride=4,classes=5"
 enum { BATCH = 3, CLASSES = 5 };
 
@@ -26,7 +27,7 @@ static void shake(const struct nr_store *s)
 	}
 }
 
-static const char *made(const char *name, const char *norms, const char *naming)
+static const char *made(const char *of, const char *name, const char *norms, const char *naming)
 {
 	struct nr_error err = { 0 };
 	struct nr_arena *arena = nr_arena_make();
@@ -34,7 +35,7 @@ static const char *made(const char *name, const char *norms, const char *naming)
 	struct nr_model_spec model;
 	char line[1200];
 	const char *path = made_path("%s", name);
-	assert_int_equal(nr_model_parse(&model, TINY, arena, &err), 0);
+	assert_int_equal(nr_model_parse(&model, of, arena, &err), 0);
 	assert_int_equal(nr_store_make(&store, 5, &err), 0);
 	struct nr_net *n = nr_net_make(store);
 	assert_int_equal(nr_norms_use(n, norms, &model.norms, &err), 0);
@@ -49,12 +50,12 @@ static const char *made(const char *name, const char *norms, const char *naming)
 	return path;
 }
 
-static struct nr_weights *opened(const char *path, const char *norms)
+static struct nr_weights *opened(const char *of, const char *path, const char *norms)
 {
 	struct nr_error err = { 0 };
 	struct nr_weights *w;
 	char line[1200];
-	const struct nr_weights_how how = { .model = TINY, .norms = norms };
+	const struct nr_weights_how how = { .model = of, .norms = norms };
 	if (nr_weights_open(&w, path, &how, &err)) fail_msg("%s", nr_error_text(&err, line, sizeof line));
 	return w;
 }
@@ -88,7 +89,7 @@ static void folded_norms_give_the_same_logits(void **state)
 	(void)state;
 	struct nr_error err = { 0 };
 	real before[BATCH * CLASSES], after[BATCH * CLASSES], again[BATCH * CLASSES];
-	struct nr_weights *w = opened(made("levit.safetensors", "", "norma"), NULL);
+	struct nr_weights *w = opened(TINY, made(TINY, "levit.safetensors", "", "norma"), NULL);
 	int64_t folded = 0, size = 0;
 	logits_of(w, before);
 	for (int i = 0; i < BATCH * CLASSES; i++) size += fabs((double)before[i]) > 0.05;
@@ -120,7 +121,7 @@ static void norms_of_the_sample_are_not_folded(void **state)
 	(void)state;
 	struct nr_error err = { 0 };
 	real before[BATCH * CLASSES], after[BATCH * CLASSES];
-	struct nr_weights *w = opened(made("layer.safetensors", "layer", "norma"), "layer");
+	struct nr_weights *w = opened(TINY, made(TINY, "layer.safetensors", "layer", "norma"), "layer");
 	int64_t folded = 0;
 	logits_of(w, before);
 	assert_int_equal(nr_fold_deployed(w, &folded, &err), NR_EVALUE);
@@ -136,10 +137,66 @@ static void every_naming_gives_the_same_logits(void **state)
 	static const char *const names[] = { "norma", "timm", "official", "huggingface" };
 	real first[BATCH * CLASSES], other[BATCH * CLASSES];
 	for (int i = 0; i < 4; i++) {
-		struct nr_weights *w = opened(made(names[i], "", names[i]), NULL);
+		struct nr_weights *w = opened(TINY, made(TINY, names[i], "", names[i]), NULL);
 		assert_string_equal(w->naming, names[i]);
 		logits_of(w, i ? other : first);
 		if (i) assert_memory_equal(first, other, sizeof first);
+		nr_weights_close(w);
+	}
+}
+
+/* Layer, rms and curves keep their statistics or curve and lose gain and bias; batch norms and constants leave nothing. */
+static void norms_before_layers_fold(void **state)
+{
+	(void)state;
+	static const struct { const char *norms; int64_t folded; const char *plan; } cases[] = {
+		{ "ln", 5, "attn.in=layer:affine=0,eps=1e-06" }, { "rms", 5, "final=rms:affine=0" }, { "ln:bias=0,offset=1", 5,
+			"mlp.in=layer:affine=0" },
+		{ "rms:scale=depth", 5, "scale=depth" }, { "dyt", 5, "attn.in=dyt:affine=0" }, { "derf", 5, "attn.in=derf:affine=0" },
+		{ "batch", 5, "attn.in=none" }, { "repbn", 5, "mlp.in=none" }, { "prepbn:total=3", 5, "final=none" },
+		{ "taper:gate=0", 5, "final=none" },
+		{ "ln residual=layerscale:init=0.5", 9, "residual=plain" }, { "ln residual=rezero", 9, "residual=plain" },
+		{ "ln placement=sandwich", 5, "final=layer:affine=0" }, { "ln placement=post", 1, "blocks[1].mlp.res=layer:affine=0" },
+		{ "ln mlp.inner=rms", 7, "mlp.inner=rms:affine=0" }, { "ln blocks[1].mlp.in=batch", 5, "blocks[1].mlp.in=none" },
+		{ "ln attn.in=seednorm", 3, "mlp.in=layer" }, { "ln placement=parallel", 3, "attn.in=layer" },
+	};
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		struct nr_error err = { 0 };
+		struct nr_folding f;
+		char line[1200];
+		real before[BATCH * CLASSES], after[BATCH * CLASSES];
+		struct nr_weights *w = opened(VIT, made(VIT, "vit.safetensors", cases[i].norms, "norma"), cases[i].norms);
+		logits_of(w, before);
+		if (nr_fold_norms(w, &f, &err)) fail_msg("%s: %s", cases[i].norms, nr_error_text(&err, line, sizeof line));
+		logits_of(w, after);
+		if (!(difference(before, after) < 1e-5)) fail_msg("%s: %g", cases[i].norms, difference(before, after));
+		if (f.folded != cases[i].folded) fail_msg("%s: %d folded, plan %s", cases[i].norms, (int)f.folded, w->norms);
+		if (!strstr(w->norms, cases[i].plan)) fail_msg("%s: plan %s", cases[i].norms, w->norms);
+		assert_true(f.after < f.before);
+		nr_weights_close(w);
+	}
+}
+
+/* Not a value changes, and each site says why. */
+static void norms_that_others_read_stay(void **state)
+{
+	(void)state;
+	static const struct { const char *norms, *why; } cases[] = {
+		{ "blocks[0].mlp.res=ln", "the residual stream reads it" }, { "sep(bn,ln)", "special tokens" },
+		{ "dtn", "depends on the tokens" },
+		{ "ln:affine=0", "it has no gain" }, { "attn.qk=rms", "which is not a linear layer" }, { "taper", "its gate is not 0" },
+		{ "attn.out=ln", "the residual stream reads it" },
+	};
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		struct nr_error err = { 0 };
+		struct nr_folding f;
+		real before[BATCH * CLASSES], after[BATCH * CLASSES];
+		struct nr_weights *w = opened(VIT, made(VIT, "vit.safetensors", cases[i].norms, "norma"), cases[i].norms);
+		logits_of(w, before);
+		assert_int_equal(nr_fold_norms(w, &f, &err), 0);
+		if (f.folded || !strstr(f.site[0].why, cases[i].why)) fail_msg("%s: %d, %s", cases[i].norms, (int)f.folded, f.site[0].why);
+		logits_of(w, after);
+		assert_memory_equal(before, after, sizeof before);
 		nr_weights_close(w);
 	}
 }
@@ -164,7 +221,7 @@ static void branches_are_counted_as_there(void **state)
 	for (size_t i = 0; i < sizeof want / sizeof *want; i++) {
 		struct nr_error err = { 0 };
 		struct nr_st_file *f;
-		const char *path = made("counted.safetensors", "", want[i].naming);
+		const char *path = made(TINY, "counted.safetensors", "", want[i].naming);
 		assert_int_equal(nr_st_open(&f, path, &err), 0);
 		if (!nr_st_find(f, want[i].name)) fail_msg("no '%s' under the names %s", want[i].name, want[i].naming);
 		nr_st_close(f);
@@ -175,6 +232,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(folded_norms_give_the_same_logits), cmocka_unit_test(norms_of_the_sample_are_not_folded),
+		cmocka_unit_test(norms_before_layers_fold), cmocka_unit_test(norms_that_others_read_stay),
 		cmocka_unit_test(every_naming_gives_the_same_logits), cmocka_unit_test(branches_are_counted_as_there),
 	};
 	return cmocka_run_group_tests(tests, made_setup, made_teardown);

@@ -18,11 +18,16 @@ static int ask(struct rig *r, const char *plan, int depth)
 	nr_norm(r->n, "patch.out", x);
 	nr_norm(r->n, "patch.pos", x);
 	nr_norm(r->n, "embed", x);
-	static const char *const sites[] = { "attn.in", "attn.heads", "attn.inner", "attn.out", "attn.res", "mlp.in", "mlp.hidden",
+	static const char *const sites[] = { "attn.qk", "attn.v", "attn.heads", "attn.inner", "attn.out", "attn.res", "mlp.hidden",
 		"mlp.inner", "mlp.out", "mlp.res" };
+	enum { MLP = 6 };
 	for (int i = 0; i < depth; i++) {
 		nr_push_nth(r->n, "blocks", i, depth);
-		for (size_t k = 0; k < sizeof sites / sizeof *sites; k++) nr_norm(r->n, sites[k], x);
+		for (size_t k = 0; k < sizeof sites / sizeof *sites; k++) {
+			nr_t *stream = x;
+			if (k == 0 || k == MLP) nr_branch(r->n, k ? "mlp" : "attn", &stream);
+			nr_norm(r->n, sites[k], x);
+		}
 		nr_pop(r->n, x);
 	}
 	nr_norm(r->n, "final", x);
@@ -77,8 +82,13 @@ static void ranges_of_depth_are_pythons(void **state)
 	plan_gives("blocks[-1].mlp.in=rms blocks[:-2].mlp.in=ln", 3, "blocks.0.mlp.in=ln blocks.2.mlp.in=rms");
 	plan_gives("blocks[1].attn.in=rms blocks.2.attn.in=ln", 3, "blocks.1.attn.in=rms blocks.2.attn.in=ln");
 	plan_gives("blocks[-1].attn.**=none:gain=head", 2,
-		"blocks.1.attn.in=none:gain=head blocks.1.attn.heads=none:gain=head blocks.1.attn.inner=none:gain=head "
+		"blocks.1.attn.carry=none:gain=head blocks.1.attn.in=none:gain=head blocks.1.attn.qk=none:gain=head "
+		"blocks.1.attn.v=none:gain=head blocks.1.attn.heads=none:gain=head blocks.1.attn.inner=none:gain=head "
 		"blocks.1.attn.out=none:gain=head blocks.1.attn.res=none:gain=head");
+	/* shares of all, to the nearest number: 1.5 of 6 is 2, and halves leave no block out */
+	plan_gives("blocks[:25%].attn.in=rms", 6, "blocks.0.attn.in=rms blocks.1.attn.in=rms");
+	plan_gives("blocks[:50%].attn.in=rms blocks[50%:].attn.in=ln", 3, "blocks.0.attn.in=rms blocks.1.attn.in=rms blocks.2.attn.in=ln");
+	plan_gives("blocks[50%].attn.in=rms", 4, "blocks.2.attn.in=rms");
 }
 
 static void placements_are_names_for_sites(void **state)
@@ -95,6 +105,14 @@ static void placements_are_names_for_sites(void **state)
 		{ "subln_before_act", "blocks.0.attn.in=ln blocks.0.attn.inner=ln blocks.0.mlp.in=ln blocks.0.mlp.hidden=ln final=ln" },
 		{ "normformer", "blocks.0.attn.in=ln blocks.0.attn.heads=none:gain=head blocks.0.attn.out=ln blocks.0.mlp.in=ln "
 				"blocks.0.mlp.inner=ln final=ln" },
+		{ "peri", "blocks.0.attn.in=ln blocks.0.attn.out=ln blocks.0.mlp.in=ln blocks.0.mlp.out=ln final=ln" },
+		{ "peri_embed", "blocks.0.attn.in=ln blocks.0.attn.out=ln blocks.0.mlp.in=ln blocks.0.mlp.out=ln final=ln" },
+		{ "gemma2", "blocks.0.attn.in=ln blocks.0.attn.out=ln blocks.0.mlp.in=ln blocks.0.mlp.out=ln final=ln" },
+		{ "olmo2", "blocks.0.attn.qk=ln blocks.0.attn.out=ln blocks.0.mlp.out=ln final=ln" },
+		{ "hybrid", "blocks.0.attn.qk=ln blocks.0.attn.v=ln blocks.0.mlp.carry=ln final=ln" },
+		{ "parallel", "blocks.0.attn.in=ln final=ln" },
+		{ "keel", "blocks.0.attn.in=ln blocks.0.attn.res=ln blocks.0.mlp.in=ln blocks.0.mlp.res=ln" },
+		{ "ngpt", "final=ln" },
 	};
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
 		char plan[64], want[512];
@@ -102,6 +120,20 @@ static void placements_are_names_for_sites(void **state)
 		snprintf(want, sizeof want, "embed=ln %s", cases[i][1]);
 		plan_gives(plan, 1, want);
 	}
+}
+
+/* The first quarter post, the others pre; or as many as mix:post says. */
+static void some_placements_change_with_the_depth(void **state)
+{
+	(void)state;
+	plan_gives("ln placement=mix", 4, "embed=ln blocks.0.attn.res=ln blocks.0.mlp.res=ln blocks.1.attn.in=ln blocks.1.mlp.in=ln "
+		"blocks.2.attn.in=ln blocks.2.mlp.in=ln blocks.3.attn.in=ln blocks.3.mlp.in=ln final=ln");
+	plan_gives("ln placement=mix:post=2", 3,
+		"embed=ln blocks.0.attn.res=ln blocks.0.mlp.res=ln blocks.1.attn.res=ln blocks.1.mlp.res=ln "
+		"blocks.2.attn.in=ln blocks.2.mlp.in=ln final=ln");
+	plan_gives("ln placement=mix:post=0", 1, "embed=ln blocks.0.attn.in=ln blocks.0.mlp.in=ln final=ln");
+	plan_gives("ln placement=hybrid_star", 2, "embed=ln blocks.0.attn.in=ln blocks.0.attn.qk=ln blocks.0.attn.v=ln blocks.0.mlp.in=ln "
+		"blocks.1.attn.qk=ln blocks.1.attn.v=ln blocks.1.mlp.carry=ln final=ln");
 }
 
 static void patch_norms_add_to_the_rest(void **state)
@@ -133,7 +165,12 @@ static void wrong_plans_name_the_nearest(void **state)
 		{ "ln placement=pre,pots", "did you mean 'post'" },
 		{ "ln patch=daul", "did you mean 'dual'" },
 		{ "ln residual=layerscal", "did you mean 'layerscale'" },
-		{ "ln residual=rezero:init=1", "only layerscale" },
+		{ "ln residual=rezero:init=1", "rezero has no option" },
+		{ "ln residual=keel:alfa=1", "did you mean 'alpha'" },
+		{ "ln placement=mix:pst=1", "did you mean 'post'" },
+		{ "ln placement=hybird", "did you mean 'hybrid'" },
+		{ "ln attn.qk=ln qk=hed", "did you mean 'head'" },
+		{ "ln blocks[:x%].attn.in=ln", "ranges look like" },
 		{ "ln:epss=1", "did you mean 'eps'" },
 		{ "sep(bn)", "more norms" },
 		{ "sep(bn,ln,rms)", "too many" },
@@ -221,6 +258,87 @@ static void residuals_scale_as_their_papers_say(void **state)
 	}
 }
 
+/* a x + y where the sum is normed, x + y elsewhere; a is 2 per block unless given. A residual that is named beats the placement's. */
+static void keel_scales_the_stream_where_the_sum_has_a_norm(void **state)
+{
+	(void)state;
+	static const struct { const char *plan; double a; } cases[] = {
+		{ "attn.res=rms residual=keel", 16 }, { "attn.res=rms residual=keel:alpha=3", 3 }, { "mlp.res=rms residual=keel", 1 },
+		{ "rms placement=keel", 16 }, { "rms placement=keel residual=plain", 1 }, { "rms placement=keel blocks[2].attn.res=none",
+			1 },
+	};
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		struct rig r = rig();
+		assert_int_equal(nr_norms_use(r.n, cases[i].plan, &defaults, &r.err), 0);
+		nr_t *x = reals(&r, 3, 1, 1, 4, 1), *y = reals(&r, 3, 1, 1, 4, 1);
+		nr_push_nth(r.n, "blocks", 2, 8);
+		const real *out = run(&r, nr_pop(r.n, nr_residual(r.n, "attn", x, y, 0)));
+		double sum[4], square = 0;
+		for (int k = 0; k < 4; k++) {
+			sum[k] = cases[i].a * (double)data(&r, 0)[k] + (double)data(&r, 1)[k];
+			square += sum[k] * sum[k] / 4;
+		}
+		const int normed = nr_store_find(r.store, "blocks.2.attn.res.weight") != NULL;
+		for (int k = 0; k < 4 && normed; k++) sum[k] /= sqrt(square + 1e-6);
+		close_to(out, sum, 4, 1e-5);
+		release(&r);
+	}
+}
+
+/* A block of its own: one gain for all heads, one for each, one for the whole width. */
+static void qk_says_what_its_norm_sees(void **state)
+{
+	(void)state;
+	static const struct { const char *plan; int64_t count, nd; } cases[] = {
+		{ "attn.qk=rms", 3, 1 }, { "attn.qk=rms qk=head", 3, 1 }, { "attn.qk=rms qk=heads", 6, 2 }, { "attn.qk=rms qk=width", 6,
+			1 },
+		{ "rms placement=olmo2", 6, 1 }, { "rms placement=olmo2 qk=head", 3, 1 },
+	};
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		struct rig r = rig();
+		assert_int_equal(nr_norms_use(r.n, cases[i].plan, &defaults, &r.err), 0);
+		nr_t *y = nr_block(r.n, reals(&r, 3, 2, 5, 6, 1), &(struct nr_block){ .heads = 2, .hidden = 4 });
+		assert_int_equal(nr_norms_done(r.n, &r.err), 0);
+		run(&r, y);
+		const struct nr_entry *gain = nr_store_find(r.store, "attn.qk.q.weight");
+		assert_int_equal(gain->count, cases[i].count);
+		assert_int_equal(gain->nd, cases[i].nd);
+		assert_null(nr_store_find(r.store, "attn.v.weight"));
+		release(&r);
+	}
+}
+
+/* What a block cannot be built with is said, not left out. */
+static void blocks_refuse_what_they_cannot_be(void **state)
+{
+	(void)state;
+	const struct nr_rope rope = { .width = 3 };
+	static const struct { const char *plan, *says; int rope; } cases[] = {
+		{ "attn.qk=dyt:affine=0 attn.v=scale qk=heads", "the option 'affine'", 0 },
+		{ "attn.qk=rms:offset=1 qk=heads", "does not go with offset=1", 0 },
+		{ "rms placement=ngpt", "plain attention alone", 1 },
+	};
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		struct rig r = rig();
+		char text[1200];
+		assert_int_equal(nr_norms_use(r.n, cases[i].plan, &defaults, &r.err), 0);
+		nr_block(r.n, reals(&r, 3, 2, 5, 6, 1), &(struct nr_block){ .heads = 2, .hidden = 4,
+			.rope = cases[i].rope ? &rope : NULL });
+		assert_int_not_equal(nr_norms_done(r.n, &r.err), 0);
+		if (!strstr(nr_error_text(&r.err, text, sizeof text), cases[i].says)) fail_msg("'%s' says: %s", cases[i].plan, text);
+		release(&r);
+	}
+	/* a model whose blocks are not nr_block */
+	static const char *const others[] = { "ln placement=parallel", "ln placement=ngpt", "ln placement=hybrid" };
+	for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+		struct rig r = rig();
+		assert_int_equal(nr_norms_use(r.n, others[i], &defaults, &r.err), 0);
+		nr_norm(r.n, "attn.in", reals(&r, 3, 2, 5, 6, 1));
+		assert_int_equal(nr_norms_done(r.n, &r.err), NR_EVALUE);
+		release(&r);
+	}
+}
+
 /* Same names, same seed: the weights differ by the gain alone. Sub-LN sqrt(log 2N), DeepNorm (8N)^(-1/4), on all but queries
  * and keys. */
 static void subln_and_deepnorm_start_with_other_weights(void **state)
@@ -277,12 +395,16 @@ int main(void)
 		cmocka_unit_test(the_last_matching_rule_wins),
 		cmocka_unit_test(ranges_of_depth_are_pythons),
 		cmocka_unit_test(placements_are_names_for_sites),
+		cmocka_unit_test(some_placements_change_with_the_depth),
 		cmocka_unit_test(patch_norms_add_to_the_rest),
 		cmocka_unit_test(wrong_plans_name_the_nearest),
 		cmocka_unit_test(eps_of_the_model_counts_where_the_text_gives_none),
 		cmocka_unit_test(eps_can_be_set_for_the_whole_plan),
 		cmocka_unit_test(a_models_own_rules_come_before_the_plans),
 		cmocka_unit_test(residuals_scale_as_their_papers_say),
+		cmocka_unit_test(keel_scales_the_stream_where_the_sum_has_a_norm),
+		cmocka_unit_test(qk_says_what_its_norm_sees),
+		cmocka_unit_test(blocks_refuse_what_they_cannot_be),
 		cmocka_unit_test(subln_and_deepnorm_start_with_other_weights),
 		cmocka_unit_test(qk_norm_works_per_head),
 	};

@@ -200,6 +200,94 @@ static void threads_do_not_change_a_bit(void **state)
 		}
 }
 
+/* A tall and a wide matrix, a vector, and a matrix that is none of a hidden layer, all of which change in a step. */
+enum { ROWS = 24, COLS = 10, SIZE = ROWS * COLS };
+struct mixed { real value[4][SIZE], grad[4][SIZE], m[4][SIZE], v[4][SIZE]; struct nr_segment seg[4]; };
+static const int64_t tall[] = { ROWS, COLS }, wide[] = { COLS, ROWS }, flat[] = { SIZE };
+
+static void fill_mixed(struct mixed *k)
+{
+	const int64_t *const d[] = { tall, wide, flat, tall };
+	memset(k, 0, sizeof *k);
+	for (int s = 0; s < 4; s++) {
+		for (int i = 0; i < SIZE; i++) k->value[s][i] = (real)sin(i + 5. * s), k->grad[s][i] = (real)cos(3. * i + s);
+		k->seg[s] = (struct nr_segment){ .value = k->value[s], .grad = k->grad[s], .m = k->m[s], .v = k->v[s], .count = SIZE,
+			.nd = s == 2 ? 1 : 2, .d = d[s], .flags = s < 2 ? NR_SEGMENT_MATRIX : 0, .lr_scale = 1, .decay = 1 };
+	}
+}
+
+static void step_mixed(struct mixed *k, const char *text, double decay, int threads)
+{
+	struct nr_error err = { 0 };
+	struct nr_optim o;
+	nr_option_defaults(nr_optim_options(), &o);
+	assert_int_equal(nr_option_parse(nr_optim_options(), &o, text, NULL, &err), 0);
+	void *scratch = malloc(nr_optim_scratch(&o, k->seg, 4));
+	omp_set_num_threads(threads);
+	for (int t = 1; t <= 2; t++) assert_int_equal(nr_optim_step(&o, &(struct nr_rates){ .1, decay }, t, k->seg, 4, scratch, NULL), 0);
+	omp_set_num_threads(1);
+	free(scratch);
+}
+
+static void muon_turns_matrices_and_leaves_the_rest_to_adamw(void **state)
+{
+	static struct mixed was, muon, adamw, many;
+	fill_mixed(&was), fill_mixed(&muon), fill_mixed(&adamw), fill_mixed(&many);
+	step_mixed(&muon, "kind=muon", .01, 1);
+	step_mixed(&adamw, "kind=adamw", .01, 1);
+	step_mixed(&many, "kind=muon", .01, 3);
+	assert_memory_equal(muon.value, many.value, sizeof muon.value);
+	assert_memory_equal(muon.m, many.m, sizeof muon.m);
+	for (int s = 0; s < 2; s++) assert_memory_not_equal(muon.value[s], adamw.value[s], sizeof was.value[s]);
+	for (int s = 2; s < 4; s++) assert_memory_equal(muon.value[s], adamw.value[s], sizeof was.value[s]);
+	/* frozen: neither it nor its momentum moves, and the others do as before */
+	fill_mixed(&many);
+	many.seg[0].grad = NULL;
+	step_mixed(&many, "kind=muon", .01, 1);
+	assert_memory_equal(many.value[0], was.value[0], sizeof was.value[0]);
+	assert_memory_equal(many.m[0], was.m[0], sizeof was.m[0]);
+	assert_memory_equal(many.value[1], muon.value[1], sizeof was.value[1]);
+}
+
+/* With enough steps of Newton and Schulz all singular values of a step lie near 1: W^T W has about ones on its diagonal. */
+static void a_step_of_muon_has_no_preferred_direction(void **state)
+{
+	static struct mixed k, was;
+	fill_mixed(&k), fill_mixed(&was);
+	/* one column is 50 times as long */
+	for (int i = 0; i < SIZE; i++) k.grad[0][i] = (real)(sin(i * i * .37) * (i % COLS ? .1 : 5));
+	step_mixed(&k, "kind=muon,ns_steps=10", 0, 1);
+	double least = 1e9, most = 0;
+	for (int c = 0; c < COLS; c++) {
+		double square = 0;
+		for (int r = 0; r < ROWS; r++) square += pow((double)(k.value[0][r * COLS + c] - was.value[0][r * COLS + c]), 2);
+		least = fmin(least, sqrt(square)), most = fmax(most, sqrt(square));
+	}
+	const double one = .1 * 2 * sqrt((double)ROWS / COLS);      /* two steps of the same direction, the tall matrix's ratio */
+	assert_true(least > .6 * one && most < 1.3 * one);
+}
+
+/* Every value moves by lr, against the sign of its momentum; what is cautious moves only with its gradient, and further. */
+static void lion_goes_by_signs(void **state)
+{
+	static struct mixed was, lion, many;
+	fill_mixed(&was), fill_mixed(&lion), fill_mixed(&many);
+	step_mixed(&lion, "kind=lion", 0, 1);
+	step_mixed(&many, "kind=lion", 0, 3);
+	assert_memory_equal(lion.value, many.value, sizeof lion.value);
+	for (int s = 0; s < 4; s++)
+		for (int i = 0; i < SIZE; i++) near(lion.value[s][i], was.value[s][i] - .2 * (was.grad[s][i] > 0 ? 1 : -1));
+	fill_mixed(&lion);
+	lion.seg[2].grad = NULL;
+	for (int i = 0; i < SIZE; i++) lion.m[0][i] = -100 * lion.grad[0][i], lion.m[1][i] = (real)(i % 2 ? 1 : -1) * 100 * lion.grad[1][i];
+	step_mixed(&lion, "kind=lion,caution=1", 0, 1);
+	assert_memory_equal(lion.value[2], was.value[2], sizeof was.value[2]);
+	for (int i = 0; i < SIZE; i++) {
+		near(lion.value[0][i], was.value[0][i]);                                    /* all against the gradient */
+		near(lion.value[1][i], was.value[1][i] - (i % 2 ? .4 * (was.grad[1][i] > 0 ? 1 : -1) : 0));     /* half: twice as far */
+	}
+}
+
 static void averages_keep_their_share(void **state)
 {
 	real e[3] = { 1, 2, 3 };
@@ -275,6 +363,9 @@ int main(void)
 		cmocka_unit_test(a_gradient_that_is_not_finite_changes_nothing),
 		cmocka_unit_test(decay_factors_and_rate_factors_are_per_parameter),
 		cmocka_unit_test(threads_do_not_change_a_bit),
+		cmocka_unit_test(muon_turns_matrices_and_leaves_the_rest_to_adamw),
+		cmocka_unit_test(a_step_of_muon_has_no_preferred_direction),
+		cmocka_unit_test(lion_goes_by_signs),
 		cmocka_unit_test(averages_keep_their_share),
 		cmocka_unit_test(layers_are_numbered_as_mae_does),
 		cmocka_unit_test(the_option_table_fills_the_struct),

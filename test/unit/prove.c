@@ -48,6 +48,31 @@ static void every_law_holds(void **state)
 	}
 }
 
+/* Laws with code of their own are there, and hold in other shapes too: one channel more, one sample, one token. */
+static void laws_hold_in_other_shapes(void **state)
+{
+	(void)state;
+	static const char *const parts[] = { "gain and bias fold", "repbn(x) + b", "before batch", "patch=dual", "|layer(x)|", "crms(",
+		"|bias|^2", "band=5",
+		"no other sample", "flops of dtn" };
+	static const struct { int64_t batch, tokens, channels; } shapes[] = { { 2, 7, 5 }, { 4, 1, 8 }, { 5, 30, 33 } };
+	static struct nr_law law[NR_MAXLAWS];
+	const int n = nr_laws(law, NR_MAXLAWS);
+	for (size_t k = 0; k < sizeof parts / sizeof *parts; k++) {
+		int at = 0;
+		while (at < n && !(law[at].prove && strstr(law[at].text, parts[k]))) at++;
+		if (at == n) fail_msg("no law '%s'", parts[k]);
+		for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
+			struct nr_error err = { 0 };
+			struct nr_proof p;
+			struct nr_prove_options o = nr_prove_default;
+			o.batch = shapes[i].batch, o.tokens = shapes[i].tokens, o.channels = shapes[i].channels;
+			assert_int_equal(nr_law_prove(&law[at], &o, &p, &err), 0);
+			if (!p.holds) fail_msg("%s in shape %d: values %g, gradients %g", law[at].text, (int)i, p.values, p.gradients);
+		}
+	}
+}
+
 static void different_norms_differ_in_values_and_gradients(void **state)
 {
 	(void)state;
@@ -141,6 +166,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_norm_equals_itself_to_the_last_bit),
 		cmocka_unit_test(every_law_holds),
+		cmocka_unit_test(laws_hold_in_other_shapes),
 		cmocka_unit_test(different_norms_differ_in_values_and_gradients),
 		cmocka_unit_test(a_missing_eps_is_the_same_on_both_sides),
 		cmocka_unit_test(gradients_of_split_parameters_are_added),

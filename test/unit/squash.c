@@ -17,7 +17,7 @@ static struct run run(const struct nr_squash_kernels *k, int64_t rows, int64_t C
 
 static void run_free(struct run *t) { free(t->y), free(t->dx), free(t->dweight), free(t->dbias); }
 
-static void check(enum nr_curve curve, int64_t rows, int64_t C, real alpha, int affine, int add)
+static void check(enum nr_squash_curve curve, int64_t rows, int64_t C, real alpha, int affine, int add)
 {
 	const int64_t ld = C + 3, n = rows * ld;
 	real *x = values(n), *dy = values(n), *weight = values(C), *bias = values(C);
@@ -54,7 +54,8 @@ static void every_set_agrees_with_the_reference(void **state)
 		for (size_t w = 0; w < sizeof widths / sizeof *widths; w++)
 			for (int64_t rows = 0; rows < 7; rows += 2)
 				for (int i = 0; i < 8; i++)
-					check(i & 4 ? NR_CURVE_ERF : NR_CURVE_TANH, rows, widths[w], i & 1 ? (real)-.7 : (real)1.5, i & 1, i >> 1 & 1);
+					check(i & 4 ? NR_CURVE_ERF : NR_CURVE_TANH, rows, widths[w], i & 1 ? (real)-.7 : (real)1.5, i & 1,
+						i >> 1 & 1);
 }
 
 /* Relative to the value itself, also where it is tiny. */

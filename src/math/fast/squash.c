@@ -34,21 +34,22 @@ struct job {
 };
 
 /* A curve's value at u; tanh has no shift. */
-INL vf value(enum nr_curve c, const struct job *f, vf x, vf *u)
+INL vf value(enum nr_squash_curve c, const struct job *f, vf x, vf *u)
 {
 	*u = c == NR_CURVE_TANH ? f->alpha * x : f->alpha * x + f->shift;
 	return c == NR_CURVE_TANH ? vtanh(*u) : verf(*u);
 }
 
 /* n values from column i on, whose x and y these are. */
-INL void value_step(enum nr_curve c, const struct job *f, int64_t n, int64_t i, const float *x, float *y)
+INL void value_step(enum nr_squash_curve c, const struct job *f, int64_t n, int64_t i, const float *x, float *y)
 {
 	vf u;
 	const vf t = value(c, f, get(x, n), &u);
 	set(y, f->weight ? t * get(f->weight + i, n) + get(f->bias + i, n) : t, n);
 }
 
-INL void value_rows(enum nr_curve c, const struct job *f, int64_t rows, int64_t C, const float *x, int64_t ldx, float *y, int64_t ldy)
+INL void value_rows(enum nr_squash_curve c, const struct job *f, int64_t rows, int64_t C, const float *x, int64_t ldx, float *y,
+	int64_t ldy)
 {
 	for (int64_t r = 0; r < rows; r++, x += ldx, y += ldy) {
 		int64_t i = 0;
@@ -70,7 +71,8 @@ static void forward(const struct nr_squash *s, int64_t rows, int64_t C, const fl
 struct sums { vf alpha, shift; };
 
 /* n values from column i on, whose x, dy and dx these are. */
-INL void grad_step(enum nr_curve c, const struct job *f, int64_t n, int64_t i, const float *x, const float *dy, float *dx, struct sums *sum)
+INL void grad_step(enum nr_squash_curve c, const struct job *f, int64_t n, int64_t i, const float *x, const float *dy, float *dx,
+	struct sums *sum)
 {
 	vf u;
 	const vf v = get(x, n), g = get(dy, n), t = value(c, f, v, &u);
@@ -86,7 +88,7 @@ INL void grad_step(enum nr_curve c, const struct job *f, int64_t n, int64_t i, c
 	if (c == NR_CURVE_ERF) sum->shift += s;
 }
 
-INL struct nr_squash_sums grad_rows(enum nr_curve c, const struct job *f, int64_t rows, int64_t C, const float *x, int64_t ldx,
+INL struct nr_squash_sums grad_rows(enum nr_squash_curve c, const struct job *f, int64_t rows, int64_t C, const float *x, int64_t ldx,
 	const float *dy, int64_t lddy, float *dx, int64_t lddx)
 {
 	struct nr_squash_sums all = { 0, 0 };
