@@ -15,7 +15,7 @@ tower=$tmp/tower/best.safetensors
 printf 'a photo of a {}.\n\nthe {} thing\n' >"$tmp/templates.txt"
 printf 'high bar\nmiddle bar\nlow bar\n' >"$tmp/names.txt"
 made="captions:of=$tmp/pics,names=$tmp/names.txt,templates=$tmp/templates.txt"
-small=(--model clip_text_nano:dim=16,depth=1,heads=2,hidden=32 --batch 11)
+small=(--model "clip_text_nano:dim=16,depth=1,heads=2,hidden=32" --batch 11)
 
 # captions of class names: the run finds its classes, and zeroshot finds them again, whatever the templates
 run 0 lit --data "$made" --tower "$tower" "${small[@]}" --epochs 20 --lr 5e-3 "${store[@]}" --out "$tmp/lit"
