@@ -99,8 +99,8 @@ struct nr_task {
 	int (*evaluate)(struct nr_task_run *, const struct nr_evaluation *, double *value, int64_t *samples, struct nr_error *);
 	int (*draw)(struct nr_task_run *, const char *path, struct nr_error *);
 	const char *picture;
-	/* What somebody should know after an evaluation, from the means of of_step since the one before: a warning and an event of the run's
-	 * record. Empty: nothing. Or NULL */
+	/* What somebody should know after an evaluation, from the means of of_step since the one before: a warning and an event of the
+	 * run's record. Empty: nothing. Or NULL */
 	void (*notice)(const struct nr_task_run *, const double *train, struct nr_str *text);
 	int (*predictions)(struct nr_task_run *, struct nr_str *text, struct nr_error *);
 	const char *predicted;              /* its file; NULL: predictions.csv. Without a text there is none */
