@@ -18,8 +18,8 @@ static const char *model_text(struct golden_case *c)
 static void read_options(struct golden_case *c, struct nr_dino *o)
 {
 	nr_option_defaults(nr_dino_options, o);
-	o->local_crops = (int64_t)golden_number(c, "local_crops");
-	o->local_size = (int64_t)golden_number(c, "local_size");
+	o->local_crops = (int64_t)golden_config(c, "local_crops", NULL, 0);
+	o->local_size = (int64_t)golden_config(c, "local_size", NULL, 0);
 	o->prototypes = (int64_t)golden_number(c, "out");
 	o->head_hidden = (int64_t)golden_number(c, "hidden");
 	o->head_bottleneck = (int64_t)golden_number(c, "bottleneck");
