@@ -26,6 +26,7 @@ struct bench_size {
 	int64_t length, vocab;                  /* text: tokens of a sentence */
 	const char *sparse;                     /* text: a model of sparse attention with its options; NULL: full attention */
 	int64_t nodes, hops;                    /* graphs */
+	int64_t crops;                          /* DINO: local ones; classes are prototypes, decoder_dim the head's width */
 };
 
 /* What a model declares while it is recorded. Inputs that it does not have stay NULL. */
@@ -35,7 +36,8 @@ struct bench_inputs {
 	nr_t *kept, *restore, *weight;          /* MAE's mask: (B,K) int32, (B,N+1) int32, (B,N) */
 	nr_t *ids, *valid;                      /* text: (rows,T), (rows) int32; a sample's rows are the same sentence */
 	struct nr_inputs graph;
-	nr_t *target;                           /* (B,1) */
+	nr_t *target;                           /* (B,1); DINO: (2 B,prototypes) */
+	nr_t *local;                            /* DINO: (crops B,C,h,w) */
 };
 struct bench;
 
@@ -48,6 +50,9 @@ struct bench_model {
 	void (*fill)(const struct bench *);     /* inputs other than texts, pictures and labels; NULL: there are none */
 	/* What a training step draws for itself, as the peer does inside its step; NULL: nothing. */
 	void (*draw)(const struct bench_size *, const struct bench_inputs *, const struct nr_plan *, int64_t step);
+	/* What a training step has beside the plan and AdamW: made once, run before the plan and after AdamW, freed. NULL: nothing. */
+	int (*open)(struct bench *, struct nr_error *);
+	void (*before)(struct bench *), (*after)(struct bench *), (*close)(struct bench *);
 };
 
 struct bench_case {
@@ -58,7 +63,7 @@ struct bench_case {
 extern const struct bench_case bench_cases[];    /* ends with a NULL name */
 bool bench_is_latency(const struct bench_case *);        /* one sample: the time of a forward pass is what counts */
 extern const struct bench_model bench_vit, bench_backbone, bench_mae, bench_simcse, bench_graphormer, bench_longtext, bench_bigbird,
-	bench_reformer;
+	bench_reformer, bench_dino;
 
 struct bench_target {
 	const struct bench_case *of;
@@ -86,6 +91,7 @@ struct bench {
 	struct nr_exec exec;
 	struct nr_optim optim;
 	struct nr_params params;
+	void *own;                              /* of the model, while training */
 	double plan_seconds;                    /* to record and to plan, without initial values */
 };
 int bench_open(struct bench **, const struct bench_target *, unsigned plan_flags, struct nr_error *);

@@ -76,6 +76,7 @@ int bench_open(struct bench **out, const struct bench_target *t, unsigned flags,
 	}
 	if (!code) fill_inputs(b);
 	if (!code && t->train) code = make_optimizer(b, err);
+	if (!code && t->train && t->of->model->open) code = t->of->model->open(b, err);
 	if (code) bench_close(b);
 	else *out = b;
 	return code;
@@ -84,6 +85,7 @@ int bench_open(struct bench **out, const struct bench_target *t, unsigned flags,
 void bench_close(struct bench *b)
 {
 	if (!b) return;
+	if (b->target.of->model->close) b->target.of->model->close(b);  /* guests of the plan before it */
 	nr_params_release(&b->params);
 	nr_plan_free(b->plan);
 	nr_net_free(b->net);
@@ -112,8 +114,10 @@ void bench_step(struct bench *b)
 		return;
 	}
 	if (m->draw) m->draw(b->target.size, &b->in, b->plan, b->exec.step);
+	if (m->before) m->before(b);
 	nr_plan_run(b->plan, &b->exec, NR_RUN_FORWARD | NR_RUN_BACKWARD | NR_RUN_COMMIT);
 	bench_update(b);
+	if (m->after) m->after(b);
 }
 
 double bench_loss(const struct bench *b)

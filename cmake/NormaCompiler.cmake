@@ -8,7 +8,9 @@ set(CMAKE_C_EXTENSIONS OFF)
 set(CMAKE_C_VISIBILITY_PRESET hidden)
 set(CMAKE_POSITION_INDEPENDENT_CODE ON)
 set(CMAKE_C_FLAGS_RELEASE "-O3 -DNDEBUG")
-if(NOT NORMA_FUZZ) # fuzzers: -O1, which the preset sets, builds in half the time
+if(NORMA_SANITIZE MATCHES "address") # builds in half the time
+	set(CMAKE_C_FLAGS_RELWITHDEBINFO "-O1 -g")
+else()
 	set(CMAKE_C_FLAGS_RELWITHDEBINFO "-O2 -g")
 endif()
 set(CMAKE_C_FLAGS_DEBUG "-O0 -g3")

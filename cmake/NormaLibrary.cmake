@@ -32,8 +32,7 @@ endif()
 set(objects $<TARGET_OBJECTS:norma_objects>)
 
 # src/math/fast is compiled once per instruction set of src/math/sets.def; all else is for the baseline, chosen at run time. Emulated, it
-# is compiled for the baseline too, on SIMDe (src/math/fast/emulated.h). Fuzzers read files and have the plain kernels alone: under their
-# sanitizers the compiler takes minutes for each file of fast/.
+# is compiled for the baseline too, on SIMDe (src/math/fast/emulated.h). Fuzzers read files and have the plain kernels alone.
 set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/math/sets.def)
 set(processor ${CMAKE_SYSTEM_PROCESSOR})
 if(processor MATCHES "^(AMD64|amd64)$")
@@ -60,6 +59,9 @@ foreach(line IN LISTS sets)
 		target_compile_options(norma_${isa} PRIVATE -Wno-psabi -O1)
 	else()
 		target_compile_options(norma_${isa} PRIVATE ${flags})
+		if(NORMA_SANITIZE MATCHES "address") # with more, the checks of the unrolled kernels take clang many minutes a file
+			target_compile_options(norma_${isa} PRIVATE -O0)
+		endif()
 	endif()
 	list(APPEND objects $<TARGET_OBJECTS:norma_${isa}>)
 endforeach()

@@ -131,6 +131,7 @@ target_compile_definitions(fault PRIVATE _GNU_SOURCE)
 set_target_properties(fault PROPERTIES C_VISIBILITY_PRESET default LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/test)
 set_target_properties(crash-get PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/test)
 add_custom_target(crash DEPENDS norma crash-get fault)
+add_dependencies(tests fault) # of cli.no-memory
 
 if(NORMA_FUZZ)
 	file(GLOB fuzz_sources CONFIGURE_DEPENDS test/fuzz/*.c)

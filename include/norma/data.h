@@ -103,6 +103,8 @@ struct nr_loader_config {
 	const struct nr_source *source;
 	enum nr_split split;
 	const struct nr_augment *augment;
+	const struct nr_augment *view;      /* (views) instead of augment, kept by the caller: what a picture becomes, drawn anew for */
+	int views;                          /* each; their sizes may differ. 0: one, by augment */
 	int64_t batch;
 	const int32_t *index;               /* (count) which samples of the split, in which order, kept by the caller; */
 					    /* NULL: the first ones */
@@ -118,7 +120,7 @@ struct nr_loader_config {
 };
 struct nr_batch {                           /* belongs to the loader until given back */
 	int64_t number, epoch, samples;     /* number counts over epochs; samples <= batch only at the end of an epoch */
-	float *image;                       /* (batch,channels,size,size) */
+	float *image;                       /* (batch,channels,size,size), one view of all samples after the other */
 	int32_t *label;                     /* (batch) */
 	int32_t *index;                     /* (batch): which sample of the split */
 	float *target;                      /* (batch,classes) soft targets, or NULL when the config mixes nothing */

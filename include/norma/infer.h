@@ -19,6 +19,7 @@
 
 /* ---- trained models --------------------------------------------------------------------------------------------------- */
 
+struct nr_dino;
 struct nr_weights {                         /* a model with its values: from one of our files, or a public one */
 	struct nr_arena *arena;
 	struct nr_store *store;
@@ -38,6 +39,7 @@ struct nr_weights {                         /* a model with its values: from one
 	int64_t taken, kept, ignored;       /* entries filled; entries that the file did not have; tensors that nobody asked for */
 	const struct nr_mae *mae;           /* the store has the decoder of a masked autoencoder too; NULL: the model alone */
 	const char *whole_norms;            /* then: the plan of both */
+	const struct nr_dino *dino;         /* the store has DINO's head too; or NULL */
 };
 /* All zero is what most want. NULL and "" are the same. */
 struct nr_weights_how {
@@ -45,7 +47,8 @@ struct nr_weights_how {
 	const char *naming;                 /* NULL or "auto": the one that most names of the file fit */
 	const char *resample;               /* of a position table of another size: timm, mae, dino, bigvision; NULL: refuse it */
 	bool partial;                       /* entries may be missing, e.g. the head for another number of classes */
-	bool decoder;                       /* of a masked autoencoder: keep its decoder, if the file has one */
+	bool decoder;                       /* keep the decoder of a masked autoencoder, or DINO's head, if the file has one */
+	bool texts;                         /* of a file with a tower for pictures and one for texts, such as CLIP's: the latter */
 	void (*tell)(void *context, enum nr_import_fate, const char *name);     /* of each entry and tensor; or NULL */
 	void *context;
 };

@@ -37,12 +37,16 @@ struct nr_architecture { const char *name, *text, *norms; };
  * part of the name. `#` on the left is a number, which `#` on the right repeats; `#+` and `#-` are one more and one less. A right side of
  * several words names tensors whose rows follow each other in ours (query key value; `2*` before a word: it has twice the rows). '@' before
  * it: vectors over the pixels of a patch, whose order is (row, column, channel) there; '~': the first of the columns is the last there;
- * '^': leading sizes of 1 are left out there; '%': channels of four merged tokens, in mmdetection's order. */
+ * '^': leading sizes of 1 are left out there; '%': channels of four merged tokens, in mmdetection's order; '!': a transposed matrix. */
 struct nr_rename { const char *ours, *theirs; };
 struct nr_st_file;
+struct nr_naming;
+struct nr_scope_names { const char *scope; const struct nr_naming *of; };    /* "text.": what follows has names of its own */
 struct nr_naming {                          /* "timm", ...; lists end with a NULL name */
 	const char *name;
 	const struct nr_rename *rules;
+	const char *prefix;                 /* of every name there: "visual.trunk."; or NULL */
+	const struct nr_scope_names *scopes;        /* models that stand side by side; ends with a NULL scope, or NULL */
 	double eps;                         /* of the norms in that software, where it is not the model's own; 0: it is */
 	const char *norms;                  /* the norm plan of models of that software, where eps is not all that differs; or NULL */
 	const char *const *ignored;         /* names of tensors that are no weights (a table of positions 0, 1, ...) or copies of others; */

@@ -26,8 +26,8 @@ NR_API const struct nr_op *const *nr_ops(void);
 /* y = x W^T + b: parameters name.weight (out,in) and name.bias (out). */
 NR_API nr_t *nr_linear(struct nr_net *, const char *name, nr_t *x, int64_t out);
 NR_API nr_t *nr_linear_no_bias(struct nr_net *, const char *name, nr_t *x, int64_t out);
-/* with a weight of someone else's; bias NULL: none */
-NR_API nr_t *nr_linear_tied(struct nr_net *, nr_t *x, nr_t *weight, nr_t *bias);
+NR_API nr_t *nr_linear_tied(struct nr_net *, nr_t *x, nr_t *weight, nr_t *bias);           /* with a weight of someone else's */
+NR_API nr_t *nr_linear_tied_no_bias(struct nr_net *, nr_t *x, nr_t *weight);
 NR_API nr_t *nr_linear_gelu(struct nr_net *, const char *name, nr_t *x, int64_t out);      /* gelu(linear(x)), erf form */
 /* Activation by name: relu gelu gelu_tanh quick_gelu hard_swish tanh sigmoid silu exp. */
 NR_API nr_t *nr_activate(struct nr_net *, const char *name, nr_t *x);
@@ -92,8 +92,9 @@ NR_API nr_t *nr_lsh_attention(struct nr_net *, nr_t *qk_v, struct nr_lsh_options
 /* Chunks of neighbouring tokens, of packed qkv (B,T,3C): heads, chunk, before, after, masked, dropout are read. */
 NR_API nr_t *nr_local_attention(struct nr_net *, nr_t *qkv, struct nr_lsh_options);
 
-/* a (H,3) -> (H,T,T), T = special + h w: a_h . (d^2, dx, dy) between tokens of the grid, a bias for attention. */
-NR_API nr_t *nr_position_bias(struct nr_net *, nr_t *a, int64_t h, int64_t w, int64_t special);
+/* a (H,3) -> (H,T,S), T = special + h w: a_h . (d^2, dx, dy) between tokens of the grid, a bias for attention. Keys stand on a grid that is
+ * `stride` times coarser; 1: on the same, S = T. */
+NR_API nr_t *nr_position_bias(struct nr_net *, nr_t *a, int64_t h, int64_t w, int64_t special, int64_t stride);
 
 /* A bias of attention (H,qh qw,kh kw) from a table of offsets between two places of a grid: |dy| kw + |dx| of a table (H,kh kw) as in
  * LeViT or, with signs, (dy + kh - 1) (2 kw - 1) + dx + kw - 1 of a table ((2 kh - 1) (2 kw - 1),H) as in Swin. Queries stand on every
@@ -154,6 +155,7 @@ NR_API nr_t *nr_unfold_windows(struct nr_net *, nr_t *x, int64_t k, int64_t stri
 NR_API nr_t *nr_fit_grid(struct nr_net *, nr_t *x, int64_t h, int64_t w);
 NR_API nr_t *nr_pool_to(struct nr_net *, nr_t *x, int64_t h, int64_t w);                   /* adaptive mean, (B,H,W,C) -> (B,h,w,C) */
 NR_API nr_t *nr_resample(struct nr_net *, nr_t *x, int64_t h, int64_t w);                  /* bilinear, half-pixel centres; likewise */
+NR_API nr_t *nr_resample_dino(struct nr_net *, nr_t *x, int64_t h, int64_t w);             /* bicubic with DINO's step; likewise */
 NR_API nr_t *nr_channels(struct nr_net *, nr_t *x, int64_t from, int64_t to);              /* channels from .. to-1 */
 NR_API nr_t *nr_pool(struct nr_net *, const char *kind, nr_t *x, int64_t k, int64_t stride, int64_t pad);   /* "mean" "max" */
 /* ids (B,T) int32 -> rows of name.weight (count,C); pad_id < 0: none, else its row gets no gradient. */
@@ -162,6 +164,8 @@ NR_API nr_t *nr_embedding(struct nr_net *, const char *name, nr_t *ids, int64_t 
 NR_API nr_t *nr_embedding_sum(struct nr_net *, const char *name, nr_t *ids, int64_t count, int64_t dim);
 /* RoBERTa's places: pad_id + the number of ids up to here that are not pad_id; pads get pad_id. (B,T) int32, both. */
 NR_API nr_t *nr_text_positions(struct nr_net *, nr_t *ids, int32_t pad_id);
+/* How long each text is that the token end_id ends or, if that is < 0, its largest id: up to the first of these. (B,T) -> (B), int32. */
+NR_API nr_t *nr_text_lengths(struct nr_net *, nr_t *ids, int32_t end_id);
 
 /* x (B,T,C) + sin and cos of its places: channels 2i and 2i+1 of place p are sin and cos of p 10000^(-2i/C). */
 NR_API nr_t *nr_add_sines(struct nr_net *, nr_t *x);
@@ -202,6 +206,15 @@ NR_API nr_t *nr_pair_loss(struct nr_net *, nr_t *x, struct nr_pair_options);
 /* SimCSE: z (B,2,C) or (B,3,C), a sentence, its positive, its hard negative. The loss; *sim (B,B) or (B,2B): cosines over the
  * temperature, with the weight of a hard negative on its own sentence's; sim may be NULL. See nn/simcse.c. */
 NR_API nr_t *nr_simcse_loss(struct nr_net *, nr_t *z, double temperature, double hard_weight, nr_t **sim);
+/* DINO: student (V B,K), the outputs of V views one after the other, against the teacher's probabilities of the first two (2 B,K). See
+ * nn/dino.c. */
+NR_API nr_t *nr_dino_loss(struct nr_net *, nr_t *student, nr_t *teacher, double temperature);
+
+/* Rows of length 1: x / max(|x|, 1e-12). */
+NR_API nr_t *nr_unit_rows(struct nr_net *, nr_t *x);
+/* Images and their texts (B,C), rows of length 1: logits e^t image . text + bias, t and bias (1). Without a bias the softmax loss of CLIP
+ * and LiT, with one the sigmoid loss of SigLIP; *logits (B,B) may be NULL. See nn/contrast.c. */
+NR_API nr_t *nr_contrast_loss(struct nr_net *, nr_t *images, nr_t *texts, nr_t *t, nr_t *bias, nr_t **logits);
 
 /* The caller's line, for messages: inside nn the plain functions are wanted. */
 #ifndef NR_INSIDE_NN

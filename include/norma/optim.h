@@ -66,6 +66,7 @@ struct nr_segment {
 	int32_t flags;     /* enum nr_segment_flags */
 	float lr_scale;    /* 1, or what layer-wise decay says */
 	float decay;       /* factor on the weight decay: 0 for parameters without, else 1 */
+	int64_t still;     /* steps that it was left alone at first (grad NULL): its own moments begin after them */
 };
 
 /* What the schedules say for this step. weight_decay as in nr_optim unless scheduled itself (DINO). */

@@ -54,6 +54,9 @@ struct nr_augment {                         /* what happens to one picture, in t
 	int64_t pad;                        /* pad: zeros on each side, then a random crop of the old size */
 	double flip;                        /* probability of a mirror image */
 	double brightness, contrast, saturation, hue;   /* colour jitter; 0: none */
+	double jitter;                      /* probability of that */
+	double grey, blur, solarize;        /* probabilities; solarize: from level 128 on */
+	double blur_min, blur_max;          /* radius in pixels */
 	char *randaugment;                  /* "", or "n=2,m=9,std=0.5", or as timm writes it: "rand-m9-mstd0.5-inc1" */
 	double erase;                       /* probability of random erasing, with noise per pixel */
 	bool normalize;                     /* by mean and std of the source (or those below); else to [-1,1] */

@@ -17,6 +17,7 @@ enum { NR_TASK_METRICS = 12 };              /* at most, of a step and of an eval
 enum { NR_TASK_SETTINGS = 512 };            /* bytes that a task's settings may have */
 enum { NR_TASK_SHAPES = 16, NR_TASK_META = 8 };
 
+struct nr_rates;
 struct nr_train;
 struct nr_weights;
 struct nr_evaluation;
@@ -35,6 +36,9 @@ struct nr_task_run {                        /* a task at work in a trainer, whic
 	struct nr_net *net;                 /* of that shape */
 	struct nr_plan *plan;               /* of that shape; NULL while recording */
 	int decides;                        /* as in the task, unless `settle` changes it: which of of_eval says what is best */
+	int64_t per_epoch, steps;           /* steps of an epoch and of the run; known from `record` on */
+	struct nr_store *teacher;           /* NULL, or weights that the task moves itself, set by `ready`: training checkpoints hold */
+					    /* them as teacher.NAME, and models are made of them */
 	int64_t passes;                     /* over a batch, each after `again`; 1 unless `settle` says more */
 	bool evaluates;                     /* of a task with own_samples, set by `ready`: they are there */
 	void *own;                          /* own_size bytes, zero at first */
@@ -84,11 +88,20 @@ struct nr_task {
 	void (*again)(struct nr_task_run *);
 	void (*measure)(struct nr_task_run *, const struct nr_batch *, double *sum);
 
+	/* What it has to say on the update of the weights. still: steps at the beginning in which a parameter is left alone; NULL: none.
+	 * rates: changes what the schedules say for a step, counted from 0; or NULL. moved: after it, counted from 1; or NULL */
+	int64_t (*still)(const struct nr_task_run *, const struct nr_entry *);
+	void (*rates)(const struct nr_task_run *, int64_t step, struct nr_rates *);
+	void (*moved)(struct nr_task_run *, int64_t step);
+
 	/* An evaluation: of_eval and how many samples; NAN: not measured. draw: a PNG of the last one, in the folder `pictures` and at the
 	 * end under the name `picture`; or NULL. predictions: of the last one; or NULL */
 	int (*evaluate)(struct nr_task_run *, const struct nr_evaluation *, double *value, int64_t *samples, struct nr_error *);
 	int (*draw)(struct nr_task_run *, const char *path, struct nr_error *);
 	const char *picture;
+	/* What somebody should know after an evaluation, from the means of of_step since the one before: a warning and an event of the run's
+	 * record. Empty: nothing. Or NULL */
+	void (*notice)(const struct nr_task_run *, const double *train, struct nr_str *text);
 	int (*predictions)(struct nr_task_run *, struct nr_str *text, struct nr_error *);
 	const char *predicted;              /* its file; NULL: predictions.csv. Without a text there is none */
 
@@ -117,7 +130,7 @@ static inline bool nr_metric_percent(const struct nr_task_metric *m) { return m-
 /* ---- masked autoencoders: MAE and U-MAE ---- */
 
 enum nr_mae_target { NR_UNIFORM_NONE, NR_UNIFORM_CLS, NR_UNIFORM_TOKENS, NR_UNIFORM_BOTH };
-enum nr_mae_power { NR_UNIFORM_SQUARE, NR_UNIFORM_LINEAR };
+enum nr_mae_power { NR_UNIFORM_SQUARE, NR_UNIFORM_LINEAR, NR_UNIFORM_INFONCE };
 
 struct nr_mae {
 	int64_t decoder_dim, decoder_depth, decoder_heads;
@@ -128,7 +141,7 @@ struct nr_mae {
 	bool norm_pix;
 	/* U-MAE: loss = mae + lambda * unif */
 	int32_t uniform, power;             /* enum nr_mae_target, enum nr_mae_power */
-	double lambda;
+	double lambda, temperature;         /* temperature: of InfoNCE */
 	bool self, unit, in_image, extra_norm;
 	int64_t probe;                      /* training pictures for a linear probe at each evaluation; 0: none */
 };

@@ -275,8 +275,7 @@ const char *nr_say(const struct nr_analysis *a, const char *text)
 		else nr_str_add_n(&s, text, w ? strlen(w->picture) : 1);
 		text += w ? strlen(w->picture) : 1;
 	}
-	const char *said = nr_arena_strdup(a->arena, nr_str_text(&s));
-	nr_str_release(&s);
+	const char *said = nr_str_keep(&s, a->arena);
 	return said ? said : "";
 }
 

@@ -43,13 +43,25 @@ static int32_t rank_of(const struct neighbour *best, int64_t k, int32_t classes,
 	return rank;
 }
 
-int nr_knn(int64_t N, int64_t C, const float *train, const int32_t *train_label, int64_t M, const float *test, const int32_t *label,
-	int32_t classes, int64_t k, double temperature, double *top1, double *top5, struct nr_error *err)
+static void count_tries(const int32_t *rank, int64_t M, struct nr_knn_try *t, int64_t tries)
 {
-	if (k > N) k = N;
+	for (int64_t q = 0; q < tries; q++) {
+		t[q].top1 = t[q].top5 = 0;
+		for (int64_t i = 0; i < M; i++) t[q].top1 += rank[i * tries + q] < 1, t[q].top5 += rank[i * tries + q] < 5;
+		t[q].top1 /= (double)M;
+		t[q].top5 /= (double)M;
+	}
+}
+
+int nr_knn_each(int64_t N, int64_t C, const float *train, const int32_t *train_label, int64_t M, const float *test, const int32_t *label,
+	int32_t classes, struct nr_knn_try *t, int64_t tries, struct nr_error *err)
+{
+	int64_t most = 1;
+	for (int64_t q = 0; q < tries; q++) most = t[q].k > most ? t[q].k : most;
+	if (most > N) most = N;
 	real *a = malloc((size_t)(N * C + 1) * sizeof *a), *b = malloc((size_t)(M * C + 1) * sizeof *b);
-	int32_t *rank = malloc((size_t)(M + 1) * sizeof *rank);
-	struct neighbour *best = malloc((size_t)(M * k + 1) * sizeof *best);
+	int32_t *rank = malloc((size_t)(M * tries + 1) * sizeof *rank);
+	struct neighbour *best = malloc((size_t)(M * most + 1) * sizeof *best);
 	double *vote = malloc((size_t)(M * classes + 1) * sizeof *vote);
 	int code = NR_OK;
 	if (!a || !b || !rank || !best || !vote || !M) {
@@ -61,18 +73,26 @@ int nr_knn(int64_t N, int64_t C, const float *train, const int32_t *train_label,
 		for (int64_t i = 0; i < M; i++) {
 			int64_t have = 0;
 			for (int64_t j = 0; j < N; j++)
-				keep(best + i * k, &have, k, (struct neighbour){ nr_dot(C, b + i * C, a + j * C), train_label[j] });
-			rank[i] = rank_of(best + i * k, have, classes, label[i], temperature, vote + i * classes);
+				keep(best + i * most, &have, most, (struct neighbour){ nr_dot(C, b + i * C, a + j * C), train_label[j] });
+			for (int64_t q = 0; q < tries; q++)
+				rank[i * tries + q] = rank_of(best + i * most, t[q].k < have ? t[q].k : have, classes, label[i],
+					t[q].temperature, vote + i * classes);
 		}
-		*top1 = *top5 = 0;
-		for (int64_t i = 0; i < M; i++) *top1 += rank[i] < 1, *top5 += rank[i] < 5;
-		*top1 /= (double)M;
-		*top5 /= (double)M;
+		count_tries(rank, M, t, tries);
 	}
 	free(a);
 	free(b);
 	free(rank);
 	free(best);
 	free(vote);
+	return code;
+}
+
+int nr_knn(int64_t N, int64_t C, const float *train, const int32_t *train_label, int64_t M, const float *test, const int32_t *label,
+	int32_t classes, int64_t k, double temperature, double *top1, double *top5, struct nr_error *err)
+{
+	struct nr_knn_try one = { .k = k, .temperature = temperature };
+	const int code = nr_knn_each(N, C, train, train_label, M, test, label, classes, &one, 1, err);
+	if (!code) *top1 = one.top1, *top5 = one.top5;
 	return code;
 }

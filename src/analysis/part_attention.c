@@ -32,6 +32,12 @@ static int take(struct nr_analysis *a, void *own, const struct nr_batch *b, int6
 	(void)first;
 	for (int64_t l = 0; l < a->taps.attentions; l++) {
 		const struct nr_attention_tap *t = &a->taps.attention[l];
+		if (t->sparse) {
+			void *x[NR_MAXIN];
+			for (int i = 0; i < t->sparse->n_in; i++) x[i] = nr_plan_data(a->taps.plan, t->in[i]);
+			if (nr_sparse_stats(&s->shape[l], t->sparse, x, b->samples, s->sum + l * a->taps.heads, err)) return err->code;
+			continue;
+		}
 		const struct nr_attention_batch batch = { .B = b->samples, .qkv = nr_plan_data(a->taps.plan, t->qkv),
 			.bias = t->bias ? nr_plan_data(a->taps.plan, t->bias) : NULL, .biases = t->bias && t->bias->nd == 4,
 			.nodes = a->view.form ? a->taps.nodes : NULL, .steps = a->view.form ? a->taps.steps : NULL };
@@ -80,7 +86,7 @@ static void show(const struct nr_analysis *a, const void *own, struct nr_str *te
 	const struct attention *s = own;
 	const int64_t H = a->taps.heads, L = a->taps.attentions;
 	if (!L) {
-		nr_str_add(text, "\nattention: not measured, because it is sparse (blocks or buckets)\n");
+		nr_str_add(text, "\nattention: not measured, because the model has no attention over all tokens, blocks or buckets\n");
 		return;
 	}
 	static const char *const titles[] = { "layer", "distance", "of heads", "entropy", "[CLS] entropy", "most", "to special",

@@ -29,6 +29,9 @@ struct nr_probe {
 	/* lars */
 	double epochs, warmup;
 	int64_t batch;
+	/* Training features made anew for every step, x (n,width) of these rows; NULL: as they are in the data. */
+	int (*fresh)(void *of, const int32_t *row, int64_t n, int64_t epoch, float *x, struct nr_error *);
+	void *fresh_of;
 	int (*watch)(void *context, int64_t done, int64_t of);      /* steps; non-zero stops; or NULL */
 	void *context;
 };

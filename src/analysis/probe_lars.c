@@ -1,4 +1,4 @@
-/* MAE's linear probe over features in memory. See probe.h; its augmentation of the pictures is left out: the features are fixed. */
+/* MAE's linear probe, over features in memory or over such of augmented pictures, made for each step. See probe.h. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,21 +16,25 @@ struct lars {
 	struct nr_probe_heads *heads;
 	int32_t *row, *order;               /* rows to fit, and the order of this epoch */
 	int64_t rows, batch, steps_of_epoch, steps;
+	float *fresh;                       /* (batch,width) */
 	real *x, *all, *one;                /* (batch,width); scores of all heads (batch,heads*classes), of one (batch,classes) */
 	int32_t *label, *rank;              /* (batch) */
 	double *loss;                       /* (heads) over the last epoch */
 	struct nr_rates *rates;             /* (heads) */
 };
 
-static void gather(struct lars *l, const int32_t *which, int64_t n)
+static int gather(struct lars *l, const int32_t *which, int64_t n, int64_t epoch, struct nr_error *err)
 {
 	const struct nr_probe_data *d = l->w->train;
+	const struct nr_probe *o = l->w->o;
+	if (o->fresh && o->fresh(o->fresh_of, which, n, epoch, l->fresh, err)) return err->code;
 #pragma omp parallel for schedule(static) if (n * d->width > 16384)
 	for (int64_t i = 0; i < n; i++) {
-		const float *from = d->x + (int64_t)which[i] * d->width;
+		const float *from = o->fresh ? l->fresh + i * d->width : d->x + (int64_t)which[i] * d->width;
 		for (int64_t c = 0; c < d->width; c++) l->x[i * d->width + c] = (real)from[c];
 		l->label[i] = d->label[which[i]];
 	}
+	return NR_OK;
 }
 
 /* The learning rate at a step of the whole run: linear warm-up, then half a cosine, counted in epochs as MAE does. */
@@ -57,7 +61,7 @@ static int train(struct lars *l, struct nr_error *err)
 			for (int64_t i = 0; i < l->rows; i++) l->order[i] = l->row[l->order[i]];
 			memset(l->loss, 0, (size_t)H * sizeof *l->loss);
 		}
-		gather(l, l->order + at * l->batch, l->batch);
+		if (gather(l, l->order + at * l->batch, l->batch, step / l->steps_of_epoch, err)) return err->code;
 		set_rates(l, step);
 		code = nr_probe_heads_step(l->heads, l->batch, l->x, l->label, l->rates, err);
 		for (int64_t h = 0; !code && h < H; h++)
@@ -126,9 +130,10 @@ static int prepare(struct lars *l, struct nr_error *err)
 	l->all = malloc((size_t)(l->batch * H * K) * sizeof *l->all);
 	l->one = malloc((size_t)(l->batch * K) * sizeof *l->one);
 	l->rank = malloc((size_t)l->batch * sizeof *l->rank);
+	l->fresh = malloc((size_t)(w->o->fresh ? l->batch * C : 1) * sizeof *l->fresh);
 	l->loss = calloc((size_t)H, sizeof *l->loss);
 	l->rates = calloc((size_t)H, sizeof *l->rates);
-	if (!l->row || !l->order || !l->label || !l->x || !l->all || !l->one || !l->rank || !l->loss || !l->rates)
+	if (!l->row || !l->order || !l->label || !l->x || !l->all || !l->one || !l->rank || !l->fresh || !l->loss || !l->rates)
 		return nr_fail(err, NR_EMEMORY, "cannot probe", NULL, "out of memory");
 	for (int64_t i = 0, n = 0; i < w->train->count; i++)
 		if (w->fit[i] >= 0) l->row[n++] = (int32_t)i;
@@ -143,6 +148,7 @@ int nr_probe_lars(const struct nr_probe_work *w, struct nr_probe_result *r, stru
 	if (!code) code = train(&l, err);
 	if (!code) score(&l, r);
 	nr_probe_heads_free(l.heads);
-	free(l.row), free(l.order), free(l.label), free(l.x), free(l.all), free(l.one), free(l.rank), free(l.loss), free(l.rates);
+	free(l.row), free(l.order), free(l.label), free(l.x), free(l.all), free(l.one), free(l.rank);
+	free(l.fresh), free(l.loss), free(l.rates);
 	return code;
 }

@@ -8,6 +8,7 @@
 #include "graph/net.h"
 #include "models/text_heads.h"
 #include "nn/op.h"
+#include "nn/sparse.h"
 #include "norms/norms.h"
 
 struct recording {
@@ -88,6 +89,15 @@ static void add_layer(struct nr_taps *t, const struct nr_weights *w, const char 
 	t->layer[t->layers++] = (struct nr_layer_tap){ name, x, x->tok ? x->tok->special : 0, nr_taps_has_cls(w, x) };
 }
 
+static struct nr_attention_tap attention_of(struct nr_net *n, const struct nr_node *k)
+{
+	struct nr_attention_tap t = { .name = k->where.scope, .sparse = nr_is_sparse(k->op) ? k : NULL };
+	for (int i = 0; t.sparse && i < k->n_in; i++) t.in[i] = keep(n, k->in[i]);
+	t.qkv = keep(n, k->in[0]);
+	if (!t.sparse && k->n_in > 1 && k->in[1]->dtype == NR_REAL) t.bias = keep(n, k->in[1]);
+	return t;
+}
+
 /* Attention and DTN are told by their ops; the scope says where they stand. */
 static void find_ops(struct recording *r, int32_t recorded)
 {
@@ -96,9 +106,8 @@ static void find_ops(struct recording *r, int32_t recorded)
 		const struct nr_node *k = t->net->node[i];
 		for (int j = 0; nr_norm_dtn.op[j]; j++)
 			if (k->op == nr_norm_dtn.op[j]) t->dtn[t->dtns++] = k;
-		if (k->op != &nr_op_attention || !(r->want & NR_TAPS_ATTENTION)) continue;
-		nr_t *bias = k->n_in > 1 && k->in[1]->dtype == NR_REAL ? keep(t->net, k->in[1]) : NULL;
-		t->attention[t->attentions++] = (struct nr_attention_tap){ k->where.scope, keep(t->net, k->in[0]), bias };
+		if (!(r->want & NR_TAPS_ATTENTION) || (k->op != &nr_op_attention && !nr_is_sparse(k->op))) continue;
+		t->attention[t->attentions++] = attention_of(t->net, k);
 	}
 }
 

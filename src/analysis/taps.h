@@ -15,7 +15,12 @@ struct nr_layer_tap {
 	bool cls;                           /* the first of them is the class token */
 };
 struct nr_site_tap { const char *name; const nr_t *before, *after; };
-struct nr_attention_tap { const char *name; const nr_t *qkv, *bias; };    /* (B,T,3C); (H,T,T), (B,H,T,T) or NULL */
+struct nr_attention_tap {
+	const char *name;
+	const nr_t *qkv, *bias;             /* (B,T,3C), or (B,T,2C) where queries are keys; (H,T,T), (B,H,T,T) or NULL */
+	const struct nr_node *sparse;       /* its op if it is sparse (nn/sparse.h), or NULL */
+	const nr_t *in[NR_MAXIN];           /* inputs of that */
+};
 
 struct nr_taps {
 	struct nr_net *net;

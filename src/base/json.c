@@ -2,10 +2,12 @@
 #include "base/json.h"
 
 #include <errno.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/file.h"
+#include "base/mem.h"
 #include "base/str.h"
 
 static json_t *explain(json_t *root, const char *name, const json_error_t *e, struct nr_error *err)
@@ -47,8 +49,25 @@ static json_t *load(const char *path, size_t flags, struct nr_error *err)
 json_t *nr_json_load(const char *path, struct nr_error *err) { return load(path, 0, err); }
 json_t *nr_json_load_reals(const char *path, struct nr_error *err) { return load(path, JSON_DECODE_INT_AS_REAL, err); }
 
+static _Thread_local bool lacks_a_part;
+
+static void *watched_malloc(size_t size)
+{
+	void *p = malloc(size);
+	if (p) return p;
+	lacks_a_part = true;
+	nr_memory_note_failure();
+	return NULL;
+}
+
+void nr_json_watch_memory(void) { json_set_alloc_funcs(watched_malloc, free); }
+
 char *nr_json_dump(const json_t *object, size_t flags)
 {
+	if (lacks_a_part) {
+		lacks_a_part = false;
+		return NULL;
+	}
 	const size_t n = json_dumpb(object, NULL, 0, flags);
 	char *text = n ? malloc(n + 1) : NULL;
 	if (!text || json_dumpb(object, text, n, flags) != n) {
@@ -61,7 +80,7 @@ char *nr_json_dump(const json_t *object, size_t flags)
 
 int nr_json_add(struct nr_str *s, json_t *object, struct nr_error *err)
 {
-	if (!object)
+	if (!object && !lacks_a_part)
 		return nr_fail(err, NR_EVALUE, "cannot write JSON", NULL, "a value has no JSON form");
 	char *text = nr_json_dump(object, JSON_COMPACT | JSON_REAL_PRECISION(17));
 	json_decref(object);

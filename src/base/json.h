@@ -18,6 +18,9 @@ json_t *nr_json_parse(const char *text, size_t size, const char *name, struct nr
 
 /* json_dumps, all of the text or NULL: jansson's own leaves words out when its buffer cannot grow. The caller frees it. */
 char *nr_json_dump(const json_t *, size_t flags);
+/* For a program, once: where jansson gets no memory, the memory counts as failed (base/mem.h), and what this thread built since its last
+ * nr_json_dump is not written by the next one, which returns NULL: a value that nobody saw fail would be missing in it. */
+void nr_json_watch_memory(void);
 
 /* An object as one compact line with a newline, in one write. Takes the reference of object, so that
  * `nr_json_line(f, json_pack("{s:i, s:f}", "step", step, "loss", loss), &err)` leaks nothing; a NULL object

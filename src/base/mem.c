@@ -43,9 +43,14 @@ void nr_arena_free(struct nr_arena *a)
 	free(a);
 }
 
-static atomic_bool memory_failed;
-bool nr_memory_failed(void) { return memory_failed; }
-void nr_memory_note_failure(void) { memory_failed = true; }
+static _Atomic int64_t failures;
+int64_t nr_memory_failures(void) { return failures; }
+void nr_memory_note_failure(void) { failures++; }
+
+int nr_memory_since(int64_t before, const char *what, const char *subject, struct nr_error *err)
+{
+	return nr_memory_failures() == before ? NR_OK : nr_fail(err, NR_EMEMORY, what, subject, "out of memory");
+}
 
 static struct block *push_block(struct nr_arena *a, size_t need)
 {

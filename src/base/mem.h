@@ -13,10 +13,12 @@ struct nr_mark { void *block; size_t used; };
 struct nr_mark nr_arena_mark(const struct nr_arena *);
 void nr_arena_reset(struct nr_arena *, struct nr_mark);  /* gives back everything allocated since the mark */
 
-/* Whether an arena or a text (base/str.h) ever got no memory in this process: what was made from it then may be incomplete, even where
- * nobody noticed. The command asks before it ends with success. */
-bool nr_memory_failed(void);
+/* How often an arena or a text (base/str.h), in the command any allocation (cli/memory.c), got no memory. What was made then may be
+ * incomplete, even where nobody noticed: whoever writes a file of many parts asks first, as does the command before it ends. */
+int64_t nr_memory_failures(void);
 void nr_memory_note_failure(void);
+/* NR_EMEMORY with a message if there were more than `before`; what, subject: as for nr_fail. */
+int nr_memory_since(int64_t before, const char *what, const char *subject, struct nr_error *);
 
 /* Large slabs (parameters, activations): page aligned, zeroed on first touch, huge pages asked for. */
 void *nr_slab_make(size_t bytes);                        /* NULL when the system refuses */

@@ -228,6 +228,13 @@ size_t nr_utf8_width(const char *s)
 	return columns;
 }
 
+static bool fail(struct nr_str *s)
+{
+	s->failed = true;
+	nr_memory_note_failure();
+	return false;
+}
+
 /* Room for more bytes and the final zero. */
 static bool grow(struct nr_str *s, size_t more)
 {
@@ -239,11 +246,8 @@ static bool grow(struct nr_str *s, size_t more)
 	while (cap - s->len <= more && cap <= SIZE_MAX / 4)
 		cap *= 2;
 	char *text = cap - s->len > more ? realloc(s->text, cap) : NULL;
-	if (!text) {
-		s->failed = true;
-		nr_memory_note_failure();
-		return false;
-	}
+	if (!text)
+		return fail(s);
 	s->text = text;
 	s->cap = cap;
 	return true;
@@ -279,9 +283,13 @@ void nr_str_printf(struct nr_str *s, const char *fmt, ...)
 	va_copy(again, ap);
 	const locale_t before = nr_points_begin();
 	int n = vsnprintf(NULL, 0, fmt, ap);
-	if (n >= 0 && grow(s, (size_t)n)) {
-		vsnprintf(s->text + s->len, (size_t)n + 1, fmt, again);
-		s->len += (size_t)n;
+	if (n < 0)
+		fail(s);
+	else if (grow(s, (size_t)n)) {
+		if (vsnprintf(s->text + s->len, (size_t)n + 1, fmt, again) == n)
+			s->len += (size_t)n;
+		else
+			s->text[s->len] = 0, fail(s);
 	}
 	nr_points_end(before);
 	va_end(again);
@@ -301,6 +309,13 @@ char *nr_str_take(struct nr_str *s)
 	if (s->failed)
 		free(s->text);
 	*s = (struct nr_str){ 0 };
+	return text;
+}
+
+char *nr_str_keep(struct nr_str *s, struct nr_arena *arena)
+{
+	char *text = s->failed ? NULL : nr_arena_strdup(arena, nr_str_text(s));
+	nr_str_release(s);
 	return text;
 }
 

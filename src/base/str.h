@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct nr_arena;
 struct nr_option;
 
 /* The nearest of many candidates. Offer each with nr_near_try; best stays NULL while none is near enough to
@@ -43,6 +44,7 @@ void nr_str_fill(struct nr_str *, char, size_t count);
 void nr_str_printf(struct nr_str *, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 const char *nr_str_text(const struct nr_str *);  /* never NULL */
 char *nr_str_take(struct nr_str *);              /* the text, now the caller's to free(); NULL after failed */
+char *nr_str_keep(struct nr_str *, struct nr_arena *);   /* the text, now in the arena, and the string is empty; likewise */
 void nr_str_release(struct nr_str *);
 
 #endif

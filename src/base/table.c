@@ -3,6 +3,7 @@
 
 #include <math.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,6 +20,7 @@ struct nr_table {
 	int columns;
 	const char **cell;
 	int64_t cells, room;
+	bool failed;
 };
 
 struct nr_table *nr_table_make(void)
@@ -47,6 +49,7 @@ void nr_table_column(struct nr_table *t, const char *title, enum nr_align align)
 	if (!t || t->cells || t->columns == MAX_COLUMNS)
 		return;
 	char *copy = nr_arena_strdup(t->arena, title);
+	t->failed |= !copy;
 	t->title[t->columns] = copy ? copy : "";
 	t->align[t->columns++] = align;
 }
@@ -58,8 +61,10 @@ void nr_table_cell(struct nr_table *t, const char *fmt, ...)
 	if (t->cells == t->room) {
 		int64_t room = t->room ? 2 * t->room : 64;
 		const char **grown = realloc(t->cell, (size_t)room * sizeof *grown);
-		if (!grown)
+		if (!grown) {
+			t->failed = true;
 			return;
+		}
 		t->cell = grown;
 		t->room = room;
 	}
@@ -69,6 +74,7 @@ void nr_table_cell(struct nr_table *t, const char *fmt, ...)
 	vsnprintf(buf, sizeof buf, fmt, ap);
 	va_end(ap);
 	char *copy = nr_arena_strdup(t->arena, buf);
+	t->failed |= !copy;
 	t->cell[t->cells++] = copy ? copy : "";
 }
 
@@ -92,8 +98,16 @@ static const char *at(const struct nr_table *t, int64_t row, int column)
 	return row < 0 ? t->title[column] : i < t->cells ? t->cell[i] : "";
 }
 
+/* What lacks a part must not look whole. */
+static void pass_failure(const struct nr_table *t, struct nr_str *s)
+{
+	if (!t || t->failed)
+		s->failed = true;
+}
+
 void nr_table_text(const struct nr_table *t, struct nr_str *s)
 {
+	pass_failure(t, s);
 	size_t width[MAX_COLUMNS] = { 0 };
 	int columns = t ? t->columns : 0;
 	int64_t rows = nr_table_rows(t);
@@ -133,6 +147,7 @@ static void add_csv(struct nr_str *s, const char *text)
 
 void nr_table_csv(const struct nr_table *t, struct nr_str *s)
 {
+	pass_failure(t, s);
 	for (int64_t r = -1; t && t->columns && r < nr_table_rows(t); r++)
 		for (int c = 0; c < t->columns; c++) {
 			add_csv(s, at(t, r, c));
@@ -142,6 +157,7 @@ void nr_table_csv(const struct nr_table *t, struct nr_str *s)
 
 void nr_table_markdown(const struct nr_table *t, struct nr_str *s)
 {
+	pass_failure(t, s);
 	for (int64_t r = -1; t && t->columns && r < nr_table_rows(t); r++) {
 		nr_str_add(s, "|");
 		for (int c = 0; c < t->columns; c++) {

@@ -19,7 +19,7 @@ void nr_table_cell(struct nr_table *, const char *fmt, ...) __attribute__((forma
 void nr_table_number(struct nr_table *, double, const char *unit);
 int64_t nr_table_rows(const struct nr_table *);
 
-/* Aligned by terminal columns, no trailing spaces. */
+/* Aligned by terminal columns, no trailing spaces. A table that got no memory for a part of it fails the text. */
 void nr_table_text(const struct nr_table *, struct nr_str *);
 /* RFC 4180 quoting, line feeds. */
 void nr_table_csv(const struct nr_table *, struct nr_str *);

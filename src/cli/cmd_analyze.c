@@ -153,8 +153,10 @@ static void print_parts(void)
 	for (const struct nr_part *const *p = nr_parts; *p; p++)
 		for (const struct nr_part_number *n = (*p)->told.numbers; n && n->name; n++) {
 			const bool first = n == (*p)->told.numbers;
-			nr_table_cell(t, first ? "`%s`" : "", (*p)->name);
-			nr_table_cell(t, first ? "pictures%s%s" : "", (*p)->texts ? ", texts" : "", (*p)->graphs ? ", graphs" : "");
+			const char *mark = first ? "`" : "";
+			nr_table_cell(t, "%s%s%s", mark, first ? (*p)->name : "", mark);
+			nr_table_cell(t, "%s%s%s", first ? "pictures" : "", first && (*p)->texts ? ", texts" : "",
+				first && (*p)->graphs ? ", graphs" : "");
 			nr_table_cell(t, "%s", n->name);
 			nr_table_cell(t, "%s", n->meaning);
 			nr_table_cell(t, "%s", n->figure);

@@ -184,8 +184,7 @@ static const char *default_out(struct cli *c, const struct nr_study *s, const st
 	for (int64_t i = 0; i < s->base.count; i++)
 		if (!strcmp(s->base.item[i].key, "data"))
 			nr_str_printf(&text, "-%.*s", (int)strcspn(s->base.item[i].value[0], ":/ "), s->base.item[i].value[0]);
-	const char *out = nr_arena_strdup(c->arena, nr_str_text(&text));
-	nr_str_release(&text);
+	const char *out = nr_str_keep(&text, c->arena);
 	return out;
 }
 

@@ -20,7 +20,7 @@ struct convert {
 	struct cli_surgery new;
 	char *to, *model, *file_norm, *from, *resample;
 	int64_t image, classes;
-	bool fold, decoder, partial, force, json;
+	bool fold, decoder, texts, partial, force, json;
 };
 
 static const struct nr_option options[] = {
@@ -44,7 +44,8 @@ static const struct nr_option options[] = {
 	CLI_TEXT(struct convert, resample, "", "KIND", "how positions are resized: timm (default with --image), mae, dino, bigvision"),
 	NR_OPT_INT(struct convert, classes, 0, 0, 1000000, "new head with N classes; 0: keep the old one"),
 	NR_OPT_BOOL(struct convert, fold, "0", "fold batch norms into their layers: the deployed form of LeViT, with the same outputs"),
-	NR_OPT_BOOL(struct convert, decoder, "1", "keep the decoder of a masked autoencoder"),
+	NR_OPT_BOOL(struct convert, decoder, "1", "keep the decoder of a masked autoencoder, or DINO's head"),
+	NR_OPT_BOOL(struct convert, texts, "0", "of a file with a tower for pictures and one for texts (CLIP): the latter"),
 	NR_OPT_BOOL(struct convert, partial, "0", "allow unused tensors in the file and missing ones"),
 	NR_OPT_BOOL(struct convert, force, "0", "overwrite existing files"),
 	NR_OPT_BOOL(struct convert, json, "0", "print one line of JSON"),
@@ -145,13 +146,12 @@ static const char *with(struct cli *c, const char *text, const char *key, int64_
 		sep = ',';
 	}
 	nr_str_printf(&s, "%c%s=%lld", sep, key, (long long)value);
-	const char *out = s.failed ? NULL : nr_arena_strdup(c->arena, nr_str_text(&s));
-	nr_str_release(&s);
+	const char *out = nr_str_keep(&s, c->arena);
 	return out;
 }
 
 /* What the file says of its training goes along. */
-static const char *const kept_keys[] = { "norma.config", "norma.step", "norma.task", "norma.mae", "norma.mae.norms" };
+static const char *const kept_keys[] = { "norma.config", "norma.step", "norma.task", "norma.mae", "norma.mae.norms", "norma.dino" };
 enum { KEPT_KEYS = sizeof kept_keys / sizeof *kept_keys };
 
 /* The model's text, the file's own if none was given, with what the flags change. */
@@ -214,7 +214,8 @@ static int write_out(struct cli *c, const struct convert *o, const struct nr_wei
 	struct nr_st_meta meta[CLI_META + KEPT_KEYS];
 	int64_t n = cli_weights_meta(w, meta, c->arena);
 	for (int i = 0; i < KEPT_KEYS; i++)
-		if (kept[i] && (w->mae || strncmp(kept_keys[i], "norma.mae", 9))) meta[n++] = (struct nr_st_meta){ kept_keys[i], kept[i] };
+		if (kept[i] && (w->mae || strncmp(kept_keys[i], "norma.mae", 9)) && (w->dino || strcmp(kept_keys[i], "norma.dino")))
+			meta[n++] = (struct nr_st_meta){ kept_keys[i], kept[i] };
 	if (config && strcmp(o->to, "norma") && write_config(c, o, w, config)) return c->err->code;
 	return nr_model_export(w->store, w->model.of, weights, o->to, meta, n, c->err);
 }
@@ -255,7 +256,7 @@ static int run(struct cli *c, const void *conf, const struct nr_list *args)
 	struct report report = { 0 };
 	struct nr_weights *w = NULL;
 	const struct nr_weights_how how = { .model = model, .norms = o->file_norm, .naming = o->from,
-		.resample = *o->resample ? o->resample : o->image ? "timm" : NULL, .partial = o->partial || o->classes,
+		.resample = *o->resample ? o->resample : o->image ? "timm" : NULL, .partial = o->partial || o->classes, .texts = o->texts,
 		.decoder = o->decoder && !o->image && !*o->new.norm, .tell = note, .context = &report };
 	int code = nr_weights_open(&w, args->item[0], &how, c->err);
 	struct nr_surgery cut = { 0 };
@@ -283,7 +284,8 @@ static void more(struct nr_str *s)
 			nr_str_printf(s, "%s%s", n == (*m)->namings ? " " : ", ", n->name);
 	}
 	nr_str_add(s, "\n"
-		      "mae is used by its released code, huggingface on the hub, huggingface5 by version 5 of transformers; "
+		      "mae and dino are used by their released code (dino_teacher, dino_student, dino_module: one network in a file of a\n"
+		      "whole training), huggingface on the hub, huggingface5 by version 5 of transformers; "
 		      "huggingface_base\n"
 		      "has no prefix (encoders alone), huggingface_gamma is that of the first checkpoints, simcse and official are "
 		      "those of\n"

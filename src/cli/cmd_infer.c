@@ -84,8 +84,8 @@ static int infer(struct cli *c, const struct infer *o, const struct nr_weights *
 	const int64_t n = x->nd > 0 && x->shape[0] > 0 ? x->shape[0] : 1;
 	const bool picture = x->nd == 4 && x->shape[2] > 0 && x->shape[3] > 0;
 	const int64_t size = nr_model_int(&w->model, "image");
-	if (nr_runner_open_at(&r, w, o->batch < n ? o->batch : n, picture ? x->shape[2] : size, picture ? x->shape[3] : size, c->err))
-		return c->err->code;
+	const int64_t batch = o->batch < n ? o->batch : n, h = picture ? x->shape[2] : size, width = picture ? x->shape[3] : size;
+	if (nr_runner_open_at(&r, w, batch, o->what == INFER_LOGITS, h, width, c->err)) return c->err->code;
 	const nr_t *what = o->what == INFER_LOGITS ? r.logits : o->what == INFER_POOLED ? r.pooled : r.tokens;
 	const int64_t total = nr_len(what) / r.batch * n;
 	int code = check_input(x, &r, o->input, c->err);
@@ -130,7 +130,7 @@ static int run(struct cli *c, const void *conf, const struct nr_list *args)
 	int told = 0;
 	struct nr_weights *w = NULL;
 	const struct nr_weights_how how = { .model = o->model, .norms = o->norm, .naming = o->from, .resample = o->resample,
-		.partial = o->partial, .tell = warn_kept, .context = &told };
+		.partial = o->partial, .texts = x.array.nd == 2, .tell = warn_kept, .context = &told };
 	int code = nr_weights_open(&w, args->item[0], &how, c->err);
 	if (!code) nr_store_fix(w->store);
 	if (!code && w->model.of->reads == NR_TEXTS)
@@ -148,6 +148,7 @@ const struct cli_command cli_infer = {
 	.about = "Loads weights (norma's, timm's or Hugging Face's), runs the pictures of a .npy file through the model and writes\n"
 		 "its logits, the pooled features that the head reads, or the tokens after the last block. For a text model the file\n"
 		 "holds token ids (N,T); pad ids at the end of a row are padding, which other tokens do not see.\n"
+		 "Of a file with two towers (CLIP) such an input takes the one for texts.\n"
 		 "Norms use running statistics, so the result is the same for any batch size and number of threads.\n"
 		 "\n"
 		 "Without --norm, weights with Hugging Face's names get its eps of 1e-12.",

@@ -77,8 +77,7 @@ static int read_page(struct cli *c, const struct nr_norm *norm, struct page *p)
 		if (i) nr_str_add(&over, "; ");
 		nr_norm_over(&p->picture[i], &over);
 	}
-	p->over = nr_arena_strdup(c->arena, nr_str_text(&over));
-	nr_str_release(&over);
+	p->over = nr_str_keep(&over, c->arena);
 	if (!p->over) nr_fail(c->err, NR_EMEMORY, "cannot describe", norm->name, "out of memory");
 	return c->err->code;
 }

@@ -4,6 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "analysis/fresh.h"
 #include "analysis/probe_features.h"
 #include "analysis/probe_result.h"
 #include "base/clock.h"
@@ -12,16 +13,18 @@
 #include "base/table.h"
 #include "fetch/checksum.h"
 #include "model_flags.h"
+#include "probe_attentive.h"
+#include "probe_layers.h"
 
 enum { AUTO, CLS, MEAN, BOTH };
 
 struct probe {
 	struct cli_model m;
 	int32_t features, solver, stats;
-	char *weight_decay, *base_lr, *cache, *out;
-	double hold_out, tolerance, epochs, warmup;
+	char *weight_decay, *base_lr, *attentive_lr, *cache, *out;
+	double hold_out, tolerance, epochs, warmup, attentive_epochs;
 	int64_t iterations, head_batch, seed, train_limit, stats_batches;
-	bool keep;
+	bool keep, layers, augment, attentive;
 };
 
 static const char *const feature_choices[] = { "auto", "cls", "mean", "both", NULL };
@@ -48,11 +51,17 @@ static const struct nr_option options[] = {
 	CLI_TEXT(struct probe, base_lr, "0.1", "LIST", "lars: learning rates to try, for a batch of 256"),
 	NR_OPT_FLOAT(struct probe, epochs, 90, 0.001, 1e6, "lars: passes over the training features"),
 	NR_OPT_FLOAT(struct probe, warmup, 10, 0, 1e6, "lars: epochs of linear warm-up before the cosine"),
+	NR_OPT_BOOL(struct probe, augment, "0",
+		"lars: a random crop and mirror image of every training picture in every epoch, as in MAE's protocol, through the encoder"),
 	NR_OPT_INT(struct probe, head_batch, 512, 2, 1000000, "lars: features per step"),
 	NR_OPT_INT(struct probe, seed, 0, 0, 1e15, "seed of the held-out samples, and of lars"),
 	NR_OPT_INT(struct probe, train_limit, 0, 0, 1e15, "use only the first N training samples; 0: all"),
 	CLI_TEXT(struct probe, cache, "", "DIR", "folder to keep features in; default: beside the checkpoint"),
 	NR_OPT_BOOL(struct probe, keep, "1", "keep the features and reuse kept ones"),
+	NR_OPT_BOOL(struct probe, attentive, "0", "also fit a head whose learned query attends to all tokens"),
+	CLI_TEXT(struct probe, attentive_lr, "1e-3,3e-4", "LIST", "attentive: learning rates of AdamW to try"),
+	NR_OPT_FLOAT(struct probe, attentive_epochs, 20, 0.001, 1e6, "attentive: passes over the training tokens"),
+	NR_OPT_BOOL(struct probe, layers, "0", "also probe the tokens as they leave every block"),
 	CLI_TEXT(struct probe, out, "", "DIR",
 		"folder for probe.json and spectrum.csv; default: the run's folder"),
 	NR_OPT_END
@@ -69,6 +78,9 @@ struct job {
 	struct nr_token_features train, test;
 	struct nr_feature_origin train_from, test_from;
 	struct nr_probed kind[NR_FEATURE_KINDS];
+	struct probed_layers blocks;
+	struct probed_attentive attended;
+	struct nr_fresh *fresh;             /* with --augment */
 	double seconds;                     /* of the probes alone */
 };
 
@@ -143,6 +155,28 @@ static int check_data(struct job *j)
 	return NR_OK;
 }
 
+/* Then the cached features of the training split serve its labels alone, and the choice among settings. */
+static int open_fresh(struct job *j)
+{
+	if (!j->v->augment) return NR_OK;
+	if (j->v->solver != NR_PROBE_LARS) return cli_usage(j->c, "--augment is for --solver lars");
+	struct nr_evaluation e = j->o->e;
+	e.split = NR_TRAIN;
+	if (nr_fresh_open(&j->fresh, j->o->w, &e, j->v->m.batch, (uint64_t)j->v->seed, j->c->err)) return j->c->err->code;
+	j->conf.fresh = nr_fresh_take, j->conf.fresh_of = j->fresh;
+	return NR_OK;
+}
+
+static int attend(struct job *j)
+{
+	const struct probe *v = j->v;
+	struct nr_attentive o = { .classes = j->conf.classes, .heads = nr_model_int(&j->o->w->model, "heads"), .batch = v->m.batch,
+		.epochs = v->attentive_epochs, .hold_out = v->hold_out, .weight_decay = 0.01, .seed = (uint64_t)v->seed,
+		.watch = show_steps, .context = &j->o->bar };
+	if (read_list(j->c, "attentive-lr", v->attentive_lr, o.lr, &o.lrs)) return j->c->err->code;
+	return probe_attentive(j->c, j->o, &j->attended, &o, v->m.batch, v->train_limit, v->m.limit);
+}
+
 static void find_folders(struct job *j)
 {
 	struct nr_arena *a = j->c->arena;
@@ -181,6 +215,7 @@ static int probe_kind(struct job *j, int kind)
 	const struct nr_probe_data test = { j->test.count, j->test.width, j->test.x[kind], j->test.label };
 	const double start = nr_clock();
 	nr_progress_init(&j->o->bar, stderr, labels[kind], 1, 0);
+	if (j->fresh) nr_fresh_kind(j->fresh, (enum nr_feature_kind)kind);
 	int code = nr_probe_run(&j->conf, &train, &test, &s->probe, j->c->err);
 	nr_progress_release(&j->o->bar);
 	j->seconds += nr_clock() - start;
@@ -214,6 +249,8 @@ static json_t *report(const struct job *j)
 		"solver", solvers[j->v->solver], "train", (json_int_t)j->train.count, "held_out", (json_int_t)held,
 		"samples", (json_int_t)j->test.count, "width", (json_int_t)j->test.width, "seconds", j->seconds,
 		"cached", j->train_from.cached && j->test_from.cached, "features", kinds, "settings", settings_json(j->v));
+	if (j->blocks.layers) json_object_set_new(all, "layers", probe_layers_json(&j->blocks));
+	if (j->attended.there) json_object_set_new(all, "attentive", probe_attentive_json(&j->attended));
 	return all;
 }
 
@@ -294,6 +331,8 @@ static void print(const struct job *j)
 		printf("%s: %s after %lld steps, largest component of the gradient %.1e (tolerance %g)\n", nr_feature_names[k],
 			b->converged ? "converged" : "not converged", (long long)b->iterations, b->gradient, j->v->tolerance);
 	}
+	if (j->attended.there) probe_attentive_print(&j->attended);
+	if (j->blocks.layers) probe_layers_print(&j->blocks);
 	if (j->out) printf("written to %s/probe.json and spectrum.csv\n", j->out);
 }
 
@@ -309,8 +348,12 @@ static int measure(struct cli *c, const struct cli_model *m, struct cli_opened *
 	if (!code && v->stats == RECOMPUTE) code = cli_model_recompute(c, o, m->batch, v->stats_batches);
 	if (!code) code = take_split(&j, NR_TRAIN, v->train_limit, "train features", &j.train, &j.train_from);
 	if (!code) code = take_split(&j, o->e.split, m->limit, "features", &j.test, &j.test_from);
+	if (!code) code = open_fresh(&j);
 	for (int k = 0; !code && k < NR_FEATURE_KINDS; k++)
 		if (j.want & 1u << k) code = probe_kind(&j, k);
+	j.conf.fresh = NULL;                                    /* blocks are probed as they are kept */
+	if (!code && v->attentive) code = attend(&j);
+	if (!code && v->layers) code = probe_layers(c, o, &j.blocks, &j.conf, j.want, m->batch, v->train_limit, m->limit);
 	if (!code) {
 		json_t *all = report(&j);
 		if (j.out) code = write_files(&j, all);
@@ -318,6 +361,7 @@ static int measure(struct cli *c, const struct cli_model *m, struct cli_opened *
 		else if (!code) print(&j);
 		json_decref(all);
 	}
+	nr_fresh_close(j.fresh);
 	nr_token_features_release(&j.train);
 	nr_token_features_release(&j.test);
 	return code;
@@ -337,6 +381,7 @@ const struct cli_command cli_probe = {
 		 "entropy plus weight decay / 2 times the squared weights (not the bias) by L-BFGS until no component of the gradient\n"
 		 "is larger than --tolerance. `lars` is MAE's protocol on fixed features: batch norm without gain and bias, a linear\n"
 		 "layer, LARS with momentum 0.9, warm-up and cosine; all learning rates and weight decays are heads of the same pass.\n"
+		 "With --augment its random resized crops and mirror images are drawn for every epoch, and the encoder runs on them.\n"
 		 "\n"
 		 "`--stats recompute` first measures the statistics of batchwise norms again: a masked autoencoder's own come from "
 		 "the\n"
@@ -344,7 +389,10 @@ const struct cli_command cli_probe = {
 		 "\n"
 		 "Settings are chosen on held-out training samples, never on the test split. The table also has the uniformity of the\n"
 		 "test features (first 10000; log mean exp(-2 |u - v|^2) of unit vectors) and the effective rank of their centred\n"
-		 "singular values, which spectrum.csv lists.",
+		 "singular values, which spectrum.csv lists.\n"
+		 "\n"
+		 "`--layers` also probes what leaves every block, before any norm that follows; the report draws it over the depth.\n"
+		 "`--attentive` fits a head whose learned query attends to all tokens (AdamW), which can read what a mean loses.",
 	.conf_size = sizeof(struct probe),
 	.options = options,
 	.run = run,

@@ -1,5 +1,4 @@
 /* norma COMMAND: finds the subcommand, reads its options, runs it, turns its error into one line and an exit code. */
-#include <jansson.h>
 #include <omp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -9,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/args.h"
+#include "base/json.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "cli.h"
@@ -141,18 +141,10 @@ static int start(int argc, char **argv, struct nr_arena *arena, struct nr_error 
 	return command ? run(command, &common, argc - n - 1, argv + n + 1, argv - 1, arena, err) : err->code;
 }
 
-/* For Jansson, whose readers cannot tell a damaged line from one that there was no memory for. */
-static void *noted_malloc(size_t size)
-{
-	void *p = malloc(size);
-	if (!p) nr_memory_note_failure();
-	return p;
-}
-
 int main(int argc, char **argv)
 {
 	if (!cli_process_open()) return EXIT_FAILED;
-	json_set_alloc_funcs(noted_malloc, free);
+	nr_json_watch_memory();
 	signal(SIGINT, interrupted);
 	nr_log_open(stderr, NR_LOG_INFO);
 	struct nr_error err = { 0 };
@@ -163,7 +155,7 @@ int main(int argc, char **argv)
 	if (!code) code = start(argc - 1, argv + 1, arena, &err);
 	if (!code && (fflush(stdout) || ferror(stdout)))
 		code = nr_fail(&err, NR_EIO, "cannot write the output", NULL, "the disk may be full");
-	if (!code && nr_memory_failed()) code = nr_fail(&err, NR_EMEMORY, "the output may be incomplete", NULL, "out of memory");
+	if (!code) code = nr_memory_since(0, "the output may be incomplete", NULL, &err);
 	if (err.code) complain(&err);
 	nr_arena_free(arena);
 	return exit_code(code);

@@ -34,5 +34,7 @@ struct cli_study { bool retry, rerun, force, stop, dry_run, json; struct nr_list
 int cli_study_tune(struct cli *, struct nr_study *, const struct cli_study *);
 /* Runs a checked study with a bar, writes its tables and prints one. again: the command that goes on with it. */
 int cli_study_go(struct cli *, const struct nr_study *, const struct cli_study *, const char *again);
+/* The runs alone, without table: for commands that read the results themselves. Failed runs are an error. */
+int cli_study_runs(struct cli *, const struct nr_study *, const struct cli_study *, const char *again);
 
 #endif

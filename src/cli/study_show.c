@@ -25,10 +25,11 @@ const struct nr_study_command *cli_study_commands(struct cli *c)
 	struct nr_study_command *all = nr_arena_alloc(c->arena, (n + 1) * sizeof *all), *to = all;
 	for (const struct cli_command *const *p = cli_commands; all && *p; p++) {
 		struct nr_study_command one = { (*p)->name, cli_options(*p, c->arena), sizeof(struct cli_common) + (*p)->conf_size,
-			!strncmp((*p)->usage, "CHECKPOINT", 10), false, NULL };
+			!strncmp((*p)->usage, "CHECKPOINT", 10), false, NULL, NULL };
 		const struct nr_task *task = (*p)->task;
 		if (task) one.metric = nr_arena_printf(c->arena, "eval_%s", task->of_eval[task->decides].name);
 		if (!one.options || (task && !one.metric)) return NULL;
+		if (nr_study_option(&one, "tower") && task) one.checkpoint_option = "tower";
 		one.trains = nr_study_option(&one, "out") && nr_study_option(&one, "store");      /* it leaves a run directory */
 		if (nr_study_option(&one, "json") && (one.trains || one.takes_checkpoint)) *to++ = one;
 	}
@@ -251,6 +252,25 @@ static int tune_first(struct cli *c, const struct nr_study *s, const struct cli_
 	return NR_OK;
 }
 
+static int say_failed(struct cli *c, const struct nr_study *s, const struct outcome *o)
+{
+	if (!o->failed) return NR_OK;
+	nr_fail(c->err, NR_EIO, "the study has failed runs", s->out, "%lld of %lld", (long long)o->failed, (long long)o->runs);
+	return nr_hint(c->err, "their logs are beside their folders; repeat the command to try again");
+}
+
+int cli_study_runs(struct cli *c, const struct nr_study *s, const struct cli_study *how, const char *again)
+{
+	struct outcome o;
+	const struct nr_study_how way = how_to_run(c, how);
+	if (nr_study_rehearse(s, &way, c->err)) return c->err->code;
+	const int code = run_all(c, s, how, &o);
+	nr_study_runs_free(o.run, o.runs);
+	if (code) return code;
+	stop_if_interrupted(&o, again);
+	return say_failed(c, s, &o);
+}
+
 int cli_study_go(struct cli *c, const struct nr_study *asked, const struct cli_study *how, const char *again)
 {
 	struct nr_study study = *asked, *s = &study;
@@ -267,9 +287,5 @@ int cli_study_go(struct cli *c, const struct nr_study *asked, const struct cli_s
 	nr_study_runs_free(o.run, o.runs);
 	if (code) return code;
 	stop_if_interrupted(&o, again);
-	if (o.failed) {
-		nr_fail(c->err, NR_EIO, "the study has failed runs", s->out, "%lld of %lld", (long long)o.failed, (long long)o.runs);
-		return nr_hint(c->err, "their logs are beside their folders; repeat the command to try again");
-	}
-	return NR_OK;
+	return say_failed(c, s, &o);
 }

@@ -206,8 +206,7 @@ const char *cli_command_line(struct cli *c)
 {
 	struct nr_str s = { 0 };
 	for (char **a = c->argv; *a; a++) nr_str_printf(&s, strpbrk(*a, " ()*[]'") ? "%s\"%s\"" : "%s%s", a == c->argv ? "" : " ", *a);
-	const char *text = nr_arena_strdup(c->arena, nr_str_text(&s));
-	nr_str_release(&s);
+	const char *text = nr_str_keep(&s, c->arena);
 	return text ? text : "norma";
 }
 

@@ -19,7 +19,8 @@ int cli_embedder_open(struct cli *c, struct cli_embedder *o, const struct cli_te
 	*o = (struct cli_embedder){ 0 };
 	if (!file) return nr_fail(c->err, NR_EMEMORY, "cannot load", path, "out of memory");
 	cli_bound_spin(c);
-	if (nr_weights_open(&o->w, file, &(struct nr_weights_how){ .model = t->model, .norms = t->norm }, c->err)) return c->err->code;
+	const struct nr_weights_how how_weights = { .model = t->model, .norms = t->norm, .texts = true };
+	if (nr_weights_open(&o->w, file, &how_weights, c->err)) return c->err->code;
 	if (nr_model_expect(&o->w->model, NR_TEXTS, c->err)) return c->err->code;     /* before its tokenizer is looked for */
 	nr_store_fix(o->w->store);
 	if (nr_tokenizer_open(&o->tokenizer, *t->tokenizer ? t->tokenizer : file, c->err)) {

@@ -11,6 +11,7 @@
 #include "base/args.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/mem.h"
 #include "base/progress.h"
 #include "base/share.h"
 #include "base/yaml.h"
@@ -277,7 +278,8 @@ int cli_train_with(struct cli *c, const struct cli_command *command, const struc
 		cli_usage(c, "the task %s is not for `norma %s`", all.task, command->name);
 		return nr_hint(c->err, "it is for `norma %s`", task->command);
 	}
-	if (nr_trainer_open(&t, &all, cli_command_line(c), c->err)) return c->err->code;
+	const char *line = cli_command_line(c);
+	if (nr_memory_since(0, "cannot start", command->name, c->err) || nr_trainer_open(&t, &all, line, c->err)) return c->err->code;
 	if (!json) fputs(nr_trainer_header(t), stdout);
 	fflush(stdout);
 	struct nr_train_result r;

@@ -337,7 +337,7 @@ int nr_source_get(const struct nr_source *s, enum nr_split split, int64_t i, str
 		return nr_fail(err, NR_EVALUE, "cannot read", s->of->name,
 			"no picture %lld in split %s of %lld", (long long)i,
 			nr_split_name(split), (long long)(split >= 0 && split < NR_SPLITS ? s->count[split] : 0));
-	if (nr_source_expect(s, NR_PICTURES, err)) return err ? (int)err->code : NR_EVALUE;
+	if (!s->of->get && nr_source_expect(s, NR_PICTURES, err)) return err ? (int)err->code : NR_EVALUE;
 	if (label) *label = s->of->label(s, split, i);
 	return s->of->get(s, split, i, p, err);
 }

@@ -280,8 +280,7 @@ static int open_folder(struct nr_source *s, const char *dir, const void *conf, s
 		nr_str_printf(&said, "val is %lld of %lld pictures, chosen by their names (%.3g %% on average)",
 			(long long)s->count[NR_VAL], (long long)(s->count[NR_TRAIN] + s->count[NR_VAL]), 100 * share);
 	if (bad) nr_str_printf(&said, "%s%lld pictures that cannot be read are left out", said.len ? "; " : "", (long long)bad);
-	s->said = said.len ? nr_arena_strdup(s->arena, nr_str_text(&said)) : NULL;
-	nr_str_release(&said);
+	s->said = said.len ? nr_str_keep(&said, s->arena) : NULL;
 	return NR_OK;
 }
 

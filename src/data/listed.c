@@ -72,7 +72,8 @@ int nr_listed_get(const struct nr_source *s, enum nr_split split, int64_t i, str
 {
 	const struct nr_listed *l = s->own;
 	struct nr_str path = { 0 };
-	nr_str_printf(&path, "%s/%s", l->dir, l->split[split].path[i]);
+	const char *file = l->split[split].path[i];
+	nr_str_printf(&path, "%s%s%s", *file == '/' ? "" : l->dir, *file == '/' ? "" : "/", file);
 	int e = path.failed ? nr_fail(err, NR_EMEMORY, "cannot read", l->split[split].path[i], "out of memory") :
 		nr_picture_read(p, path.text, s->channels, err);
 	if (!e && p->h <= l->cut)
@@ -90,7 +91,7 @@ const char *nr_source_file(const struct nr_source *s, enum nr_split split, int64
 	if (s->of->get != nr_listed_get) return buf;
 	const char *path = l->split[split].path[i], *slash = strrchr(l->dir, '/');
 	path += !strncmp(path, "./", 2) ? 2 : 0;        /* a folder that is not divided */
-	snprintf(buf, size, "%s%s%s", l->dir, slash && !slash[1] ? "" : "/", path);
+	snprintf(buf, size, "%s%s%s", *path == '/' ? "" : l->dir, *path == '/' || (slash && !slash[1]) ? "" : "/", path);
 	return buf;
 }
 

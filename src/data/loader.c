@@ -29,6 +29,8 @@ struct slot {
 struct nr_loader {
 	struct nr_loader_config c;
 	struct nr_augment augment;
+	const struct nr_augment *view;      /* (views): the caller's, or augment alone */
+	int views;
 	struct nr_pixel_stats stats;        /* of the source */
 	int64_t count, batches;         /* samples and batches per epoch */
 	int64_t opened, next;           /* batches: the next to be opened, the next to be delivered */
@@ -64,6 +66,20 @@ static int64_t sample_at(const struct nr_loader *l, int64_t epoch, int64_t place
 	return l->c.index ? l->c.index[i] : i;
 }
 
+/* Values of one sample in a view. */
+static int64_t values(const struct nr_loader *l, int view) { return (int64_t)l->channels * l->view[view].size * l->view[view].size; }
+
+static int augment(struct worker *w, const struct nr_batch *b, int64_t i, int64_t number, struct nr_error *err)
+{
+	const struct nr_loader *l = w->of;
+	float *out = b->image;
+	int code = NR_OK;
+	for (int v = 0; v < l->views && !code; v++, out += l->c.batch * values(l, v - 1))
+		code = nr_augment_run(&l->view[v], &l->stats, &w->picture, l->c.seed, b->epoch, number * l->views + v,
+			out + i * values(l, v), w->scratch, err);
+	return code;
+}
+
 static int load(struct worker *w, const struct slot *s, int64_t i, struct nr_error *err)
 {
 	const struct nr_loader *l = w->of;
@@ -71,14 +87,11 @@ static int load(struct worker *w, const struct slot *s, int64_t i, struct nr_err
 	const struct nr_batch *b = &s->batch;
 	int64_t repeat;
 	const int64_t sample = sample_at(l, b->epoch, (b->number % l->batches) * l->c.batch + i, &repeat);
-	const int64_t n = (int64_t)l->channels * l->augment.size * l->augment.size;
 	int32_t label = -1;
 	int code = nr_source_get(source, l->c.split, sample, &w->picture, &label, err);
 	if (!code && source->classes > 0 && label >= source->classes)
 		code = nr_fail(err, NR_EFORMAT, "bad label", NULL, "%d of %d classes", (int)label, (int)source->classes);
-	if (!code)
-		code = nr_augment_run(&l->augment, &l->stats, &w->picture, l->c.seed, b->epoch, sample * l->augment.repeats + repeat,
-			b->image + i * n, w->scratch, err);
+	if (!code) code = augment(w, b, i, sample * l->augment.repeats + repeat, err);
 	b->label[i] = label;
 	b->index[i] = (int32_t)sample;
 	if (!code) return NR_OK;
@@ -286,7 +299,11 @@ static int check(const struct nr_loader_config *c, struct nr_error *err)
 		return nr_fail(err, NR_EVALUE, what, NULL, "mixup and cutmix must be from 0 to 1000");
 	if ((c->mixup > 0 || c->cutmix > 0) && c->source->classes < 1)
 		return nr_fail(err, NR_EVALUE, what, c->source->of->name, "mixing needs classes, but it has none");
+	if ((c->mixup > 0 || c->cutmix > 0) && c->views > 1)
+		return nr_fail(err, NR_EVALUE, what, NULL, "mixing is for one view of a picture, but there are %d", c->views);
 	const struct nr_pixel_stats stats = nr_source_pixel_stats(c->source);
+	for (int v = 0; v < c->views; v++)
+		if (nr_augment_check(&c->view[v], &stats, err)) return err->code;
 	return nr_augment_check(c->augment, &stats, err);
 }
 
@@ -299,8 +316,9 @@ static int no_memory(const struct nr_loader *l, struct nr_error *err)
 
 static int make_slots(struct nr_loader *l, struct nr_error *err)
 {
-	const size_t plane = (size_t)l->augment.size * (size_t)l->augment.size, B = (size_t)l->c.batch;
-	const size_t sample = plane * (size_t)l->channels * sizeof(float), soft = (size_t)l->c.source->classes * sizeof(float);
+	const size_t B = (size_t)l->c.batch, soft = (size_t)l->c.source->classes * sizeof(float);
+	size_t sample = 0;
+	for (int v = 0; v < l->views; v++) sample += (size_t)values(l, v) * sizeof(float);
 	if (sample > SIZE_MAX / 2 / B || soft > SIZE_MAX / 2 / B) return no_memory(l, err);
 	l->image_bytes = B * sample;
 	l->target_bytes = l->c.mixup > 0 || l->c.cutmix > 0 ? B * soft : 0;
@@ -342,6 +360,8 @@ int nr_loader_open(struct nr_loader **out, const struct nr_loader_config *c, str
 	l->augment = *c->augment;
 	l->c.augment = &l->augment;
 	if (l->augment.repeats < 1) l->augment.repeats = 1;
+	l->view = c->views > 0 ? c->view : &l->augment;
+	l->views = c->views > 0 ? c->views : 1;
 	if (!l->c.threads) l->c.threads = 1;
 	l->count = samples(c);
 	l->batches = c->drop_last ? l->count / c->batch : (l->count + c->batch - 1) / c->batch;

@@ -20,6 +20,14 @@ int nr_npy_write(const char *path, const struct nr_st_tensor *, struct nr_error 
 
 /* The member NAME.npy of an NPZ. *there false, and no error: there is none. */
 int nr_npz_read(struct nr_npy *, const char *path, const char *name, bool *there, struct nr_error *);
+/* The same, row after row (of the first axis), for arrays that need not be in memory as a whole: take sees each row once. check sees the
+ * header before; non-zero from it, with an error, stops. */
+struct nr_npz_rows {
+	int (*check)(void *context, const struct nr_st_tensor *, struct nr_error *);
+	void (*take)(void *context, int64_t row, const uint8_t *bytes);
+	void *context;
+};
+int nr_npz_read_rows(const char *path, const char *name, const struct nr_npz_rows *, struct nr_error *);
 /* Calls tell for each member, without ".npy". */
 int nr_npz_names(const char *path, void (*tell)(void *arg, const char *name), void *arg, struct nr_error *);
 

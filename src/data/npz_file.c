@@ -88,28 +88,82 @@ static int read_member(struct archive *a, struct nr_npy *n, const char *member, 
 	return e ? e : nr_npy_parse(&n->array, n->file.data, n->file.size, member, err);
 }
 
+/* Goes to the member; false: it is not there, or an error. */
+static bool find_member(struct archive *a, const char *path, const char *name, struct nr_error *err)
+{
+	struct archive_entry *entry;
+	char buf[256];
+	int state;
+	while ((state = archive_read_next_header(a, &entry)) == ARCHIVE_OK) {
+		const char *member = stem(entry, buf, sizeof buf);
+		if (member && !strcmp(member, name)) return true;
+	}
+	if (state != ARCHIVE_EOF) nr_fail(err, NR_EFORMAT, "cannot read", path, "%s", archive_error_string(a));
+	return false;
+}
+
 int nr_npz_read(struct nr_npy *n, const char *path, const char *name, bool *there, struct nr_error *err)
 {
 	struct nr_error own = { 0 };
-	int fd, state = ARCHIVE_OK, e = NR_OK;
+	int fd;
 	*n = (struct nr_npy){ 0 };
 	*there = false;
 	struct archive *a = open_zip(path, &fd, err = err ? err : &own);
 	if (!a) return NR_EFORMAT;
-	struct archive_entry *entry;
-	char buf[256];
-	while (!*there && (state = archive_read_next_header(a, &entry)) == ARCHIVE_OK) {
-		const char *member = stem(entry, buf, sizeof buf);
-		if (!member || strcmp(member, name)) continue;
-		*there = true;
+	*there = find_member(a, path, name, err);
+	int e = *there ? NR_OK : (int)err->code;
+	if (*there) {
 		struct nr_str label = { 0 };
 		nr_str_printf(&label, "%s: %s.npy", path, name);
 		e = read_member(a, n, nr_str_text(&label), err);
 		n->array.name = NULL;
 		nr_str_release(&label);
 	}
-	if (!*there && state != ARCHIVE_EOF) e = nr_fail(err, NR_EFORMAT, "cannot read", path, "%s", archive_error_string(a));
 	close_zip(a, fd);
 	if (e) nr_npy_close(n);
+	return e;
+}
+
+/* What is left of the header's piece comes first. */
+static int read_rows(struct archive *a, struct nr_bytes *head, const char *path, const struct nr_npz_rows *rows, struct nr_error *err)
+{
+	struct nr_st_tensor array;
+	size_t room = 0, start;
+	if (read_up_to(a, head, &room, HEADER, path, err) || nr_npy_head(&array, head->data, head->size, &start, path, err) ||
+		rows->check(rows->context, &array, err))
+		return err->code;
+	const int64_t count = array.nd ? array.shape[0] : 0;
+	const size_t each = count ? array.bytes / (size_t)count : 0;
+	uint8_t *row = malloc(each + 1);
+	size_t have = 0, left = head->size - start;
+	const uint8_t *from = head->data + start;
+	int e = row ? NR_OK : nr_fail(err, NR_EMEMORY, "cannot read", path, "out of memory");
+	for (int64_t i = 0; !e && i < count; i++, have = 0) {
+		const size_t some = left < each ? left : each;
+		memcpy(row, from, some);
+		from += some, left -= some, have = some;
+		while (!e && have < each) {
+			const la_ssize_t k = archive_read_data(a, row + have, each - have);
+			if (k > 0) have += (size_t)k;
+			else e = nr_fail(err, NR_EFORMAT, "cannot read", path, "%s", k ? archive_error_string(a) : "it ends too early");
+		}
+		if (!e) rows->take(rows->context, i, row);
+	}
+	free(row);
+	return e;
+}
+
+int nr_npz_read_rows(const char *path, const char *name, const struct nr_npz_rows *rows, struct nr_error *err)
+{
+	int fd;
+	struct nr_bytes head = { 0 };
+	struct archive *a = open_zip(path, &fd, err);
+	if (!a) return NR_EFORMAT;
+	int e = NR_OK;
+	if (!find_member(a, path, name, err))
+		e = err->code ? (int)err->code : nr_fail(err, NR_EFORMAT, "cannot read", path, "it has no array '%s'", name);
+	if (!e) e = read_rows(a, &head, path, rows, err);
+	close_zip(a, fd);
+	free((void *)(uintptr_t)head.data);
 	return e;
 }

@@ -58,7 +58,7 @@ static nr_t *norm(const struct law *l, struct nr_net *n, enum form f, nr_t *x)
 	const char *text = nr_arena_printf(l->c->arena, "%s:affine=0,eps=%.17g", f == LN ? "layer" : "rms", l->eps);
 	if (f != CRMS) return nr_norm_make(n, "", text, x);
 	const int64_t C = l->C - 1;
-	nr_t *z = nr_linear_tied(n, x, nr_param(n, "widen", NR_ZEROS, NR_SHAPE(l->C, C)), NULL);
+	nr_t *z = nr_linear_tied_no_bias(n, x, nr_param(n, "widen", NR_ZEROS, NR_SHAPE(l->C, C)));
 	return nr_channels(n, nr_norm_make(n, "", text, z), 0, C);
 }
 

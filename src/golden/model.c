@@ -5,7 +5,6 @@
 
 #include "models/hf_config.h"
 #include "models/names.h"
-#include "norma/optim.h"
 
 static const json_t *look_up(struct golden_case *c, const char *name, const char *other)
 {
@@ -88,14 +87,14 @@ static bool theirs(struct golden_case *c, const struct golden_model *m, const st
 		real *mine = values + i * (e->count / parts), *moved = golden_reals(c, n);
 		if (way == READ && !golden_has(c, name)) return false;
 		if (way == COMPARE) {
-			for (int64_t k = 0; k < n; k++) moved[nr_naming_place(order, k, p, channels)] = mine[k];
+			for (int64_t k = 0; k < n; k++) moved[nr_naming_place(order, e, k, p, channels)] = mine[k];
 			golden_check(c, kind, moved, n, "%s", name);
 			continue;
 		}
 		struct golden_tensor t = golden_tensor(c, -1, "%s", name);
 		if (golden_has(c, resampled)) t = golden_tensor(c, -1, "%s", resampled);
 		golden_expect(c, t.n == n, name);
-		for (int64_t k = 0; k < n; k++) mine[k] = t.x[nr_naming_place(order, k, p, channels)];
+		for (int64_t k = 0; k < n; k++) mine[k] = t.x[nr_naming_place(order, e, k, p, channels)];
 	}
 	return true;
 }
@@ -106,6 +105,14 @@ static void read_all(struct golden_case *c, struct golden_model *m)
 		const struct nr_entry *e = nr_store_at(m->store, i);
 		const char *prefix = e->buffer ? "buffer" : m->prefix;
 		if (!theirs(c, m, e, prefix, READ, nr_value(e), NULL)) golden_fail(c, e->name, "the file lacks it");
+	}
+}
+
+void golden_model_values(struct golden_case *c, struct golden_model *m, const char *prefix, const char *kind)
+{
+	for (int64_t i = 0; i < nr_store_count(m->store); i++) {
+		const struct nr_entry *e = nr_store_at(m->store, i);
+		if (!e->buffer) theirs(c, m, e, prefix, COMPARE, nr_value(e), kind);
 	}
 }
 
@@ -197,7 +204,7 @@ static void untouched(struct golden_case *c)
 
 /* The parameters that train, by their public names: query, key and value are one of ours. Those without decay are either listed in
  * the file, and must be those of our own flags, or end in what the file lists. */
-static int64_t segments(struct golden_case *c, struct golden_model *m, const json_t *optim, struct nr_segment **out)
+int64_t golden_model_segments(struct golden_case *c, struct golden_model *m, const json_t *optim, struct nr_segment **out)
 {
 	const json_t *spared = json_object_get(optim, "no_decay"), *suffixes = json_object_get(optim, "no_decay_suffixes");
 	const json_t *frozen = json_object_get(c->config, "no_grad_params");
@@ -243,7 +250,7 @@ void golden_model_train(struct golden_case *c, struct golden_model *m)
 	o.beta1 = json_number_value(json_array_get(betas, 0));
 	o.beta2 = json_number_value(json_array_get(betas, 1));
 	struct nr_segment *s;
-	const int64_t n = segments(c, m, optim, &s);
+	const int64_t n = golden_model_segments(c, m, optim, &s);
 	void *scratch = golden_alloc(c, 1, nr_optim_scratch(&o, s, n));
 	if ((o.clip_norm = number(optim, "max_grad_norm")) > 0) o.clip = NR_CLIP_GLOBAL;
 	real *losses = golden_reals(c, steps + 1), *lengths = golden_reals(c, steps);

@@ -5,6 +5,7 @@
 
 #include "golden/check.h"
 #include "norma/model.h"
+#include "norma/optim.h"
 
 struct golden_model {
 	struct nr_store *store;
@@ -40,6 +41,10 @@ void golden_model_run(struct golden_case *, struct golden_model *, int64_t step)
 void golden_model_out(struct golden_case *, struct golden_model *, const nr_t *, const char *kind, const char *name);
 /* Loss, hidden taps blockN, gradients and buffers after one pass. */
 void golden_model_check(struct golden_case *, struct golden_model *);
+/* Parameters against PREFIX.NAME. */
+void golden_model_values(struct golden_case *, struct golden_model *, const char *prefix, const char *kind);
+/* The parameters that train, in the store's order and with moments of zero; how many. `optim` lists those without decay. */
+int64_t golden_model_segments(struct golden_case *, struct golden_model *, const json_t *optim, struct nr_segment **);
 /* The steps that the metadata's `optim` asks for, from the file's weights; nothing without it. */
 void golden_model_train(struct golden_case *, struct golden_model *);
 void golden_model_close(struct golden_model *);

@@ -65,8 +65,8 @@ static const char *timm_text(struct golden_case *c, const char *family)
 	text = nr_arena_printf(c->arena, "%s,qkv_bias=%g,key_bias=%d,split_qkv=%d,patch_bias=%g,distilled=%g,parallel=%d%s", text,
 		flag(c, "qkv_bias", 1), !eva && !beit, eva && !flag(c, "qkv_fused", 1), flag(c, "patch_bias", 1), flag(c, "distilled", 0),
 		is(c, "block_fn", "ParallelScalingBlock"), glu_text(c));
-	if (relative) text = nr_arena_printf(c->arena, "%s,rel_pos=%s,rel_pos_shared=%d,rel_pos_dim=%g", text, table ? "table" : "mlp",
-		shared,
+	if (relative) text = nr_arena_printf(c->arena, "%s,rel_pos=%s,rel_pos_shared=%d,rel_pos_decay=%d,rel_pos_dim=%g", text,
+		table ? "table" : "mlp", shared, relpos && table,
 		golden_config(c, "rel_pos_dim", NULL, 512));
 	if (!eva || !flag(c, "use_rot_pos_emb", 0)) return text;
 	return nr_arena_printf(c->arena, "%s,rope=%s,rope_theta=%.17g,rope_grid=%g", text, is(c, "rope_type", "dinov3") ? "dinov3" : "eva",

@@ -158,8 +158,8 @@ static void fill(const struct nr_entry *e, uint64_t seed)
 	default: break; /* slabs are zero */
 	}
 	if (e->init & NR_ZERO_ROW) memset(v, 0, (size_t)(e->count / e->d[0]) * sizeof *v);
-	if (e->init & NR_UNIT_ROWS) nr_unit_rows(e->d[0], e->count / e->d[0], v);
-	if (e->init & NR_UNIT_COLUMNS) nr_unit_columns(e->d[0], e->count / e->d[0], v);
+	if (e->init & NR_UNIT_ROWS) nr_rows_to_unit(e->d[0], e->count / e->d[0], v);
+	if (e->init & NR_UNIT_COLUMNS) nr_columns_to_unit(e->d[0], e->count / e->d[0], v);
 }
 
 double nr_store_bytes(const struct nr_store *s) { return ((double)s->params + (double)s->total) * sizeof(real); }

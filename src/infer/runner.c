@@ -14,8 +14,11 @@ struct nr_runner_eye {                      /* what pictures go through */
 };
 
 /* h x w: size of the pictures; 0: the model's own. */
-static int record(struct nr_runner *r, const struct nr_weights *w, int64_t batch, bool head, int64_t h, int64_t width, struct nr_error *err)
+enum { HEAD = 1 << 0, LAYERS = 1 << 1 };        /* with its head; blocks stay readable */
+static int record(struct nr_runner *r, const struct nr_weights *w, int64_t batch, unsigned what, int64_t h, int64_t width,
+	struct nr_error *err)
 {
+	const bool head = what & HEAD;
 	*r = (struct nr_runner){ .net = nr_net_make(w->store), .batch = batch, .channels = nr_model_int(&w->model, "channels"),
 		.size = nr_model_int(&w->model, "image"), .classes = nr_model_int(&w->model, "classes"), .class_name = w->class_name,
 		.model = w->model.text };
@@ -24,6 +27,7 @@ static int record(struct nr_runner *r, const struct nr_weights *w, int64_t batch
 	const struct nr_model *m = w->model.of;
 	int code = nr_model_expect(&w->model, NR_PICTURES, err);
 	if (!code) code = nr_norms_use(r->net, w->norms, &w->model.norms, err);
+	if (what & LAYERS) nr_net_keep_hidden(r->net, 1);
 	if (!code) {
 		struct nr_inputs in = { 0 };
 		if (h) in.image = nr_input(r->net, "image", NR_REAL, NR_SHAPE(batch, r->channels, h, width));
@@ -43,22 +47,29 @@ static int record(struct nr_runner *r, const struct nr_weights *w, int64_t batch
 int nr_runner_open(struct nr_runner *r, const struct nr_weights *w, int64_t batch, struct nr_error *err)
 {
 	*r = (struct nr_runner){ 0 };
-	if (nr_store_find(w->store, "head.weight")) return record(r, w, batch, true, 0, 0, err);
+	if (nr_store_find(w->store, "head.weight")) return record(r, w, batch, HEAD, 0, 0, err);
 	nr_fail(err, NR_EVALUE, "cannot run the model", w->model.of->name, "it was pre-trained and has no head");
 	return nr_hint(err, "`norma probe` and `norma knn` measure its features, `norma finetune` gives it a head");
 }
 
-int nr_runner_open_at(struct nr_runner *r, const struct nr_weights *w, int64_t batch, int64_t h, int64_t width, struct nr_error *err)
+int nr_runner_open_at(struct nr_runner *r, const struct nr_weights *w, int64_t batch, bool head, int64_t h, int64_t width,
+	struct nr_error *err)
 {
 	const int64_t size = nr_model_int(&w->model, "image");
-	if (!w->model.of->levels || (h == size && width == size)) return nr_runner_open(r, w, batch, err);
+	if (!w->model.of->levels || (h == size && width == size))
+		return head ? nr_runner_open(r, w, batch, err) : nr_runner_open_encoder(r, w, batch, err);
 	*r = (struct nr_runner){ 0 };
-	return record(r, w, batch, true, h, width, err);
+	return record(r, w, batch, head ? HEAD : 0, h, width, err);
 }
 
 int nr_runner_open_encoder(struct nr_runner *r, const struct nr_weights *w, int64_t batch, struct nr_error *err)
 {
-	return record(r, w, batch, false, 0, 0, err);
+	return record(r, w, batch, 0, 0, 0, err);
+}
+
+int nr_runner_open_layers(struct nr_runner *r, const struct nr_weights *w, int64_t batch, struct nr_error *err)
+{
+	return record(r, w, batch, LAYERS, 0, 0, err);
 }
 
 void nr_runner_run(struct nr_runner *r, const float *image, enum nr_stats stats)

@@ -24,6 +24,8 @@ struct nr_text_runner {
 	int (*watch)(void *context, int64_t done, int64_t of);
 	void *context;
 	int64_t width, shapes;
+	bool whole;                                     /* every text has all positions (SigLIP), */
+	int32_t pad;                                    /* which this fills up */
 	struct shape shape[SHAPES];                     /* the first is the host of the others' memory */
 	/* the texts of a run */
 	int32_t *ids, *types;                           /* types: with logits, of models that have segments; else NULL */
@@ -86,7 +88,8 @@ static struct shape *add_shape(struct nr_text_runner *e, int64_t batch, int64_t 
  * last texts of a run, fewer than that, get the next power of two. */
 static struct shape *shape_for(struct nr_text_runner *e, int64_t longest, int64_t texts, struct nr_error *err)
 {
-	const int64_t positions = e->how.max_length, length = rounded(longest) < positions ? rounded(longest) : positions;
+	const int64_t positions = e->how.max_length;
+	const int64_t length = rounded(longest) < positions && !e->whole ? rounded(longest) : positions;
 	if (!e->shapes && !add_shape(e, (e->how.tokens + length - 1) / length, length, err)) return NULL;
 	const int64_t full = length == e->shape[0].length ? e->shape[0].batch : e->how.tokens > length ? e->how.tokens / length : 1;
 	int64_t batch = 1;
@@ -160,7 +163,10 @@ int nr_text_runner_open(struct nr_text_runner **out, const struct nr_weights *w,
 		e->width = nr_model_int(&w->model, "classes");
 		e->segments = nr_model_int(&w->model, "types") > 1;
 	}
-	if (e->how.max_length < 1) e->how.max_length = nr_text_length(&w->model);
+	const int32_t pad = nr_tokenizer_special(t, NR_TOKEN_PAD);
+	e->whole = nr_model_int(&w->model, "ends") == 0;
+	e->pad = pad >= 0 && !e->whole ? pad : e->whole ? (int32_t)nr_model_int(&w->model, "pad") : 0;
+	if (e->whole || e->how.max_length < 1) e->how.max_length = nr_text_length(&w->model);
 	if (e->how.tokens < 1) e->how.tokens = 1024;
 	if (!code) code = nr_encoder_make(&e->encoder, t, err);
 	if (code) nr_text_runner_close(e);
@@ -248,11 +254,10 @@ static int sort(struct nr_text_runner *e, int64_t n, struct nr_error *err)
 static void run_batch(struct nr_text_runner *e, struct shape *s, const int32_t *which, int64_t n, real *out)
 {
 	int32_t *ids = nr_plan_data(s->plan, s->ids), *valid = nr_plan_data(s->plan, s->valid);
-	const int32_t pad = nr_tokenizer_special(e->tokenizer, NR_TOKEN_PAD);
 	for (int64_t b = 0; b < s->batch; b++) {
 		const int32_t i = which[b < n ? b : 0], length = length_of(e, i);
 		memcpy(ids + b * s->length, e->ids + e->start[i], (size_t)length * sizeof *ids);
-		for (int64_t k = length; k < s->length; k++) ids[b * s->length + k] = pad < 0 ? 0 : pad;
+		for (int64_t k = length; k < s->length; k++) ids[b * s->length + k] = e->pad;
 		valid[b] = length;
 		if (!s->types) continue;
 		int32_t *types = (int32_t *)nr_plan_data(s->plan, s->types) + b * s->length;

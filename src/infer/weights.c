@@ -9,6 +9,7 @@
 #include "base/str.h"
 #include "base/yaml.h"
 #include "infer/weights.h"
+#include "models/dino.h"
 #include "models/guess.h"
 #include "models/mae.h"
 #include "models/names.h"
@@ -60,8 +61,7 @@ const char *nr_numbers_text(const double *v, int64_t count, struct nr_arena *are
 {
 	struct nr_str s = { 0 };
 	for (int64_t i = 0; i < count; i++) nr_str_printf(&s, "%s%.17g", i ? " " : "", v[i]);
-	const char *text = s.failed ? NULL : nr_arena_strdup(arena, nr_str_text(&s));
-	nr_str_release(&s);
+	const char *text = nr_str_keep(&s, arena);
 	return text;
 }
 
@@ -103,7 +103,7 @@ static void read_input(struct nr_weights *w, const char *path, const struct nr_g
 }
 
 /* What our own files say of themselves. */
-static int read_meta(struct nr_weights *w, const char *path, const char **model, const char **norms, struct nr_error *err)
+static int read_meta(struct nr_weights *w, const char *path, bool texts, const char **model, const char **norms, struct nr_error *err)
 {
 	struct nr_st_file *f;
 	if (nr_st_open(&f, path, err)) return err->code;
@@ -128,7 +128,8 @@ static int read_meta(struct nr_weights *w, const char *path, const char **model,
 	read_view(w, nr_st_metadata(f, "norma.config"));
 	struct nr_guess guess = { 0 };
 	if (!code && !of_model) {
-		const int seen = nr_model_guess(&guess, f, w->arena);
+		int seen = texts ? nr_tower_guess(&guess, f, NR_TEXTS, w->arena) : 0;
+		if (!seen) seen = nr_model_guess(&guess, f, w->arena);
 		if (!*model && seen && guess.sure) {
 			*model = guess.model;
 			if (!*norms && *guess.norms) *norms = guess.norms;
@@ -187,12 +188,34 @@ static int read_decoder(struct nr_weights *w, const char *path, struct nr_error 
 	return code;
 }
 
+/* The head of DINO, likewise. */
+static int read_dino(struct nr_weights *w, const char *path, struct nr_error *err)
+{
+	struct nr_st_file *f;
+	struct nr_dino *o = nr_arena_alloc(w->arena, sizeof *o);
+	if (!o) return out_of_memory(path, err);
+	if (nr_st_open(&f, path, err)) return err->code;
+	const char *text = nr_st_metadata(f, "norma.dino");
+	int code = NR_OK;
+	if (nr_dino_guess(o, w->model.of, f, w->arena)) {
+		if (text) code = nr_option_parse(nr_dino_options, o, text, w->arena, err);
+		w->dino = o;
+	}
+	nr_st_close(f);
+	return code;
+}
+
 /* Everything that the weights have a place for: encoder, heads, decoder. */
 static void record_whole(struct nr_net *n, const struct nr_weights *w, bool head, unsigned text_heads)
 {
 	struct nr_mae_graph g;
 	if (w->mae) {
 		nr_mae_record(n, &w->model, w->mae, 1, &g);
+		return;
+	}
+	if (w->dino) {
+		struct nr_dino_graph of;
+		nr_dino_teacher(n, &w->model, w->dino, 1, &of);
 		return;
 	}
 	const struct nr_inputs in = nr_model_inputs(n, &w->model, 1);
@@ -282,12 +305,13 @@ static int take_classes(struct nr_weights *w, const char *path, struct nr_error 
 static int read_all(struct nr_weights *w, const char *path, const struct nr_weights_how *how, struct nr_error *err)
 {
 	const char *model = given(how->model), *norms = given(how->norms);
-	int code = read_meta(w, path, &model, &norms, err);
+	int code = read_meta(w, path, how->texts, &model, &norms, err);
 	if (!code) code = nr_model_parse(&w->model, model, w->arena, err);
 	if (!code && !how->partial) code = take_classes(w, path, err);
 	w->norms = norms ? nr_arena_strdup(w->arena, norms) : "";
 	if (!code && !w->pooler && w->model.of->reads == NR_TEXTS) code = nr_sentence_pooler(&w->pooler, path, w->arena, err);
 	if (!code && how->decoder) code = read_decoder(w, path, err);
+	if (!code && how->decoder && !w->mae && w->model.of->reads == NR_PICTURES) code = read_dino(w, path, err);
 	if (!code) code = nr_store_make(&w->store, 0, err);
 	/* A pre-trained encoder has no head; whoever takes what does not fit (partial) gets one with first values. */
 	if (!code) {

@@ -61,7 +61,7 @@ void nr_update_ema(int64_t n, real *e, const real *p, double keep)
 		nr_update_active->ema(nr_min64(NR_UPDATE_CHUNK, n - i), e + i, p + i, (real)keep);
 }
 
-void nr_unit_rows(int64_t rows, int64_t columns, real *x)
+void nr_rows_to_unit(int64_t rows, int64_t columns, real *x)
 {
 #pragma omp parallel for schedule(static)
 	for (int64_t r = 0; r < rows; r++) {
@@ -72,7 +72,7 @@ void nr_unit_rows(int64_t rows, int64_t columns, real *x)
 	}
 }
 
-void nr_unit_columns(int64_t rows, int64_t columns, real *x)
+void nr_columns_to_unit(int64_t rows, int64_t columns, real *x)
 {
 	enum { TILE = 64 };             /* columns that are looked at together, down all rows */
 #pragma omp parallel for schedule(static)

@@ -33,8 +33,8 @@ struct nr_update_kernels {
 };
 
 /* Rows, or columns, of a matrix divided by their length; what is all zeros stays so. */
-void nr_unit_rows(int64_t rows, int64_t columns, real *x);
-void nr_unit_columns(int64_t rows, int64_t columns, real *x);
+void nr_rows_to_unit(int64_t rows, int64_t columns, real *x);
+void nr_columns_to_unit(int64_t rows, int64_t columns, real *x);
 /* Threaded over chunks. */
 void nr_update_ema(int64_t n, real *e, const real *p, double keep);
 

@@ -70,14 +70,14 @@ nr_t *nr_norm_qk(struct nr_net *n, nr_t *qkv, int64_t heads)
 
 const char *const nr_position_biases[] = { "0", "1", "eq7", NULL };
 
-static nr_t *position_bias(struct nr_net *n, const nr_t *x, const struct nr_block *b)
+nr_t *nr_block_position_bias(struct nr_net *n, const nr_t *x, int32_t kind, int64_t heads, int64_t stride)
 {
-	if (!x || !x->tok) return NULL;
-	nr_t *a = nr_param(n, "attn.position", NR_ZEROS | NR_NO_DECAY, NR_SHAPE(b->heads, 3));
+	if (!x || !x->tok || !kind) return NULL;
+	nr_t *a = nr_param(n, "attn.position", NR_ZEROS | NR_NO_DECAY, NR_SHAPE(heads, 3));
 	struct nr_error err = { 0 };
-	if (a && b->position_bias == NR_POSITION_BIAS_EQ7 && nr_entry_fill(a->entry, nr_dtn_start, NULL, 0, &err))
+	if (a && kind == NR_POSITION_BIAS_EQ7 && nr_entry_fill(a->entry, nr_dtn_start, NULL, 0, &err))
 		return nr_net_fail(n, NR_EMEMORY, "position_bias", "out of memory");
-	return nr_position_bias(n, a, x->tok->h, x->tok->w, x->tok->special);
+	return nr_position_bias(n, a, x->tok->h, x->tok->w, x->tok->special, stride);
 }
 
 /* The first `turned` heads of x, if the block has rotary positions. */
@@ -125,8 +125,9 @@ static nr_t *attend(struct nr_net *n, nr_t *x, const struct nr_block *b)
 {
 	const int64_t C = x ? nr_cols(x) : 0;
 	if (b->lsh) return nr_lsh_attention(n, nr_linear_no_bias(n, "attn.qkv", x, 2 * C), *b->lsh, b->buckets);
-	const struct nr_attention_options o = { .heads = b->heads, .dropout = (float)b->attention_dropout,
-		.valid = x && x->tok ? x->tok->valid : NULL, .bias = b->position_bias ? position_bias(n, x, b) : b->bias };
+	const struct nr_attention_options o = { .heads = b->heads, .causal = b->causal, .dropout = (float)b->attention_dropout,
+		.valid = x && x->tok ? x->tok->valid : NULL, .bias = b->position_bias
+			? nr_block_position_bias(n, x, b->position_bias, b->heads, 1) : b->bias };
 	if (b->split_qkv) return attend_split(n, x, b, o);
 	nr_t *qkv = turn(n, nr_norm_qk(n, packed_qkv(n, x, b), b->heads), b, 3 * b->heads, 2 * b->heads);
 	return b->blocks ? nr_block_attention(n, qkv, *b->blocks) : nr_attention_with(n, qkv, o);

@@ -24,12 +24,15 @@ struct nr_block {
 	const struct nr_rope *rope;         /* queries and keys turn: its kind, theta and reference are read; or NULL */
 	bool no_hidden_dropout;             /* `dropout` does not act between the MLP's activation and its second layer (BERT), */
 	double hidden_dropout;              /* but this does (Graphormer) */
+	bool causal;                        /* a token sees those before it and itself */
 	nr_t *bias;                         /* (B,H,T,T) added to the scores; or NULL */
 	int32_t position_bias;              /* scores get DTN's a_h . (d^2, dx, dy) of the grid (DTN, Eq. 6 and Table 10a) */
 	const struct nr_block_attention_options *blocks;    /* BigBird's attention; or NULL */
 	const struct nr_lsh_options *lsh;   /* attention in buckets, of queries that are keys, without output projection; or NULL */
 	nr_t **buckets;                     /* of lsh, for taps; or NULL */
 };
+/* (H,T,S) from a parameter attn.position, for queries x and keys that stand on a grid `stride` times coarser; NULL without a kind. */
+nr_t *nr_block_position_bias(struct nr_net *, const nr_t *x, int32_t kind, int64_t heads, int64_t stride);
 /* Sites attn.qk and attn.v on packed qkv (B,T,3C), seen as the plan's `qk` says: each head or the whole width. */
 nr_t *nr_norm_qk(struct nr_net *, nr_t *qkv, int64_t heads);
 /* One of them alone (rows,heads,d), with parameters under `scope`. */

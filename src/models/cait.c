@@ -60,7 +60,8 @@ static nr_t *embed(struct nr_net *n, const struct nr_inputs *in, const void *con
 	if (!in->image) return NULL;
 	nr_t *x = nr_norm(n, "patch.in", nr_patches(n, in->image, c->patch, NR_PATCH_CHANNEL_ROW_COL));
 	x = nr_norm(n, "patch.out", nr_patch_linear(n, "patch_embed.proj", x, c->patch, c->dim));
-	const struct nr_position_table t = { in->image->d[2] / c->patch, in->image->d[3] / c->patch, c->dim, 0, NR_POSITION_LEARNED };
+	const struct nr_position_table t = { in->image->d[2] / c->patch, in->image->d[3] / c->patch, c->dim, 0, NR_POSITION_LEARNED,
+		c->image / c->patch };
 	return nr_dropout(n, nr_add_table(n, x, nr_position_table(n, &t)), c->dropout);
 }
 

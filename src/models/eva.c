@@ -23,11 +23,26 @@ static const struct nr_rename timm[] = {
 	{ "attn_pool.qkv.", "attn_pool.q. 2*attn_pool.kv." }, { "pool.in.", "norm." }, { "fc.", "fc_norm." }, { "final.", "norm." },
 	{ "register_token", "reg_token" }, { NULL, NULL },
 };
-static const char *const unused[] = { "*rope.freqs_cos", "*rope.freqs_sin", "*rope.freqs", "*mask_token", NULL };
-static const struct nr_naming namings[] = { { .name = "timm", .rules = timm, .ignored = unused }, { .name = NULL } };
+/* DINOv3: queries, keys and values have layers of their own. */
+static const struct nr_rename hf_dinov3[] = {
+	{ "cls_token", "embeddings.cls_token" }, { "register_token", "embeddings.register_tokens" },
+	{ "patch_embed.proj.", "embeddings.patch_embeddings." }, { "attn.in.", "norm1." }, { "mlp.in.", "norm2." },
+	{ "attn.scale.gamma", "layer_scale1.lambda1" }, { "mlp.scale.gamma", "layer_scale2.lambda1" },
+	{ "attn.qkv.", "attention.q_proj. attention.k_proj. attention.v_proj." }, { "attn.q.", "attention.q_proj." },
+	{ "attn.k.", "attention.k_proj." }, { "attn.v.", "attention.v_proj." }, { "attn.proj.", "attention.o_proj." },
+	{ "mlp.fc1.", "mlp.up_proj." }, { "mlp.fc1_g.", "mlp.gate_proj." }, { "mlp.fc1_x.", "mlp.up_proj." },
+	{ "mlp.fc2.", "mlp.down_proj." }, { "blocks.", "layer." }, { "final.", "norm." }, { NULL, NULL },
+};
+static const char *const unused[] = { "*rope.freqs_cos", "*rope.freqs_sin", "*rope.freqs", "*mask_token", "rope_embeddings.*", NULL };
+static const struct nr_naming namings[] = {
+	{ .name = "timm", .rules = timm, .ignored = unused }, { .name = "huggingface_dinov3", .rules = hf_dinov3, .eps = 1e-5,
+		.ignored = unused },
+	{ .name = NULL },
+};
 
+static const char *const classes[] = { "DINOv3ViTModel", NULL };
 static const struct nr_model_file file = {
-	.signs = nr_vit_signs, .measure = nr_vit_measure, .config = nr_vit_config, .doubt = NR_VIT_DOUBT,
+	.classes = classes, .signs = nr_vit_signs, .measure = nr_vit_measure, .config = nr_vit_config, .doubt = NR_VIT_DOUBT,
 };
 
 const struct nr_model nr_model_eva = {

@@ -24,7 +24,10 @@ const struct nr_st_tensor *nr_look_find(const struct nr_look *l, const char *ent
 int64_t nr_look_rows(const struct nr_look *l, const char *entry, int64_t cols)
 {
 	const struct nr_st_tensor *t = nr_look_find(l, entry);
-	return t && t->nd == 2 && (!cols || t->shape[1] == cols) ? t->shape[0] : -1;
+	char order = 0;
+	if (t) nr_naming_text(l->naming, entry, &order, l->arena);
+	const int row = order == '!';                           /* the matrix is transposed there */
+	return t && t->nd == 2 && (!cols || t->shape[1 - row] == cols) ? t->shape[row] : -1;
 }
 
 int64_t nr_look_depth_at(const struct nr_look *l, const char *scope, const char *entry)
@@ -124,8 +127,7 @@ static const char *rest_of(const struct nr_model_spec *m, bool preset, const str
 		if (n->text) nr_str_add(&all, n->how == NOT ? n->instead : n->text);
 		else nr_str_printf(&all, "%lld", (long long)n->value);
 	}
-	const char *text = all.failed ? NULL : nr_arena_strdup(arena, nr_str_text(&all));
-	nr_str_release(&all);
+	const char *text = nr_str_keep(&all, arena);
 	return text;
 }
 
@@ -354,41 +356,31 @@ static void read_input(struct nr_guess *g, const json_t *of)
 	if (json_is_number(json_object_get(of, "crop_pct"))) g->crop = json_number_value(json_object_get(of, "crop_pct"));
 }
 
-int nr_model_guess(struct nr_guess *g, const struct nr_st_file *f, struct nr_arena *arena)
+/* A file beside the weights; NULL: there is none. */
+static json_t *beside(const struct nr_st_file *f, const char *name, struct nr_arena *arena)
 {
 	const char *weights = nr_st_path(f), *slash = strrchr(weights, '/');
-	const char *path = nr_arena_printf(arena, "%.*sconfig.json", slash ? (int)(slash - weights) + 1 : 0, weights);
-	json_t *config = path ? nr_json_load(path, &(struct nr_error){ 0 }) : NULL;
+	const char *path = nr_arena_printf(arena, "%.*s%s", slash ? (int)(slash - weights) + 1 : 0, weights, name);
+	return path ? nr_json_load(path, &(struct nr_error){ 0 }) : NULL;
+}
+
+int nr_model_guess(struct nr_guess *g, const struct nr_st_file *f, struct nr_arena *arena) { return nr_tower_guess(g, f, -1, arena); }
+
+int nr_tower_guess(struct nr_guess *g, const struct nr_st_file *f, int reads, struct nr_arena *arena)
+{
+	json_t *config = beside(f, "config.json", arena);
+	if (!config) config = beside(f, "open_clip_config.json", arena);
 	int most = 0;
 	*g = (struct nr_guess){ 0 };
 	for (const struct nr_model *const *m = nr_models(); *m; m++) {
-		if (!(*m)->file) continue;
+		if (!(*m)->file || (reads >= 0 && (int)(*m)->reads != reads)) continue;
 		consider(&(struct nr_look){ f, *m, nr_naming_find(*m, "norma", NULL), config, arena }, g, &most);
 		for (const struct nr_naming *n = (*m)->namings; n->name; n++) {
 			const struct nr_naming *here = for_file(n, f, arena);
 			if (here) consider(&(struct nr_look){ f, *m, here, config, arena }, g, &most);
 		}
 	}
-	read_input(g, json_object_get(config, "pretrained_cfg"));
+	read_input(g, json_object_get(config, json_object_get(config, "preprocess_cfg") ? "preprocess_cfg" : "pretrained_cfg"));
 	json_decref(config);
 	return g->model != NULL;
-}
-
-int nr_guess_fail(const struct nr_guess *g, int seen, const char *what, const char *path, struct nr_error *err)
-{
-	if (!seen) {
-		nr_fail(err, NR_EUSAGE, what, path, "the file does not say which model it is, and looks like none that is known");
-		return nr_hint(err, "name it: --model vit_tiny_patch16_224; `norma models --names` lists architectures");
-	}
-	const char *norm = *g->norms ? " --norm \"" : "", *end = *g->norms ? "\"" : "";
-	if (*g->others) {
-		nr_fail(err, NR_EUSAGE, what, path, "its tensors fit several architectures, and no config.json beside it says which: %s",
-			g->others);
-		return nr_hint(err, "choose one with --model");
-	}
-	if (!g->complete && g->misfit)
-		nr_fail(err, NR_EUSAGE, what, path, "the file looks like %s, but %s", g->model, g->misfit);
-	else nr_fail(err, NR_EUSAGE, what, path, "the file does not say which model it is%s%s", g->doubt ? ": " : "", g->doubt
-		? g->doubt : "");
-	return nr_hint(err, "it looks like --model %s%s%s%s", g->model, norm, g->norms, end);
 }

@@ -22,6 +22,8 @@ struct nr_guess {
 	double crop;                        /* share of a picture that is looked at, likewise; 0: it does not say */
 };
 int nr_model_guess(struct nr_guess *, const struct nr_st_file *, struct nr_arena *);   /* 1: it looks like one; 0: it does not */
+/* Of the models for one kind of data: a file of CLIP has a tower for pictures and one for texts. reads: an enum nr_kind, or -1 for all. */
+int nr_tower_guess(struct nr_guess *, const struct nr_st_file *, int reads, struct nr_arena *);
 /* An error for whoever needs to know the model, and is not sure of it: what fits, what is missing, what to do. `seen`: what nr_model_guess
  * returned. `what`: "cannot load". */
 int nr_guess_fail(const struct nr_guess *, int seen, const char *what, const char *path, struct nr_error *);

@@ -54,8 +54,9 @@ const char *nr_hf_image_act(const char *ours) { return strcmp(ours, "gelu_tanh")
 
 const json_t *nr_config_of(const struct nr_look *l)
 {
-	const json_t *vision = json_object_get(l->config, "vision_config");
-	return vision ? vision : l->config;
+	const json_t *vision = json_object_get(l->config, "vision_config"), *open = json_object_get(json_object_get(l->config, "model_cfg"),
+		"vision_cfg");
+	return vision ? vision : open ? open : l->config;
 }
 
 static const json_t *setting(const struct nr_look *l, const char *hf, const char *timm)
@@ -98,4 +99,20 @@ void nr_config_saw_image(const struct nr_look *l, struct nr_sighting *s)
 	const json_t *size = json_object_get(json_object_get(l->config, "pretrained_cfg"), "input_size");
 	if (nr_config_saw_number(l, s, "image", "image_size", "img_size")) return;
 	if (json_is_integer(json_array_get(size, 2))) nr_saw(s, "image", json_integer_value(json_array_get(size, 2)));
+}
+
+bool nr_config_saw_clip_heads(const struct nr_look *l, struct nr_sighting *s)
+{
+	const json_t *vision = json_object_get(json_object_get(l->config, "model_cfg"), "vision_cfg");
+	const double width = nr_hf_number(vision, "width"), each = nr_hf_number(vision, "head_width");
+	if (!(width > 0)) return false;
+	nr_saw(s, "heads", (int64_t)(width / (each > 0 ? each : 64)));
+	return true;
+}
+
+const char *nr_config_act(const struct nr_look *l)
+{
+	const json_t *open = json_object_get(l->config, "model_cfg");
+	if (json_is_true(json_object_get(open, "quick_gelu"))) return "quick_gelu";
+	return open ? "gelu" : nr_hf_text(nr_config_of(l), "hidden_act");
 }

@@ -21,4 +21,9 @@ bool nr_config_saw_eps(const struct nr_look *, struct nr_sighting *, const char 
 bool nr_config_saw_number(const struct nr_look *, struct nr_sighting *, const char *option, const char *hf, const char *timm);
 void nr_config_saw_image(const struct nr_look *, struct nr_sighting *);        /* the size of the picture */
 
+/* Of open_clip: heads by the width of the tower and of a head. false: the file says nothing of it. */
+bool nr_config_saw_clip_heads(const struct nr_look *, struct nr_sighting *);
+/* The activation by Hugging Face's name; NULL: it is not said. */
+const char *nr_config_act(const struct nr_look *);
+
 #endif

@@ -5,6 +5,7 @@
  *   pred   = decoder(latent at their places, the mask token elsewhere)
  *   mae    = mean over masked patches of mean (pred - pixels)^2, pixels standardised per patch if norm_pix
  *   unif   = mean over pairs of (z_i.z_j)^2 or z_i.z_j         z: [CLS], tokens, or a sum of both terms
+ *          = mean_i log sum_j exp(z_i.z_j / t) - z_i.z_i / t   InfoNCE (arXiv:1807.03748) on [CLS]: the others of the batch are negatives
  *   loss   = mae + lambda unif
  *
  * The encoder's blocks and norms are those of the model; the decoder's sites are decoder.blocks[i].attn.in and so on. */
@@ -17,7 +18,7 @@
 #include "norma/safetensors.h"
 
 static const char *const targets[] = { "none", "cls", "tokens", "both", NULL };
-static const char *const powers[] = { "square", "linear", NULL };
+static const char *const powers[] = { "square", "linear", "infonce", NULL };
 const struct nr_option nr_mae_options[] = {
 	NR_OPT_INT(struct nr_mae, decoder_dim, 512, 1, 65536, "width of a token in the decoder"),
 	NR_OPT_INT(struct nr_mae, decoder_depth, 8, 0, 1024, "blocks of the decoder"),
@@ -30,7 +31,8 @@ const struct nr_option nr_mae_options[] = {
 	NR_OPT_ENUM(struct nr_mae, uniform, "none", targets, "U-MAE's term on [CLS], on the visible tokens, or on both"),
 	NR_OPT_FLOAT(struct nr_mae, lambda, 0.01, 0, 1000, "weight of the uniformity term"),
 	NR_OPT_ENUM(struct nr_mae, power, "square", powers,
-		"squared cosine as in U-MAE's code, or the product of SepNorm's Eq. 8"),
+		"squared cosine as in U-MAE's code, the product of SepNorm's Eq. 8, or InfoNCE on [CLS]"),
+	NR_OPT_FLOAT(struct nr_mae, temperature, 0.1, 1e-4, 1e4, "infonce: what cosines are divided by"),
 	NR_OPT_BOOL(struct nr_mae, self, "1", "include pairs of an item with itself in the mean"),
 	NR_OPT_BOOL(struct nr_mae, unit, "1", "divide embeddings by their lengths"),
 	NR_OPT_BOOL(struct nr_mae, in_image, "0", "pair tokens within their image instead of within the batch"),
@@ -68,6 +70,8 @@ static int measure(struct nr_net *n, const struct nr_model_spec *m, const struct
 	else if (s->kept < 1)
 		nr_net_fail(n, NR_EVALUE, m->text,
 			"mask_ratio %g leaves none of the %lld patches", o->mask_ratio, (long long)s->patches);
+	else if (o->uniform != NR_UNIFORM_NONE && o->uniform != NR_UNIFORM_CLS && o->power == NR_UNIFORM_INFONCE)
+		nr_net_fail(n, NR_EUSAGE, m->text, "InfoNCE is for [CLS]: --uniform cls");
 	else if ((o->uniform == NR_UNIFORM_CLS || o->uniform == NR_UNIFORM_BOTH) && !s->classes)
 		nr_net_fail(n, NR_EUSAGE, m->text, "uniformity on [CLS] needs an encoder with a class token");
 	return nr_net_error(n)->code;
@@ -111,10 +115,17 @@ static nr_t *pair_term(struct nr_net *n, const struct nr_mae *o, nr_t *x)
 	return nr_reshape(n, nr_pair_loss(n, x, p), NR_SHAPE(1));
 }
 
+/* A picture is its own positive: what brings views of it together is the reconstruction. */
+static nr_t *infonce(struct nr_net *n, const struct nr_mae *o, nr_t *cls)
+{
+	return nr_reshape(n, nr_simcse_loss(n, nr_join(n, cls, cls), o->temperature, 0, NULL), NR_SHAPE(1));
+}
+
 static nr_t *uniformity(struct nr_net *n, const struct nr_mae *o, nr_t *latent)
 {
 	nr_t *z = o->extra_norm ? nr_norm(n, "final", latent) : latent, *cls = NULL, *tokens = NULL;
 	if (!z) return NULL;
+	if (o->power == NR_UNIFORM_INFONCE) return infonce(n, o, nr_span(n, z, 0, 1));
 	const int64_t B = z->d[0], S = latent->tok->special, C = z->d[2];
 	if (o->uniform != NR_UNIFORM_TOKENS) cls = pair_term(n, o, nr_reshape(n, nr_span(n, z, 0, 1), NR_SHAPE(B, C)));
 	if (o->uniform != NR_UNIFORM_CLS) {

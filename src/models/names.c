@@ -27,7 +27,7 @@ static void reorder(const struct nr_store *s, char order, const struct nr_entry 
 	const struct nr_entry *w = nr_store_find(s, "patch_embed.proj.weight");
 	const int64_t n = e->count, p = w && w->nd == 4 ? w->d[3] : 1, channels = order == '%' ? e->d[e->nd - 1] / 4 : n / (p * p);
 	for (int64_t i = 0; i < n; i++) {
-		const int64_t theirs = nr_naming_place(order, i, p, channels);
+		const int64_t theirs = nr_naming_place(order, e, i, p, channels);
 		if (out) to[theirs] = from[i];
 		else to[i] = from[theirs];
 	}
@@ -93,12 +93,13 @@ static int choose(struct reading *r, const struct nr_model *m, struct nr_error *
 	return nr_hint(err, "`norma inspect` shows what it has");
 }
 
-/* The shape of a tensor that holds `share` of the parts of an entry; '^': without leading sizes of 1. */
+/* The shape of a tensor that holds `share` of the parts of an entry; '^': without leading sizes of 1; '!': the other way round. */
 static int their_shape(const struct nr_entry *e, int64_t share, int64_t parts, char order, int64_t *shape)
 {
 	int skip = 0;
 	while (order == '^' && skip + 1 < e->nd && e->d[skip] == 1) skip++;
 	for (int i = skip; i < e->nd; i++) shape[i - skip] = i == 0 ? e->d[0] / parts * share : e->d[i];
+	if (order == '!') shape[0] = e->d[1], shape[1] = e->d[0];
 	return e->nd - skip;
 }
 
@@ -218,12 +219,23 @@ static int read_entry(struct reading *r, const struct nr_entry *e, real *out, bo
 }
 
 /* What a checkpoint of ours holds for going on with the training, beside the model. */
-static bool of_training(const char *name) { return !strncmp(name, "optim.", 6) || !strncmp(name, "ema.", 4); }
+static bool of_training(const char *name)
+{
+	static const char *const own[] = { "optim.", "ema.", "teacher.", "contrast." };         /* contrast: temperature and bias of LiT */
+	for (size_t i = 0; i < sizeof own / sizeof *own; i++)
+		if (!strncmp(name, own[i], strlen(own[i]))) return true;
+	return false;
+}
 
-/* The half of a masked autoencoder that is thrown away after pre-training, in our names, those of MAE and Hugging Face's. */
+/* What is thrown away after pre-training: the decoder of a masked autoencoder, in our names, those of MAE and Hugging Face's; the head of
+ * DINO, in ours and its own. */
 static bool of_decoder(const char *name)
 {
-	return !strncmp(name, "decoder.", 8) || !strncmp(name, "decoder_", 8) || !strcmp(name, "mask_token");
+	static const char *const first[] = { "decoder.", "decoder_", "dino.", "head.mlp.", "head.last_layer.", "teacher.head.",
+		"student.module.head.", "module.head.", NULL };
+	for (int i = 0; first[i]; i++)
+		if (!strncmp(name, first[i], strlen(first[i]))) return true;
+	return !strcmp(name, "mask_token");
 }
 
 static int left_over(const struct reading *r, struct nr_error *err)

@@ -62,7 +62,7 @@ static void put_word(struct nr_str *all, const char *word, size_t length, long l
 	}
 }
 
-static bool marked(const struct nr_rename *r) { return *r->theirs && strchr("@~^%", *r->theirs); }
+static bool marked(const struct nr_rename *r) { return *r->theirs && strchr("@~^%!", *r->theirs); }
 
 /* Every word of text with the rule applied; a right side of several words makes several. */
 static const char *apply(const struct nr_rename *r, const char *text, struct nr_arena *arena)
@@ -82,6 +82,20 @@ static const char *apply(const struct nr_rename *r, const char *text, struct nr_
 			nr_str_add(&all, at + length);
 		}
 	}
+	const char *out = nr_str_keep(&all, arena);
+	return out;
+}
+
+/* The same text with the prefix before each word. */
+static const char *prefixed(const char *text, const char *prefix, struct nr_arena *arena)
+{
+	struct nr_str all = { 0 };
+	char word[256];
+	for (int64_t share; (share = nr_naming_word(&text, word, sizeof word));) {
+		nr_str_add(&all, all.len ? " " : "");
+		if (share > 1) nr_str_printf(&all, "%lld*", (long long)share);
+		nr_str_printf(&all, "%s%s", prefix, word);
+	}
 	const char *out = all.failed ? NULL : nr_arena_strdup(arena, nr_str_text(&all));
 	nr_str_release(&all);
 	return out;
@@ -91,6 +105,8 @@ const char *nr_naming_text(const struct nr_naming *naming, const char *entry, ch
 {
 	const char *text = entry;
 	*order = 0;
+	for (const struct nr_scope_names *s = naming->scopes; s && s->scope; s++)
+		if (!strncmp(entry, s->scope, strlen(s->scope))) return nr_naming_text(s->of, entry + strlen(s->scope), order, arena);
 	for (const struct nr_rename *r = naming->rules; r->ours && text; r++) {
 		size_t length;
 		long long number;
@@ -98,7 +114,7 @@ const char *nr_naming_text(const struct nr_naming *naming, const char *entry, ch
 		if (marked(r) && part_at(text, r->ours, &length, &number)) *order = *r->theirs;
 		text = apply(r, text, arena);
 	}
-	return text;
+	return text && naming->prefix ? prefixed(text, naming->prefix, arena) : text;
 }
 
 const struct nr_naming *nr_naming_numbered(const struct nr_naming *n, const int64_t *depth, struct nr_arena *arena)
@@ -141,8 +157,9 @@ int64_t nr_naming_parts(const char *text)
 
 /* ---- values with their order changed --------------------------------------------------------------------------------- */
 
-int64_t nr_naming_place(char order, int64_t k, int64_t patch, int64_t channels)
+int64_t nr_naming_place(char order, const struct nr_entry *e, int64_t k, int64_t patch, int64_t channels)
 {
+	if (order == '!') return k % e->d[1] * e->d[0] + k / e->d[1];
 	const int64_t pixels = patch * patch;
 	if (order == '@') return k % pixels * channels + k / pixels;            /* (channels,p,p) of ours, (p,p,channels) of theirs */
 	if (order == '%') {             /* four tokens, down first, with all channels of each; there the four of each channel, along rows */

@@ -15,14 +15,14 @@
 
 static nr_t *layer(struct nr_net *n, const char *name, nr_t *x, int64_t outputs, int unit)
 {
-	return nr_linear_tied(n, x, nr_param(n, name, NR_XAVIER | unit, NR_SHAPE(outputs, nr_cols(x))), NULL);
+	return nr_linear_tied_no_bias(n, x, nr_param(n, name, NR_XAVIER | unit, NR_SHAPE(outputs, nr_cols(x))));
 }
 
 /* (rows,heads,d) to length 1, then sqk times sqrt(C). */
 static nr_t *on_sphere(struct nr_net *n, nr_t *x, nr_t *sqk)
 {
 	const int64_t rows = x ? x->d[0] : 0, heads = x ? x->d[1] : 0, d = x ? x->d[2] : 0;
-	x = nr_reshape(n, nr_unit(n, x), NR_SHAPE(rows, 1, heads * d));
+	x = nr_reshape(n, nr_unit_rows(n, x), NR_SHAPE(rows, 1, heads * d));
 	return nr_reshape(n, nr_scale_channels(n, x, sqk), NR_SHAPE(rows, heads, d));
 }
 

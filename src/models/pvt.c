@@ -15,6 +15,7 @@ struct pvt {
 	int64_t image, channels, classes, patch;
 	double drop_path, dropout, attention_dropout;
 	bool qkv_bias;
+	int32_t position_bias;              /* enum nr_position_bias */
 	char *dims, *depths, *heads, *mlp, *sr, *act;
 };
 
@@ -28,6 +29,8 @@ static const struct nr_option options[] = {
 	NR_OPT_STRING(struct pvt, mlp, "8-8-4-4", "width of the MLP relative to a token, for each stage"),
 	NR_OPT_STRING(struct pvt, sr, "8-4-2-1", "how much smaller the grid of the keys is, for each stage"),
 	NR_OPT_INT(struct pvt, classes, 1000, 1, 1000000, "outputs of the head"),
+	NR_OPT_ENUM(struct pvt, position_bias, "0", nr_position_biases,
+		"use DTN's position term R a_h as a bias of attention (DTN, Table 10a): 1: from zero on, eq7: from DTN's own start"),
 	NR_OPT_BOOL(struct pvt, qkv_bias, "1", "bias of queries, keys and values"),
 	NR_OPT_STRING(struct pvt, act, "gelu", "activation of the MLP: gelu, gelu_tanh, relu, silu"),
 	NR_OPT_FLOAT(struct pvt, drop_path, 0, 0, 0.99, "share of samples that skip the last block; fewer skip earlier ones"),
@@ -136,7 +139,8 @@ static nr_t *attention(struct nr_net *n, nr_t *x, const struct pvt *c, const str
 	nr_t *keys = x;
 	if (sr > 1) keys = nr_norm(n, "attn.reduced", nr_as_tokens(n, nr_conv(n, "attn.sr", nr_as_grid(n, x), C, sr, sr, 0, 1, 1)));
 	nr_t *q = nr_linear_or(n, "attn.q", x, C, c->qkv_bias), *kv = nr_linear_or(n, "attn.kv", keys, 2 * C, c->qkv_bias);
-	return nr_kv_branch(n, q, kv, &(struct nr_stage_attention){ (int64_t)s->heads[i], c->dropout, c->attention_dropout });
+	return nr_kv_branch(n, q, kv, &(struct nr_stage_attention){ (int64_t)s->heads[i], c->dropout, c->attention_dropout,
+		nr_block_position_bias(n, x, c->position_bias, (int64_t)s->heads[i], sr) });
 }
 
 static nr_t *stage(struct nr_net *n, nr_t *x, const struct pvt *c, const struct stages *s, int64_t i, bool class_token)

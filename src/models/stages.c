@@ -147,7 +147,8 @@ nr_t *nr_kv_branch(struct nr_net *n, nr_t *q, nr_t *kv, const struct nr_stage_at
 		q = nr_norm_heads(n, "attn.qk.q", norm, q, a->heads);
 		kv = norm_kv(n, norm, of_v, kv, a->heads);
 	}
-	nr_t *x = nr_kv_attention(n, q, kv, (struct nr_attention_options){ .heads = a->heads, .dropout = (float)a->attention_dropout });
+	nr_t *x = nr_kv_attention(n, q, kv, (struct nr_attention_options){ .heads = a->heads, .dropout = (float)a->attention_dropout,
+		.bias = a->bias });
 	x = nr_norm(n, "attn.inner", nr_norm(n, "attn.heads", x));
 	return nr_dropout(n, nr_linear(n, "attn.proj", x, C), a->dropout);
 }

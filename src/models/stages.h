@@ -33,7 +33,7 @@ nr_t *nr_linear_or(struct nr_net *, const char *name, nr_t *x, int64_t out, bool
 
 /* Attention of queries q (B,T,C) with packed keys and values (B,S,2C) between the block's sites attn.qk, attn.heads, attn.inner, then
  * the projection. */
-struct nr_stage_attention { int64_t heads; double dropout, attention_dropout; };
+struct nr_stage_attention { int64_t heads; double dropout, attention_dropout; nr_t *bias; };      /* bias: (H,T,S), or NULL */
 nr_t *nr_kv_branch(struct nr_net *, nr_t *q, nr_t *kv, const struct nr_stage_attention *);
 
 #endif

@@ -51,6 +51,23 @@ static const struct nr_rename timm[] = {
 	{ "register_token", "reg_token" }, { NULL, NULL },
 };
 
+/* The released code of DINO: timm's names below "backbone", and a head. `p`: in a file of a whole training, which of its two networks. */
+#define DINO(p)                                                                                                              \
+	{ "patch.in.", "@" p "backbone.patch_embed.norm_pre." }, { "patch.out.", p "backbone.patch_embed.norm." },           \
+	{ "patch.pos.", p "backbone.patch_embed.norm." }, { "patch_embed.proj.", p "backbone.patch_embed.proj." },           \
+	{ "embed.", p "backbone.norm_pre." }, { "final.", p "backbone.norm." }, { "fc.", p "backbone.fc_norm." },            \
+	{ "attn.in.", "norm1." }, { "mlp.in.", "norm2." }, { "attn.qk.q.", "attn.q_norm." },                                 \
+	{ "attn.qk.k.", "attn.k_norm." }, { "attn.inner.", "attn.norm." }, { "mlp.inner.", "mlp.norm." },                    \
+	{ "attn.scale.", "ls1." }, { "mlp.scale.", "ls2." }, { "special.", "cls_norm_layer." },                              \
+	{ "rest.", "tok_norm_layer." }, { "register_token", p "backbone.reg_token" },                                        \
+	{ "cls_token", p "backbone.cls_token" }, { "pos_embed", p "backbone.pos_embed" },                                    \
+	{ "blocks.", p "backbone.blocks." }, { "head.", p "backbone.head." }, { "dino.", p "head." }, { NULL, NULL }
+static const struct nr_rename dino[] = { DINO("") };
+static const struct nr_rename dino_teacher[] = { DINO("teacher.") };
+static const struct nr_rename dino_student[] = { DINO("student.module.") };
+static const struct nr_rename dino_module[] = { DINO("module.") };
+static const char *const dino_rest[] = { "student.*", "teacher.*", "dino_loss.*", "optimizer.*", NULL };
+
 /* Hugging Face: `p` is the prefix of the encoder. */
 #define HF_EMBED(p)                                                                                                          \
 	{ "cls_token", p "embeddings.cls_token" }, { "pos_embed", p "embeddings.position_embeddings" },                      \
@@ -93,6 +110,10 @@ static const struct nr_rename hf_deit_plain[] = { HF_DEIT, HF_HEAD, HF_EMBED("de
 static const struct nr_rename hf_dinov2[] = { HF_DINOV2("dinov2."), { NULL, NULL } };
 static const struct nr_rename hf_dinov2_registers[] = { HF_DINOV2("dinov2_with_registers."), { NULL, NULL } };
 static const struct nr_rename hf_dinov2_base[] = { HF_DINOV2(""), { NULL, NULL } };
+#define HF_SWIGLU { "mlp.fc1.", "mlp.weights_in." }, { "mlp.fc2.", "mlp.weights_out." }
+static const struct nr_rename hf_dinov2_swiglu[] = { HF_SWIGLU, HF_DINOV2("dinov2."), { NULL, NULL } };
+static const struct nr_rename hf_dinov2_registers_swiglu[] = { HF_SWIGLU, HF_DINOV2("dinov2_with_registers."), { NULL, NULL } };
+static const struct nr_rename hf_dinov2_base_swiglu[] = { HF_SWIGLU, HF_DINOV2(""), { NULL, NULL } };
 /* CLIP's and SigLIP's image towers; what stands in for the head is CLIP's projection to the common space. */
 #define HF_TOWER                                                                                                             \
 	{ "cls_token", "^vision_model.embeddings.class_embedding" },                                                         \
@@ -104,21 +125,39 @@ static const struct nr_rename hf_dinov2_base[] = { HF_DINOV2(""), { NULL, NULL }
 	{ "attn.in.", "layer_norm1." }, { "mlp.in.", "layer_norm2." },                                                       \
 	{ "attn.qkv.", "self_attn.q_proj. self_attn.k_proj. self_attn.v_proj." }, { "attn.proj.", "self_attn.out_proj." },   \
 	{ "blocks.", "vision_model.encoder.layers." }, { "final.", "vision_model.post_layernorm." }
-static const struct nr_rename hf_clip[] = { HF_TOWER, { "head.", "visual_projection." }, { NULL, NULL } };
-static const struct nr_rename hf_tower[] = { HF_TOWER, { "head.", "classifier." }, { NULL, NULL } };
+static const struct nr_rename hf_clip[] = { { "head.", "visual_projection." }, HF_TOWER, { NULL, NULL } };
+static const struct nr_rename hf_tower[] = { { "head.", "classifier." }, HF_TOWER, { NULL, NULL } };
+/* open_clip's and OpenAI's; the projection is a matrix of its own, (width, outputs). Its SigLIPs have timm's towers. */
+static const struct nr_rename open_clip[] = {
+	{ "cls_token", "^visual.class_embedding" }, { "pos_embed", "^visual.positional_embedding" },
+	{ "patch_embed.proj.", "visual.conv1." }, { "embed.", "visual.ln_pre." }, { "attn.in.", "ln_1." }, { "mlp.in.", "ln_2." },
+	{ "attn.qkv.", "attn.in_proj_" }, { "attn.proj.", "attn.out_proj." }, { "mlp.fc1.", "mlp.c_fc." }, { "mlp.fc2.", "mlp.c_proj." },
+	{ "blocks.", "visual.transformer.resblocks." }, { "final.", "visual.ln_post." }, { "head.weight", "!visual.proj" }, { NULL, NULL },
+};
 static const char *const unused[] = { "*position_ids", "*embeddings.mask_token", "text_model.*", "text_projection.weight", "logit_scale",
 	"logit_bias", NULL };
+static const char *const of_texts[] = { "text.*", "token_embedding.weight", "positional_embedding", "transformer.*", "ln_final.*",
+	"text_projection", "logit_scale", "logit_bias", "attn_mask", NULL };
 
 static const struct nr_naming namings[] = {
-	{ .name = "timm", .rules = timm }, { .name = "mae", .rules = timm }, { .name = "huggingface", .rules = hf, .eps = 1e-12 },
+	{ .name = "timm", .rules = timm }, { .name = "mae", .rules = timm }, { .name = "dino", .rules = dino },
+	{ .name = "dino_teacher", .rules = dino_teacher, .ignored = dino_rest },
+	{ .name = "dino_student", .rules = dino_student, .ignored = dino_rest },
+	{ .name = "dino_module", .rules = dino_module, .ignored = dino_rest },
+	{ .name = "huggingface", .rules = hf, .eps = 1e-12 },
 	{ .name = "huggingface5", .rules = hf5, .eps = 1e-12 }, { .name = "huggingface5_mae", .rules = hf5_mae, .eps = 1e-12 },
 	{ .name = "huggingface_deit", .rules = hf_deit, .eps = 1e-12 }, { .name = "huggingface_deit_plain", .rules = hf_deit_plain,
 		.eps = 1e-12 },
 	{ .name = "huggingface_dinov2", .rules = hf_dinov2, .eps = 1e-6, .ignored = unused },
 	{ .name = "huggingface_dinov2_registers", .rules = hf_dinov2_registers, .eps = 1e-6, .ignored = unused },
 	{ .name = "huggingface_dinov2_base", .rules = hf_dinov2_base, .eps = 1e-6, .ignored = unused },
+	{ .name = "huggingface_dinov2_swiglu", .rules = hf_dinov2_swiglu, .eps = 1e-6, .ignored = unused },
+	{ .name = "huggingface_dinov2_registers_swiglu", .rules = hf_dinov2_registers_swiglu, .eps = 1e-6, .ignored = unused },
+	{ .name = "huggingface_dinov2_base_swiglu", .rules = hf_dinov2_base_swiglu, .eps = 1e-6, .ignored = unused },
 	{ .name = "huggingface_clip", .rules = hf_clip, .eps = 1e-5, .ignored = unused },
 	{ .name = "huggingface_siglip", .rules = hf_tower, .eps = 1e-6, .ignored = unused },
+	{ .name = "open_clip", .rules = open_clip, .eps = 1e-5, .ignored = of_texts },
+	{ .name = "open_clip_timm", .rules = timm, .prefix = "visual.trunk.", .ignored = of_texts },
 	{ .name = NULL },
 };
 

@@ -18,7 +18,7 @@ struct nr_vit {
 	bool class_token, qkv_bias, fc_norm, pre_logits;
 	int32_t position_bias;              /* enum nr_position_bias */
 	char *act;
-	bool class_pos, register_pos, distilled, key_bias, split_qkv, patch_bias, head_bias, parallel, rel_pos_shared;
+	bool class_pos, register_pos, distilled, key_bias, split_qkv, patch_bias, head_bias, parallel, rel_pos_shared, rel_pos_decay;
 	int32_t glu, rope, rel_pos;         /* enum nr_glu, nr_rope_kind, nr_vit_relative */
 	int64_t rope_grid, rel_pos_dim;
 	double rope_theta;

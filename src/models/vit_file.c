@@ -1,4 +1,4 @@
-/* Vision Transformers in files: what tensors and a config.json say of the options, and the config.json of others. */
+/* Vision Transformers in files: what tensors and a config.json say of the options. */
 #include "models/vit.h"
 
 #include <stdio.h>
@@ -6,7 +6,6 @@
 
 #include "models/block.h"
 #include "models/image_config.h"
-#include "models/mae.h"
 #include "norma/nn.h"
 #include "norma/safetensors.h"
 
@@ -92,7 +91,7 @@ static void saw_attention(const struct nr_look *l, struct nr_sighting *s, int64_
 	if (heads < 0) heads = size_at(l, "shared_rel_pos.mlp.fc2.weight", 0);
 	if (heads < 0 && of_norm > 0) heads = dim / of_norm;
 	if (heads > 0) nr_saw(s, "heads", heads);
-	else if (!nr_config_saw_number(l, s, "heads", "num_attention_heads", "num_heads")) {
+	else if (!nr_config_saw_number(l, s, "heads", "num_attention_heads", "num_heads") && !nr_config_saw_clip_heads(l, s)) {
 		nr_assumed(s, "heads", nr_heads_assumed(dim));
 		*sure = false;
 	}
@@ -105,13 +104,14 @@ static void saw_attention(const struct nr_look *l, struct nr_sighting *s, int64_
 
 static bool saw_mlp(const struct nr_look *l, struct nr_sighting *s, int64_t dim, bool *sure)
 {
-	const char *act = nr_hf_text(nr_config_of(l), "hidden_act"), *ours = act ? nr_hf_act(act) : NULL;
+	const char *act = nr_config_act(l), *ours = act ? nr_hf_act(act) : NULL;
 	int64_t hidden = size_at(l, "blocks.0.mlp.fc2.weight", 1);
 	if (hidden < 0) hidden = size_at(l, "blocks.0.par.mlp_proj.weight", 1);
 	if (hidden < 1) return false;
 	const int64_t first = size_at(l, "blocks.0.mlp.fc1.weight", 0);
 	nr_saw_text(s, "act", ours);
 	*sure &= !act || ours;
+	if (act && has(l, "blocks.0.mlp.fc1_g.weight")) *sure &= ours && !strcmp(ours, "silu");        /* gates of ours have no other */
 	nr_saw_text(s, "glu", has(l, "blocks.0.mlp.fc1_g.weight") ? "split" : first == 2 * hidden ? "packed" : "0");
 	nr_saw_text(s, "mlp", nr_arena_printf(l->arena, "%.9g", (double)hidden / (double)dim));
 	return true;
@@ -119,7 +119,7 @@ static bool saw_mlp(const struct nr_look *l, struct nr_sighting *s, int64_t dim,
 
 static void saw_pool(const struct nr_look *l, struct nr_sighting *s, int64_t dim, bool cls)
 {
-	const bool fc = has(l, "fc.weight"), map = has(l, "attn_pool.latent"), both = size_at(l, "head.weight", 1) == 2 * dim &&
+	const bool fc = has(l, "fc.weight"), map = has(l, "attn_pool.latent"), both = nr_look_rows(l, "head.weight", 2 * dim) > 0 &&
 		!has(l, "dist_token");
 	const char *said = json_string_value(json_object_get(l->config, "global_pool"));
 	const bool avg = fc || !cls || (said && !strcmp(said, "avg"));
@@ -143,7 +143,9 @@ bool nr_vit_measure(const struct nr_look *l, struct nr_sighting *s)
 	const struct places at = places_of(l, cls + dist, registers);
 	const bool has_pos = has(l, "pos_embed");
 	const int64_t side = has_pos ? at.side : relative_side(l, cls);
-	bool sure = strcmp(l->model->name, "eva") != 0 && nr_config_of(l);
+	const char *type = nr_hf_text(l->config, "model_type");
+	const bool dinov3 = type && !strcmp(type, "dinov3_vit");
+	bool sure = (dinov3 || strcmp(l->model->name, "eva") != 0) && nr_config_of(l);
 	if (dim > 65536 || patch > 512 || depth < 1 || (has_pos && side < 1) || !is_of_family(l, relative, table)) return false;
 	if (side > 0) nr_saw(s, "image", side * patch);
 	else nr_config_saw_image(l, s);
@@ -165,80 +167,14 @@ bool nr_vit_measure(const struct nr_look *l, struct nr_sighting *s)
 	nr_saw(s, "distilled", dist);
 	nr_saw(s, "patch_bias", has(l, "patch_embed.proj.bias"));
 	nr_saw_text(s, "pos", has_pos ? NULL : "none");
+	nr_saw_text(s, "rope", dinov3 ? "dinov3" : NULL);
+	if (dinov3) nr_config_saw_number(l, s, "rope_theta", "rope_theta", NULL);
 	nr_saw_text(s, "rel_pos", table ? "table" : relative ? "mlp" : NULL);
 	nr_saw(s, "rel_pos_shared", relative ? shared : -1);
+	nr_saw(s, "rel_pos_decay", table ? !strcmp(l->model->name, "vit_relpos") : -1);
 	nr_saw(s, "rel_pos_dim", size_at(l, shared ? "shared_rel_pos.mlp.fc1.weight" : "blocks.0.attn.rel_pos.mlp.fc1.weight", 0));
 	const char *norms = norms_seen(l);
 	if (norms && !nr_config_saw_eps(l, s, norms)) nr_saw_norms(s, norms);
 	if (sure) nr_saw_all(s);
 	return norms != NULL;
 }
-
-/* What ViTMAEForPreTraining wants beside a ViT's. */
-static json_t *mae_config(json_t *j, const struct nr_mae *o)
-{
-	json_t *more = json_pack("{s:[s], s:s, s:I, s:I, s:I, s:I, s:f, s:b}", "architectures", "ViTMAEForPreTraining", "model_type",
-		"vit_mae", "decoder_hidden_size", (json_int_t)o->decoder_dim, "decoder_num_hidden_layers", (json_int_t)o->decoder_depth,
-		"decoder_num_attention_heads", (json_int_t)o->decoder_heads, "decoder_intermediate_size",
-		(json_int_t)(o->decoder_mlp * (double)o->decoder_dim + .5), "mask_ratio", o->mask_ratio, "norm_pix_loss", (int)o->norm_pix);
-	json_object_update(j, more);
-	json_decref(more);
-	return j;
-}
-
-static json_t *hf_config(const struct nr_saved *w)
-{
-	const struct nr_vit *c = w->model->conf;
-	const bool tanh_form = !strcmp(c->act, "gelu_tanh");
-	json_t *j = json_pack("{s:[s], s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:b, s:s, s:f}",
-		"architectures", "ViTForImageClassification", "model_type", "vit", "hidden_size", (json_int_t)c->dim,
-		"num_hidden_layers", (json_int_t)c->depth, "num_attention_heads", (json_int_t)c->heads,
-		"intermediate_size", (json_int_t)(c->mlp * (double)c->dim), "image_size", (json_int_t)c->image,
-		"patch_size", (json_int_t)c->patch, "num_channels", (json_int_t)c->channels, "qkv_bias", (int)c->qkv_bias,
-		"hidden_act", tanh_form ? "gelu_pytorch_tanh" : c->act, "layer_norm_eps", w->eps);
-	if (w->mae) return mae_config(j, w->mae);
-	nr_config_labels(j, w, c->classes);
-	return j;
-}
-
-/* The architecture of timm that the model's text names, if it changes nothing but sizes of the input and the classes; or "". */
-static void architecture_of(const struct nr_model_spec *m, char *name, size_t size)
-{
-	const char *rest = m->text + strcspn(m->text, ":");
-	snprintf(name, size, "%.*s", (int)(rest - m->text), m->text);
-	bool known = false;
-	for (const struct nr_architecture *a = m->of->known; a && a->name && !known; a++) known = !strcmp(a->name, name);
-	for (const char *s = rest; *s && known; s += strcspn(s, ",")) {
-		s++;
-		known = !strncmp(s, "image=", 6) || !strncmp(s, "classes=", 8) || !strncmp(s, "channels=", 9);
-	}
-	if (!known) *name = 0;
-}
-
-/* A ViT that timm's plain one becomes by its arguments. */
-static bool is_plain(const struct nr_model_spec *m)
-{
-	const struct nr_vit *c = m->conf;
-	return !strcmp(m->of->name, "vit") && !m->norms.rules && c->key_bias && c->patch_bias && c->head_bias && !c->split_qkv &&
-		!c->distilled && !c->rope && !c->rel_pos && !c->parallel && !c->glu && !c->register_pos && c->pool <= NR_VIT_AVG &&
-		!strcmp(c->act, "gelu");
-}
-
-static json_t *timm_config(const struct nr_saved *w)
-{
-	const struct nr_vit *c = w->model->conf;
-	const char *pools[] = { "token", "avg", "map", "avg" };
-	char name[128];
-	architecture_of(w->model, name, sizeof name);
-	if (*name)
-		return nr_timm_config(w, name, c->dim, pools[c->pool], json_pack("{s:I, s:I}", "img_size", (json_int_t)c->image, "in_chans",
-			(json_int_t)c->channels));
-	if (!is_plain(w->model)) return NULL;
-	json_t *args = json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:f, s:b, s:b}", "img_size", (json_int_t)c->image,
-		"patch_size", (json_int_t)c->patch, "in_chans", (json_int_t)c->channels, "embed_dim", (json_int_t)c->dim,
-		"depth", (json_int_t)c->depth, "num_heads", (json_int_t)c->heads, "reg_tokens", (json_int_t)c->registers,
-		"mlp_ratio", c->mlp, "qkv_bias", (int)c->qkv_bias, "class_token", (int)c->class_token);
-	return nr_timm_config(w, "vit_base_patch16_224", c->dim, pools[c->pool], args);
-}
-
-json_t *nr_vit_config(const struct nr_saved *w) { return strcmp(w->naming->name, "timm") ? hf_config(w) : timm_config(w); }

@@ -51,6 +51,7 @@ const struct nr_option nr_vit_options[] = {
 	NR_OPT_ENUM(struct nr_vit, rel_pos, "none", nr_vit_relatives,
 		"bias of attention for the offset of two tokens: from a table (BEiT), or from an MLP (relpos)"),
 	NR_OPT_BOOL(struct nr_vit, rel_pos_shared, "0", "one such bias for all blocks"),
+	NR_OPT_BOOL(struct nr_vit, rel_pos_decay, "0", "weight decay acts on the table: not in BEiT and Swin, but in timm's relpos ViTs"),
 	NR_OPT_INT(struct nr_vit, rel_pos_dim, 512, 1, 65536, "hidden units of that MLP"),
 	NR_OPT_BOOL(struct nr_vit, parallel, "0", "attention and MLP side by side (ViT-22B)"),
 	NR_OPT_STRING(struct nr_vit, act, "gelu", "activation of the MLP: gelu, gelu_tanh (big_vision), quick_gelu (CLIP), relu, silu"),
@@ -70,7 +71,8 @@ static int64_t special_rows(const struct nr_vit *c) { return class_rows(c) + (c-
 
 static nr_t *position_table(struct nr_net *n, const struct nr_inputs *in, const struct nr_vit *c)
 {
-	const struct nr_position_table t = { in->image->d[2] / c->patch, in->image->d[3] / c->patch, c->dim, special_rows(c), c->pos };
+	const struct nr_position_table t = { in->image->d[2] / c->patch, in->image->d[3] / c->patch, c->dim, special_rows(c), c->pos,
+		c->image / c->patch };
 	return nr_position_table(n, &t);
 }
 
@@ -113,7 +115,8 @@ static nr_t *relative_bias(struct nr_net *n, const nr_t *x, const struct nr_vit 
 	nr_t *of;
 	nr_push(n, "%s", c->rel_pos_shared ? "shared_rel_pos" : "attn.rel_pos");
 	if (table) {
-		of = nr_param(n, "table", NR_TRUNC_02 | NR_NO_DECAY, NR_SHAPE((2 * h - 1) * (2 * w - 1) + (special ? 3 : 0), c->heads));
+		of = nr_param(n, "table", NR_TRUNC_02 | (c->rel_pos_decay ? 0 : NR_NO_DECAY),
+			NR_SHAPE((2 * h - 1) * (2 * w - 1) + (special ? 3 : 0), c->heads));
 	} else {
 		nr_t *weight = nr_param(n, "mlp.fc1.weight", NR_XAVIER, NR_SHAPE(c->rel_pos_dim, 2));
 		nr_t *bias = nr_param(n, "mlp.fc1.bias", NR_ZEROS | NR_NO_DECAY, NR_SHAPE(c->rel_pos_dim));

@@ -10,6 +10,7 @@
 #include "math/row.h"
 #include "math/tile.h"
 #include "nn/op.h"
+#include "nn/sparse.h"
 #include "nn/stream.h"
 
 struct block_attention {
@@ -252,6 +253,27 @@ static void cost(const struct nr_node *k, double *f, double *b)
 	const double pairs = (double)(s.B * s.H * s.block) * ((double)(ends * s.T) + (double)((s.blocks - ends) * seen));
 	*f = pairs * 4 * (double)s.d;
 	*b = pairs * 10 * (double)s.d;
+}
+
+int64_t nr_block_keys(const struct nr_node *k)
+{
+	const struct sizes s = sizes_of(k);
+	return nr_max64(s.T, s.keys);
+}
+
+void nr_block_look(const struct nr_call *k, int64_t u, int32_t *room, nr_sparse_row *each, void *context)
+{
+	const struct unit w = unit_of(k, u);
+	const struct nr_sparse_head head = { .q = w.q, .k = w.keys, .d = w.s.d, .width = 3 * w.s.C, .tokens = w.s.T,
+		.scale = 1 / sqrt((double)w.s.d) };
+	for (int64_t i = 0; i < w.s.blocks && rows_of(&w, i); i++) {
+		int32_t seen[MOST_SEEN];
+		int64_t n = 0;
+		for (int64_t t = 0; is_end(&w, i) && t < w.valid; t++) room[n++] = (int32_t)t;
+		for (int j = 0, blocks = is_end(&w, i) ? 0 : seen_by(k, &w.s, w.h, i, seen); j < blocks; j++)
+			for (int64_t r = 0, rows = rows_of(&w, seen[j]); r < rows; r++) room[n++] = (int32_t)(seen[j] * w.s.block + r);
+		for (int64_t r = 0; r < rows_of(&w, i); r++) each(context, &head, i * w.s.block + r, n, room);
+	}
 }
 
 /* ---- tests' entries, the builder ------------------------------------------------------------------------------------------- */

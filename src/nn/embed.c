@@ -3,7 +3,7 @@
 #include "math/gather.h"
 #include "nn/op.h"
 
-struct embedding { int32_t pad; };
+struct embedding { int32_t pad; };          /* the id of a token */
 
 static int shape(struct nr_node *k)
 {
@@ -126,4 +126,35 @@ nr_t *nr_text_positions(struct nr_net *n, nr_t *ids, int32_t pad_id)
 {
 	const struct embedding a = { pad_id };
 	return nr_apply(n, &op_positions, &a, sizeof a, ids);
+}
+
+/* ---- text_lengths: CLIP's texts end with a token, which padding follows -------------------------------------------------------- */
+
+static int lengths_shape(struct nr_node *k)
+{
+	const nr_t *ids = k->in[0];
+	char s[64];
+	if (nr_expect(k, ids->nd == 2 && ids->dtype == NR_I32, "ids are (B,T) int32, not %s", nr_shape_text(ids, s, sizeof s)))
+		return NR_ESHAPE;
+	nr_out(k, 0, NR_I32, 1, (int64_t[]){ ids->d[0] }, NULL);
+	return 0;
+}
+static void lengths_forward(const struct nr_call *k)
+{
+	const int32_t end = ((const struct embedding *)k->node->attr)->pad;
+	const int64_t T = k->node->in[0]->d[1], B = k->node->in[0]->d[0];
+	for (int64_t b = 0; b < B; b++) {
+		const int32_t *id = nr_ints(&k->x[0]) + b * T;
+		int32_t best = 0;
+		for (int32_t t = 1; t < T; t++)
+			if (end < 0 ? id[t] > id[best] : id[best] != end && id[t] == end) best = t;
+		nr_ints(&k->y[0])[b] = best + 1;
+	}
+}
+static const struct nr_op op_lengths = { .name = "text_lengths", .shape = lengths_shape, .forward = lengths_forward };
+
+nr_t *nr_text_lengths(struct nr_net *n, nr_t *ids, int32_t end_id)
+{
+	const struct embedding a = { end_id };
+	return nr_apply(n, &op_lengths, &a, sizeof a, ids);
 }

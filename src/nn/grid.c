@@ -2,7 +2,7 @@
  *
  *   unfold         T2T's soft split (arXiv:2101.11986, section 3.1), Swin's merging (arXiv:2103.14030), LeViT's subset
  *   pool_adaptive  PVT v2's linear attention (arXiv:2106.13797, Eq. 2)
- *   resample       position tables of PVT at another picture size */
+ *   resample       position tables at another picture size */
 #include "math/patch.h"
 #include "math/pool.h"
 #include "math/resample.h"
@@ -156,6 +156,8 @@ nr_t *nr_pool_to(struct nr_net *n, nr_t *x, int64_t h, int64_t w)
 
 /* ---- resample: each sample on its own --------------------------------------------------------------------------------- */
 
+struct resampling { struct size to; enum nr_resample how; };    /* the size first, as size_shape reads it */
+
 static size_t eights(size_t bytes) { return (bytes + 63) / 64 * 64; }
 
 /* Scratch: the weights of both axes, then rows on their way. */
@@ -166,18 +168,19 @@ static size_t axes_bytes(const nr_t *x, const struct size *a)
 static int resample_shape(struct nr_node *k)
 {
 	if (size_shape(k)) return NR_ESHAPE;
-	const struct size *a = k->attr;
+	const struct size *a = &((const struct resampling *)k->attr)->to;
 	const nr_t *x = k->in[0];
 	k->scratch = axes_bytes(x, a) + (size_t)(a->h * x->d[2] * x->d[3]) * sizeof(real);
 	return 0;
 }
 static real *axes(const struct nr_call *k, struct nr_axis *rows, struct nr_axis *cols)
 {
-	const struct size *a = k->node->attr;
+	const struct resampling *r = k->node->attr;
+	const struct size *a = &r->to;
 	const nr_t *x = k->node->in[0];
 	char *s = k->scratch;
-	*rows = nr_axis_init(NR_RESAMPLE_BILINEAR, x->d[1], a->h, s);
-	*cols = nr_axis_init(NR_RESAMPLE_BILINEAR, x->d[2], a->w, s + eights(nr_axis_bytes(x->d[1], a->h)));
+	*rows = nr_axis_init(r->how, x->d[1], a->h, s);
+	*cols = nr_axis_init(r->how, x->d[2], a->w, s + eights(nr_axis_bytes(x->d[1], a->h)));
 	return (real *)(s + axes_bytes(x, a));
 }
 static void resample_forward(const struct nr_call *k)
@@ -198,14 +201,27 @@ static void resample_backward(const struct nr_call *k)
 		nr_resample_backward(&rows, &cols, x->d[3], (const real *)k->dy[0].p + b * (nr_len(y) / y->d[0]),
 			(real *)k->dx[0].p + b * (nr_len(x) / x->d[0]), k->add[0], tmp);
 }
-static nr_t *resample_try(struct nr_net *n, nr_t **x, const char *o) { return nr_resample(n, x[0], try_size(o).h, try_size(o).w); }
-static const struct nr_case resample_cases[] = { { "1x4x4x3", "46" }, { "2x5x3x2", "34" }, { "1x1x1x2", "23" }, { NULL, NULL } };
+static nr_t *resample_try(struct nr_net *n, nr_t **x, const char *o)
+{
+	const struct size to = try_size(o);
+	return strchr(o, 'd') ? nr_resample_dino(n, x[0], to.h, to.w) : nr_resample(n, x[0], to.h, to.w);
+}
+static const struct nr_case resample_cases[] = {
+	{ "1x4x4x3", "46" }, { "2x5x3x2", "34" }, { "1x1x1x2", "23" }, { "1x4x4x3", "22d" }, { "1x5x3x2", "47d" }, { NULL, NULL },
+};
 const struct nr_op nr_op_resample = {
 	.name = "resample", .shape = resample_shape, .forward = resample_forward, .backward = resample_backward, .try_case = resample_try,
 	.cases = resample_cases,
 };
+static nr_t *resample(struct nr_net *n, nr_t *x, const struct resampling *r)
+{
+	return x && x->nd == 4 && x->d[1] == r->to.h && x->d[2] == r->to.w ? x : nr_apply(n, &nr_op_resample, r, sizeof *r, x);
+}
 nr_t *nr_resample(struct nr_net *n, nr_t *x, int64_t h, int64_t w)
 {
-	const struct size a = { h, w };
-	return x && x->nd == 4 && x->d[1] == h && x->d[2] == w ? x : nr_apply(n, &nr_op_resample, &a, sizeof a, x);
+	return resample(n, x, &(struct resampling){ { h, w }, NR_RESAMPLE_BILINEAR });
+}
+nr_t *nr_resample_dino(struct nr_net *n, nr_t *x, int64_t h, int64_t w)
+{
+	return resample(n, x, &(struct resampling){ { h, w }, NR_RESAMPLE_DINO });
 }

@@ -191,8 +191,9 @@ nr_t *nr_linear(struct nr_net *n, const char *name, nr_t *x, int64_t out) { retu
 nr_t *nr_linear_no_bias(struct nr_net *n, const char *name, nr_t *x, int64_t out) { return linear(n, name, x, out, 0); }
 nr_t *nr_linear_tied(struct nr_net *n, nr_t *x, nr_t *weight, nr_t *bias)
 {
-	return bias ? nr_apply(n, &nr_op_linear, NULL, 0, x, weight, bias) : nr_apply(n, &nr_op_linear, NULL, 0, x, weight);
+	return nr_apply(n, &nr_op_linear, NULL, 0, x, weight, bias);
 }
+nr_t *nr_linear_tied_no_bias(struct nr_net *n, nr_t *x, nr_t *weight) { return nr_apply(n, &nr_op_linear, NULL, 0, x, weight); }
 nr_t *nr_linear_gelu(struct nr_net *n, const char *name, nr_t *x, int64_t out)
 {
 	return nr_activate(n, "gelu", nr_linear(n, name, x, out));

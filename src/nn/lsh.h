@@ -42,5 +42,9 @@ size_t nr_lsh_stash(const struct nr_lsh_sizes *);
 bool nr_lsh_hashes(const struct nr_node *, const struct nr_lsh_sizes *);        /* or is it local, or plain? */
 /* Fills order, and y[1] if somebody reads the buckets. */
 void nr_lsh_order(struct nr_lsh_unit *);
+/* 1 / root mean square of each query, which makes it a key; 1 where keys are not normalised. */
+void nr_lsh_norms(const struct nr_lsh_unit *);
+/* Tokens of the j-th of the chunks that chunk c sees. */
+const int32_t *nr_lsh_keys(const struct nr_lsh_unit *, int64_t c, int64_t j);
 
 #endif

@@ -40,24 +40,6 @@ static int shape(struct nr_node *k)
 
 /* ---- tiles --------------------------------------------------------------------------------------------------------------------------- */
 
-/* 1 / root mean square of a query, which makes it a key. */
-static void make_norms(const struct nr_lsh_unit *w)
-{
-	for (int64_t t = 0; t < w->s.L; t++) {
-		real sum = 0;
-		const real *q = w->q + t * w->s.width;
-		for (int64_t i = 0; t < w->s.T && i < w->s.d; i++) sum += q[i] * q[i];
-		w->m.norm[t] = w->c->o.normalize_keys ? 1 / nr_sqrt(sum / (real)w->s.d + (real)1e-6) : 1;
-	}
-}
-
-/* Tokens of the chunks that chunk c sees, one chunk after the other. */
-static const int32_t *keys_of(const struct nr_lsh_unit *w, int64_t c, int64_t j)
-{
-	const int64_t at = (c - w->s.before + j) % w->s.chunks;
-	return w->order + (at < 0 ? at + w->s.chunks : at) * w->s.chunk;
-}
-
 static void copy_row(const struct nr_lsh_unit *w, const real *from, int64_t t, real scale, real *to)
 {
 	if (t >= w->s.T) memset(to, 0, (size_t)w->s.d * sizeof(real));
@@ -70,7 +52,7 @@ static void gather(const struct nr_lsh_unit *w, int64_t c)
 	const int32_t *query = w->order + c * w->s.chunk;
 	for (int64_t i = 0; i < w->s.chunk; i++) copy_row(w, w->q, query[i], 1, w->tile.q + i * w->s.d);
 	for (int64_t j = 0; j < w->s.seen; j++) {
-		const int32_t *key = keys_of(w, c, j);
+		const int32_t *key = nr_lsh_keys(w, c, j);
 		for (int64_t i = 0; i < w->s.chunk; i++) {
 			const int64_t to = (j * w->s.chunk + i) * w->s.d;
 			copy_row(w, w->keys, key[i], w->m.norm[key[i]], w->tile.k + to);
@@ -88,7 +70,7 @@ static bool mask(const struct nr_lsh_unit *w, int64_t c)
 	if (!w->c->o.masked && !w->c->o.not_self) return false;
 	for (int64_t i = 0; i < w->s.chunk; i++)
 		for (int64_t j = 0; j < w->s.seen; j++) {
-			const int32_t *key = keys_of(w, c, j);
+			const int32_t *key = nr_lsh_keys(w, c, j);
 			real *row = w->tile.mask + i * n + j * w->s.chunk;
 			for (int64_t m = 0; m < w->s.chunk; m++) {
 				const bool out = key[m] >= w->valid || (w->c->o.not_self && key[m] == query[i]);
@@ -146,7 +128,7 @@ static void lonely(const struct nr_lsh_unit *w, int64_t c, int64_t t, weigh *eac
 	}
 	for (int64_t j = 0; j < w->s.seen; j++)
 		for (int64_t i = 0; i < w->s.chunk; i++)
-			each(w, t, keys_of(w, c, j)[i], 1 / (real)(w->s.seen * w->s.chunk), y);
+			each(w, t, nr_lsh_keys(w, c, j)[i], 1 / (real)(w->s.seen * w->s.chunk), y);
 }
 
 static void add_value(const struct nr_lsh_unit *w, int64_t t, int64_t key, real weight, real *y)
@@ -160,7 +142,7 @@ static void forward_unit(const struct nr_call *k, int64_t u)
 	struct nr_lsh_unit w = nr_lsh_unit(k, u);
 	real *out = (real *)k->y[0].p + w.b * k->y[0].bs + w.h * w.s.d;
 	nr_lsh_order(&w);
-	make_norms(&w);
+	nr_lsh_norms(&w);
 	for (int64_t t = 0; t < w.s.L; t++) w.lse[t] = -INFINITY;
 	for (int64_t c = 0; c < w.s.chunks; c++) {
 		const struct nr_attention a = problem(&w, c);
@@ -205,7 +187,7 @@ static void scatter(const struct nr_lsh_unit *w, const struct back *g, int64_t c
 	for (int64_t i = 0; i < w->s.chunk; i++)
 		if (query[i] < w->s.T) nr_row_axpy(w->s.d, 1, w->tile.gq + i * w->s.d, g->gq + query[i] * w->s.width);
 	for (int64_t j = 0; j < w->s.seen; j++) {
-		const int32_t *key = keys_of(w, c, j);
+		const int32_t *key = nr_lsh_keys(w, c, j);
 		for (int64_t i = 0; i < w->s.chunk; i++) {
 			if (key[i] >= w->s.T) continue;
 			const int64_t at = (j * w->s.chunk + i) * w->s.d;
@@ -243,7 +225,7 @@ static void backward_unit(const struct nr_call *k, int64_t u)
 	for (int64_t t = 0; !k->add[0] && t < w.s.T; t++)
 		for (int64_t at = 0; at < w.s.width; at += w.s.C) memset(g.gq + t * w.s.width + at, 0, (size_t)w.s.d * sizeof(real));
 	memset(w.m.gk, 0, (size_t)(w.s.L * w.s.d) * sizeof(real));
-	make_norms(&w);
+	nr_lsh_norms(&w);
 	for (int64_t c = 0; c < w.s.chunks; c++) {
 		const struct nr_attention a = problem(&w, c);
 		gather_back(&w, c);

@@ -100,6 +100,22 @@ struct nr_lsh_unit nr_lsh_unit(const struct nr_call *k, int64_t u)
 	return w;
 }
 
+void nr_lsh_norms(const struct nr_lsh_unit *w)
+{
+	for (int64_t t = 0; t < w->s.L; t++) {
+		real sum = 0;
+		const real *q = w->q + t * w->s.width;
+		for (int64_t i = 0; t < w->s.T && i < w->s.d; i++) sum += q[i] * q[i];
+		w->m.norm[t] = w->c->o.normalize_keys ? 1 / nr_sqrt(sum / (real)w->s.d + (real)1e-6) : 1;
+	}
+}
+
+const int32_t *nr_lsh_keys(const struct nr_lsh_unit *w, int64_t c, int64_t j)
+{
+	const int64_t at = (c - w->s.before + j) % w->s.chunks;
+	return w->order + (at < 0 ? at + w->s.chunks : at) * w->s.chunk;
+}
+
 /* ---- hashing ------------------------------------------------------------------------------------------------------------------------ */
 
 static const real *rotations_of(const struct nr_lsh_unit *w)
@@ -117,12 +133,18 @@ static const real *rotations_of(const struct nr_lsh_unit *w)
 /* argmax [r, -r]: the first of the largest. */
 static int32_t widest(const real *r, int64_t half)
 {
-	int64_t best = 0;
-	for (int64_t i = 1; i < 2 * half; i++) {
-		const real now = i < half ? r[i] : -r[i - half], then = best < half ? r[best] : -r[best - half];
-		if (now > then) best = i;
-	}
-	return (int32_t)best;
+	enum { LANES = 8 };
+	real most[LANES] = { 0 };
+	int64_t i = 0;
+	for (; i + LANES <= half; i += LANES)
+		for (int j = 0; j < LANES; j++) most[j] = nr_fabs(r[i + j]) > most[j] ? nr_fabs(r[i + j]) : most[j];
+	for (; i < half; i++) most[0] = nr_fabs(r[i]) > most[0] ? nr_fabs(r[i]) : most[0];
+	for (int j = 1; j < LANES; j++) most[0] = most[j] > most[0] ? most[j] : most[0];
+	for (i = 0; i < half; i++)
+		if (r[i] == most[0]) return (int32_t)i;
+	for (i = 0; i < half; i++)
+		if (-r[i] == most[0]) return (int32_t)(half + i);
+	return 0;                               /* not a number */
 }
 
 static int32_t bucket_of(const struct nr_lsh_unit *w, const real *r)

@@ -47,8 +47,6 @@ struct nr_norm_plan {
 
 /* Does the site get a norm? Leaves no trace, unlike nr_norm_at. */
 bool nr_norm_there(struct nr_net *, const char *site);
-/* Rows of length 1 (scale.c). */
-nr_t *nr_unit(struct nr_net *, nr_t *x);
 /* Reads the items of a plan. */
 int nr_norm_plan_parse(struct nr_norm_plan *, const char *text, struct nr_error *);
 /* Does the pattern match the site (its full name and its name in the model)? of(ctx, at): how many there are of the thing

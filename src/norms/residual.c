@@ -42,8 +42,8 @@ static nr_t *on_sphere(struct nr_net *n, const char *branch, nr_t *x, nr_t *y, d
 	if (a) a->entry->value = first;
 	a = nr_pop(n, nr_scale(n, a, init / first));
 	a = nr_add(n, nr_activate(n, "relu", a), nr_activate(n, "relu", nr_scale(n, a, -1)));
-	nr_t *from = nr_unit(n, x), *way = nr_add(n, nr_unit(n, y), nr_scale(n, from, -1));
-	return nr_unit(n, nr_add(n, from, nr_scale_channels(n, way, a)));
+	nr_t *from = nr_unit_rows(n, x), *way = nr_add(n, nr_unit_rows(n, y), nr_scale(n, from, -1));
+	return nr_unit_rows(n, nr_add(n, from, nr_scale_channels(n, way, a)));
 }
 
 typedef nr_t *sum(struct nr_net *, nr_t *, nr_t *);

@@ -5,11 +5,26 @@
 #include <math.h>
 #include <stdbool.h>
 
+#include "nn/op.h"
 #include "norms/norms.h"
-#include "norms/plan.h"
 #include "norms/row.h"
 
 struct scale { float eps; bool per_channel; };
+
+/* Without a scale: rows of length 1. */
+static nr_t *unit_try(struct nr_net *n, nr_t **x, const char *text)
+{
+	(void)text;
+	return nr_unit_rows(n, x[0]);
+}
+static const struct nr_case unit_cases[] = { { "5x7", "" }, { "2x3x12", "" }, { "70x3", "" }, { "1x1", "" }, { NULL, NULL } };
+static const struct nr_op op_unit = { .name = "unit", NR_ROW_NORM_OP, .try_case = unit_try, .cases = unit_cases };
+
+nr_t *nr_unit_rows(struct nr_net *n, nr_t *x)
+{
+	const struct nr_row_norm norm = { NR_NORM_LENGTH, (real)1e-12, .times = 1 };
+	return nr_apply(n, &op_unit, &norm, sizeof norm, x);
+}
 
 static const struct nr_option options[] = {
 	NR_OPT_FLOAT(struct scale, eps, 1e-5, 0, 1, "lower bound of the length to divide by"),
@@ -41,16 +56,10 @@ static nr_t *build(struct nr_net *n, nr_t *x, const void *conf)
 
 static const char *const laws[] = { "scale:per_channel=1 = scale", NULL };
 
-nr_t *nr_unit(struct nr_net *n, nr_t *x)
-{
-	const struct nr_row_norm norm = { NR_NORM_LENGTH, (real)1e-30, .times = 1 };     /* eps: a row of zeros stays one */
-	return nr_apply(n, &op, &norm, sizeof norm, x);
-}
-
 const struct nr_norm nr_norm_scale = {
 	.name = "scale", .title = "ScaleNorm", .cite = "arXiv:1910.05895", .equation = "y = scale x / max(|x|_2, eps)",
 	.about = "A token is scaled to a learned length: divided by its own Euclidean length and multiplied by one number, which "
 		 "starts at sqrt(C). eps only guards tokens of length zero; it is a lower bound, not a summand. The paper has "
 		 "one number per norm; the released code of DTN learns one per channel (per_channel=1).",
-	.laws = laws, .conf_size = sizeof(struct scale), .options = options, .build = build, .op = { &op, &op_add_scale },
+	.laws = laws, .conf_size = sizeof(struct scale), .options = options, .build = build, .op = { &op, &op_add_scale, &op_unit },
 };

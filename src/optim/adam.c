@@ -30,6 +30,7 @@ static void apply(const struct nr_optim_call *k, struct nr_optim_chunk c)
 static struct nr_adam_coef coef_of(const struct nr_optim_call *k, int64_t i, double lr, double l2, double rate)
 {
 	const struct nr_optim *o = k->o;
+	const double t = (double)(k->t - k->segment[i].still);
 	return (struct nr_adam_coef){
 		.scale = (real)k->arg[i].scale,
 		.l2 = (real)l2,
@@ -37,8 +38,8 @@ static struct nr_adam_coef coef_of(const struct nr_optim_call *k, int64_t i, dou
 		.rest1 = (real)(1 - o->beta1),
 		.beta2 = (real)o->beta2,
 		.rest2 = (real)(1 - o->beta2),
-		.step = (real)(lr / (1 - pow(o->beta1, (double)k->t))),
-		.root = (real)(1 / sqrt(1 - pow(o->beta2, (double)k->t))),
+		.step = (real)(lr / (1 - pow(o->beta1, t))),
+		.root = (real)(1 / sqrt(1 - pow(o->beta2, t))),
 		.eps = (real)o->eps,
 		.keep = (real)(1 - rate * k->arg[i].decay),
 	};

@@ -248,8 +248,8 @@ int nr_optim_step(const struct nr_optim *o, const struct nr_rates *r, int64_t t,
 	of->step(&k);
 	for (int64_t i = 0; i < count; i++) {
 		if (!seg[i].grad || seg[i].nd != 2 || !seg[i].d) continue;
-		if (seg[i].flags & NR_SEGMENT_UNIT_ROWS) nr_unit_rows(seg[i].d[0], seg[i].d[1], seg[i].value);
-		if (seg[i].flags & NR_SEGMENT_UNIT_COLUMNS) nr_unit_columns(seg[i].d[0], seg[i].d[1], seg[i].value);
+		if (seg[i].flags & NR_SEGMENT_UNIT_ROWS) nr_rows_to_unit(seg[i].d[0], seg[i].d[1], seg[i].value);
+		if (seg[i].flags & NR_SEGMENT_UNIT_COLUMNS) nr_columns_to_unit(seg[i].d[0], seg[i].d[1], seg[i].value);
 	}
 	return NR_OK;
 }

@@ -31,6 +31,12 @@ const struct nr_option nr_augment_options[] = {
 	NR_OPT_FLOAT(struct nr_augment, contrast, 0, 0, 10, "colour jitter: contrast"),
 	NR_OPT_FLOAT(struct nr_augment, saturation, 0, 0, 10, "colour jitter: saturation"),
 	NR_OPT_FLOAT(struct nr_augment, hue, 0, 0, 0.5, "colour jitter: hue, in turns"),
+	NR_OPT_FLOAT(struct nr_augment, jitter, 1, 0, 1, "probability of colour jitter"),
+	NR_OPT_FLOAT(struct nr_augment, grey, 0, 0, 1, "probability of losing all colours"),
+	NR_OPT_FLOAT(struct nr_augment, blur, 0, 0, 1, "probability of a Gaussian blur"),
+	NR_OPT_FLOAT(struct nr_augment, blur_min, 0.1, 0, 100, "blur: smallest radius in pixels"),
+	NR_OPT_FLOAT(struct nr_augment, blur_max, 2, 0, 100, "blur: largest radius in pixels"),
+	NR_OPT_FLOAT(struct nr_augment, solarize, 0, 0, 1, "probability of inverting bright pixels"),
 	NR_OPT_STRING(struct nr_augment, randaugment, "", "RandAugment: n=2,m=9,std=0.5 or timm's rand-m9-mstd0.5-inc1; empty: none"),
 	NR_OPT_FLOAT(struct nr_augment, erase, 0, 0, 1, "probability of random erasing with noise"),
 	NR_OPT_BOOL(struct nr_augment, normalize, "true", "normalize by mean and std; otherwise scale to [-1,1]"),
@@ -124,6 +130,8 @@ int nr_augment_check(const struct nr_augment *a, const struct nr_pixel_stats *s,
 			a->scale_max, a->ratio_min, a->ratio_max);
 	if ((a->crop == NR_CROP_CENTER || a->crop == NR_CROP_AUTO) && !(a->crop_share >= 0.1 && a->crop_share <= 1))
 		return nr_fail(err, NR_EVALUE, what, NULL, "crop_share must be from 0.1 to 1, not %g", a->crop_share);
+	if (a->blur > 0 && !(a->blur_min <= a->blur_max))
+		return nr_fail(err, NR_EVALUE, what, NULL, "blur_min %g is more than blur_max %g", a->blur_min, a->blur_max);
 	if (a->randaugment && *a->randaugment) {
 		const int code = nr_randaugment_parse(&r, a->randaugment, err);
 		if (code) return code;
@@ -234,6 +242,20 @@ static void jitter(const struct nr_augment *a, struct nr_picture *p, struct nr_d
 	}
 }
 
+static bool happens(struct nr_draws *d, double probability) { return probability > 0 && nr_draw(d) < probability; }
+
+/* What the views of self-supervised learning have in addition: DINO's, and before it SimCLR's and BYOL's. */
+static bool contrasts(const struct nr_augment *a) { return a->grey > 0 || a->blur > 0 || a->solarize > 0; }
+static int contrast(struct state *t, struct nr_error *err)
+{
+	const struct nr_augment *a = t->a;
+	int code = NR_OK;
+	if (happens(&t->draws, a->grey)) nr_saturate(&t->s->a, 0);
+	if (happens(&t->draws, a->blur)) code = nr_blur(&t->s->a, nr_draw_between(&t->draws, a->blur_min, a->blur_max), &t->s->b, err);
+	if (happens(&t->draws, a->solarize)) nr_solarize(&t->s->a, 128);
+	return code;
+}
+
 /* ---- to floats ---- */
 
 static void make_table(struct nr_augment_scratch *s, const struct scaling *k)
@@ -312,6 +334,7 @@ struct nr_augment nr_augment_for_eval(const struct nr_augment *train, int64_t si
 	a.crop = NR_CROP_CENTER;
 	a.crop_share = crop_share;
 	a.flip = a.brightness = a.contrast = a.saturation = a.hue = a.erase = 0;
+	a.grey = a.blur = a.solarize = 0;
 	a.randaugment = none;
 	a.repeats = 1;
 	return a;
@@ -331,10 +354,11 @@ int nr_augment_run(const struct nr_augment *a, const struct nr_pixel_stats *stat
 	if (!code) code = crop(&t, err);
 	if (code) return code;
 	t.mirrored = a->flip > 0 && nr_draw(&t.draws) < a->flip;
-	const bool colours = a->brightness > 0 || a->contrast > 0 || a->saturation > 0 || a->hue > 0;
+	const bool colours = a->brightness > 0 || a->contrast > 0 || a->saturation > 0 || a->hue > 0, contrasted = contrasts(a);
 	const bool rand = a->randaugment && *a->randaugment;
-	if (colours || rand) code = settle(&t, err);
-	if (!code && colours) jitter(a, &s->a, &t.draws);
+	if (colours || rand || contrasted) code = settle(&t, err);
+	if (!code && colours && (a->jitter >= 1 || happens(&t.draws, a->jitter))) jitter(a, &s->a, &t.draws);
+	if (!code && contrasted) code = contrast(&t, err);
 	if (!code && rand) {
 		code = randaugment(&t, &k, err);
 		t.v = nr_pixels_of(&s->a);

@@ -21,6 +21,9 @@ void nr_solarize_add(struct nr_picture *, int add);             /* below 128 */
 /* ImageEnhance.Sharpness; to is not from and has its size. */
 void nr_sharpen(const struct nr_picture *from, float factor, struct nr_picture *to);
 
+/* ---- blur (blur.c) ---- */
+int nr_blur(struct nr_picture *, double radius, struct nr_picture *room, struct nr_error *);    /* ImageFilter.GaussianBlur */
+
 /* ---- warps (augment_warp.c); to is not from and has its size ---- */
 /* Pixel (x,y) of to comes from m[0] x + m[1] y + m[2], m[3] x + m[4] y + m[5]; fill where that is outside. Bilinear or bicubic. */
 void nr_warp(const struct nr_picture *from, const double m[6], enum nr_filter, const uint8_t fill[3], struct nr_picture *to);

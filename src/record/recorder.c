@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/mem.h"
 #include "base/str.h"
 #include "record/recorder_env.h"
 #include "record/recorder_run.h"
@@ -189,6 +190,7 @@ int nr_recorder_event(struct nr_recorder *r, const char *what, int64_t step, jso
 {
 	char now[32];
 	struct nr_str line = { 0 };
+	const int64_t failures = nr_memory_failures();
 	json_t *o = json_object();
 	json_object_set_new(o, "time", json_string(nr_time_text(time(NULL), now, sizeof now)));
 	json_object_set_new(o, "event", nr_record_text(what));
@@ -197,6 +199,7 @@ int nr_recorder_event(struct nr_recorder *r, const char *what, int64_t step, jso
 	if (more) json_object_update_missing(o, more);
 	json_decref(more);
 	int code = nr_json_add(&line, o, err);
+	if (!code) code = nr_memory_since(failures, "cannot write", r->events.path, err);      /* a word would be missing */
 	if (!code) code = nr_runfile_append(&r->events, line.text, line.len, err);
 	nr_str_release(&line);
 	return code;

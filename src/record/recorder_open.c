@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/json.h"
+#include "base/mem.h"
 #include "base/save.h"
 #include "base/str.h"
 #include "record/recorder_env.h"
@@ -264,8 +265,10 @@ static int write_env(struct nr_recorder *r, const struct nr_run_info *info, bool
 	if (command) r->run.command = nr_arena_strdup(r->arena, command);
 	int code = NR_OK;
 	if (!env) {
+		const int64_t failures = nr_memory_failures();
 		env = nr_record_env(info, (time_t)r->run.started);
-		code = save_json(r, env, err);
+		code = nr_memory_since(failures, "cannot write", path, err);            /* an entry would be missing */
+		if (!code) code = save_json(r, env, err);
 	}
 	char *dump = nr_json_dump(env, JSON_COMPACT);
 	const json_t *seed = json_object_get(env, "seed");

@@ -42,8 +42,7 @@ static const char *said(const json_t *analysis, const char *text, struct nr_aren
 		else nr_str_add_n(&s, text, 1);
 		text += i < known ? strlen(words[i].word) : 1;
 	}
-	const char *copy = nr_arena_strdup(arena, nr_str_text(&s));
-	nr_str_release(&s);
+	const char *copy = nr_str_keep(&s, arena);
 	return copy ? copy : "";
 }
 

@@ -127,14 +127,12 @@ static int describe(struct nr_arms *a, struct nr_arena *arena)
 	struct nr_str keys = { 0 }, *texts = calloc((size_t)a->count + 1, sizeof *texts);
 	int code = texts ? NR_OK : NR_EMEMORY;
 	if (!code) find_differences(a, &keys, texts);
-	a->differ = nr_arena_strdup(arena, nr_str_text(&keys));
+	a->differ = nr_str_keep(&keys, arena);
 	for (int i = 0; i < a->count && !code; i++) {
-		a->arm[i].also = nr_arena_strdup(arena, nr_str_text(&texts[i]));
-		if (!a->arm[i].also || texts[i].failed) code = NR_EMEMORY;
-		nr_str_release(&texts[i]);
+		a->arm[i].also = nr_str_keep(&texts[i], arena);
+		if (!a->arm[i].also) code = NR_EMEMORY;
 	}
-	if (!a->differ || keys.failed) code = NR_EMEMORY;
-	nr_str_release(&keys);
+	if (!a->differ) code = NR_EMEMORY;
 	free(texts);
 	return code ? code : name_arms(a, arena);
 }

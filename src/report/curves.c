@@ -164,6 +164,35 @@ int nr_spectra(struct nr_str *s, const struct nr_arms *a, struct nr_arena *arena
 	return count;
 }
 
+/* ---- probes by depth ------------------------------------------------------------------------------------------------------------ */
+
+/* "layers" of probe.json: a probe for what leaves each block. */
+static struct nr_points probe_by_depth(const struct nr_lines *v, const struct nr_runfolder *r, struct nr_arena *arena)
+{
+	const json_t *layers = json_object_get(r->probe, "layers");
+	struct nr_points p = nr_points_make((int64_t)json_array_size(layers), arena);
+	for (size_t i = 0; p.x && p.y && i < json_array_size(layers); i++) {
+		const json_t *top1 = json_object_get(json_object_get(json_array_get(layers, i), v->key), "top1");
+		if (json_is_number(top1)) p.x[p.n] = (double)i, p.y[p.n++] = json_number_value(top1);
+	}
+	return p;
+}
+
+int nr_probes_by_depth(struct nr_str *s, const struct nr_arms *a, struct nr_arena *arena)
+{
+	static const struct nr_lines of[] = {
+		{ .key = "cls", .title = "Probe of [CLS] by depth" }, { .key = "mean", .title = "Probe of the mean token by depth" } };
+	int count = 0;
+	for (size_t i = 0; i < sizeof of / sizeof *of; i++) {
+		struct nr_lines v = of[i];
+		v.unit = "top‑1, %", v.x_label = "after block", v.scale = NR_LINEAR, v.factor = 100, v.x_whole = true;
+		v.of = probe_by_depth;
+		v.says = "A curve that falls at the end: the last blocks serve the training's own task more than the classes.";
+		count += nr_figure(s, a, &v, arena);
+	}
+	return count;
+}
+
 /* ---- legend ------------------------------------------------------------------------------------------------------------ */
 
 void nr_legend(struct nr_str *s, const struct nr_arms *a)

@@ -10,6 +10,8 @@ void nr_legend(struct nr_str *, const struct nr_arms *);
 int nr_curves(struct nr_str *, const struct nr_arms *, struct nr_arena *);
 /* Figures for spectrum.csv: singular values as parts of the largest. Returns how many. */
 int nr_spectra(struct nr_str *, const struct nr_arms *, struct nr_arena *);
+/* Linear probes of what leaves each block, if `norma probe --layers` was run. */
+int nr_probes_by_depth(struct nr_str *, const struct nr_arms *, struct nr_arena *);
 
 /* How a column of metrics.csv is called and drawn; title NULL: nothing is known of it. wide: by powers of ten if it spans them. noisy:
  * smoothed where it is long. rank: 0 for a share that decides, 1 for another metric that decides, then the other evaluations, the loss,

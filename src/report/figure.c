@@ -189,6 +189,7 @@ static void add_text(struct nr_str *s, const char *key, const char *text)
 {
 	json_t *v = json_string(text);
 	char *json = v ? nr_json_dump(v, JSON_ENCODE_ANY | JSON_ENSURE_ASCII) : NULL;
+	if (v && !json) s->failed = true;
 	nr_str_printf(s, "\"%s\":", key);
 	for (const char *p = json ? json : "\"\""; *p; p++) {
 		if (strchr("<>&", *p)) nr_str_printf(s, "\\u%04x", *p);

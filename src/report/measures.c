@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/mem.h"
 #include "report/arms.h"
 #include "draw/scale.h"
 
@@ -22,8 +23,21 @@ static double probe_mean(const struct nr_runfolder *r) { return nr_runfolder_pro
 static double probe_mean_samples(const struct nr_runfolder *r) { return nr_runfolder_probe(r, "mean", "samples"); }
 static double eval_top1(const struct nr_runfolder *r) { return nr_runfolder_last(r, "eval_top1"); }
 
+/* The accuracy of masked words has the same name. */
+static double of_texts(const struct nr_runfolder *r, const char *column)
+{
+	const char *task = nr_config_find(&r->settings, "task");
+	return task && !strcmp(task, "text") ? nr_runfolder_last(r, column) : (double)NAN;
+}
+static double text_test(const struct nr_runfolder *r) { return of_texts(r, "eval_test_accuracy"); }
+static double text_accuracy(const struct nr_runfolder *r) { return of_texts(r, "eval_accuracy"); }
+static double text_spearman(const struct nr_runfolder *r) { return of_texts(r, "eval_spearman"); }
+
 static double test_error(const struct nr_runfolder *r) { return nr_runfolder_last(r, "eval_test_mae"); }
 static double test_area(const struct nr_runfolder *r) { return nr_runfolder_last(r, "eval_test_auc"); }
+
+static double eval_linear(const struct nr_runfolder *r) { return nr_runfolder_last(r, "eval_linear"); }
+static double eval_knn(const struct nr_runfolder *r) { return nr_runfolder_last(r, "eval_knn"); }
 
 static double eval_samples(const struct nr_runfolder *r)
 {
@@ -67,6 +81,7 @@ static double speed(const struct nr_runfolder *r)
 	for (size_t i = 0; !c && i < sizeof names / sizeof *names; i++) c = nr_column_find(&r->metrics, names[i]);
 	double *value = c ? malloc((size_t)(r->metrics.rows + 1) * sizeof *value) : NULL, median = NAN;
 	int64_t n = 0;
+	if (c && !value) nr_memory_note_failure();
 	for (int64_t i = 0; value && i < r->metrics.rows; i++)
 		if (c->given[i] && isfinite(c->value[i])) value[n++] = c->value[i];
 	if (n) {
@@ -79,12 +94,17 @@ static double speed(const struct nr_runfolder *r)
 
 /* ---- the table --------------------------------------------------------------------------------------------------------- */
 
-enum { UNIFORMITY = 5, RANK };
+enum { UNIFORMITY = 10, RANK };
 const struct nr_measure nr_measures[NR_MEASURES + 1] = {
 	{ "probe top‑1, [CLS]", "%", "top‑1 of a linear probe on [CLS]", 1, NR_PERCENT, 2, false, probe_cls, probe_cls_samples },
 	{ "probe top‑1, mean token", "%", "top‑1 of a linear probe on the mean token", 1, NR_PERCENT, 2, false, probe_mean,
 	  probe_mean_samples },
 	{ "held-out top‑1", "%", "held-out top‑1", 1, NR_PERCENT, 2, false, eval_top1, eval_samples },
+	{ "test accuracy", "%", "accuracy on the test split", 1, NR_PERCENT, 2, false, text_test, NULL },
+	{ "held-out accuracy", "%", "held-out accuracy", 1, NR_PERCENT, 2, false, text_accuracy, eval_samples },
+	{ "Spearman", "held-out", "held-out Spearman correlation", 1, NR_PLAIN, 4, false, text_spearman, NULL },
+	{ "linear head, top‑1", "%", "top‑1 of a linear head on the last blocks", 1, NR_PERCENT, 2, false, eval_linear, eval_samples },
+	{ "k‑NN, top‑1", "%", "top‑1 of nearest neighbours", 1, NR_PERCENT, 2, false, eval_knn, eval_samples },
 	{ "error, test (last)", "mean absolute", "mean absolute error of the last weights on the test split", -1, NR_PLAIN, 4, false,
 	  test_error, NULL },
 	{ "ROC AUC, test (last)", "%", "area under the ROC curve of the last weights on the test split", 1, NR_PERCENT, 2, false,
@@ -104,11 +124,12 @@ static struct nr_estimate estimate(const struct nr_arms *a, int arm, const struc
 	const struct nr_arm *v = &a->arm[arm];
 	double *value = calloc((size_t)v->distinct + 1, sizeof *value);
 	int64_t n = 0, last = -1;
+	if (!value) nr_memory_note_failure();                   /* the page that has the estimate is not made then */
 	for (int i = 0; value && i < v->distinct; i++) {
 		const double x = m->of(&a->run[v->run[i]]);
 		if (isfinite(x)) value[n++] = x, last = v->run[i];
 	}
-	struct nr_estimate e = nr_estimate_runs(value, n);      /* out of memory: as if not measured */
+	struct nr_estimate e = nr_estimate_runs(value, n);
 	free(value);
 	if (n != 1 || !m->samples) return e;
 	const double samples = m->samples(&a->run[last]);

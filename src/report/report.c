@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/mem.h"
 #include "base/save.h"
 #include "norma/version.h"
 #include "draw/html.h"
@@ -145,6 +146,13 @@ static void add_arms(struct nr_str *s, const struct nr_arms *a, struct nr_arena 
 
 /* ---- the page ----------------------------------------------------------------------------------------------------------- */
 
+/* Spectra and reconstructions are of pictures: of texts and molecules nothing is missed. */
+static bool of_pictures(const struct nr_arms *a)
+{
+	const char *sample = a->runs ? nr_runfolder_env(&a->run[0], "sample") : NULL;
+	return !sample || !strcmp(sample, "picture");
+}
+
 static void add_page(struct nr_str *s, const struct nr_report *o, const struct nr_arms *a, struct nr_arena *arena)
 {
 	struct nr_str title = { 0 };
@@ -155,9 +163,9 @@ static void add_page(struct nr_str *s, const struct nr_report *o, const struct n
 	nr_section_curves(s, a, "curves", "Curves", arena);
 	nr_section_classes(s, a, arena);
 	nr_section_molecules(s, a, arena);
-	nr_section_spectra(s, a, true, arena);
+	nr_section_spectra(s, a, of_pictures(a), arena);
 	nr_analysis_figures(s, a, arena);
-	nr_section_pictures(s, a, true, arena);
+	nr_section_pictures(s, a, of_pictures(a), arena);
 	nr_report_runs(s, a, arena);
 	nr_citations(s, &a, 1);
 	nr_page_close(s);
@@ -224,12 +232,14 @@ int nr_report_page(const struct nr_report *o, struct nr_str *s, struct nr_error 
 {
 	if (o->runs.count < 1 || o->runs.count > INT_MAX / 4)
 		return nr_fail(err, NR_EVALUE, "cannot make the report", NULL, "there is no run to report on");
+	const int64_t failures = nr_memory_failures();
 	struct nr_arena *arena = nr_arena_make();
 	if (!arena) return nr_fail(err, NR_EMEMORY, "cannot make the report", NULL, "out of memory");
 	const locale_t c = newlocale(LC_ALL_MASK, "C", (locale_t)0), old = c ? uselocale(c) : (locale_t)0;  /* points in numbers */
 	int code = check_studies(o, err);
 	if (!code) code = nr_study_is_here(o->runs.item[0]) ? nr_study_page(o, s, arena, err) : runs_page(o, s, arena, err);
 	if (!code && s->failed) code = nr_fail(err, NR_EMEMORY, "cannot make the report", NULL, "out of memory");
+	if (!code) code = nr_memory_since(failures, "cannot make the report", NULL, err);  /* a number would be missing */
 	if (c) {
 		uselocale(old);
 		freelocale(c);

@@ -80,15 +80,14 @@ static void load_columns(struct nr_runfolder *r, const char *dir, const char *na
 
 static int64_t be32(const unsigned char *b) { return (int64_t)b[0] << 24 | b[1] << 16 | b[2] << 8 | b[3]; }
 
-static void load_picture(struct nr_runfolder *r, struct nr_arena *a)
+static void load_picture(struct nr_runfolder *r, const char *name, struct nr_picture_bytes *p, struct nr_arena *a)
 {
-	static const char name[] = "reconstruction.png";
 	struct nr_error why = { 0 };
 	size_t size = 0;
 	const unsigned char *b = (const unsigned char *)load(path_in(r->dir, name, a), a, &size, &why);
 	const bool png = b && size > 24 && !memcmp(b, "\x89PNG\r\n\x1a\n", 8) && !memcmp(b + 12, "IHDR", 4);
 	if (b && !png) nr_fail(&why, NR_EFORMAT, "cannot read", name, "it is not a PNG file");
-	if (png) r->reconstruction = (struct nr_picture_bytes){ b, size, be32(b + 16), be32(b + 20) };
+	if (png) *p = (struct nr_picture_bytes){ b, size, be32(b + 16), be32(b + 20) };
 	else note(r, name, &why);
 }
 
@@ -195,9 +194,13 @@ int nr_runfolder_read(struct nr_runfolder *r, const char *dir, struct nr_arena *
 	if (has(dir, "lambda.csv", a)) load_columns(r, dir, "lambda.csv", a, &r->lambda);
 	nr_runfolder_add(r, dir, a);
 	nr_runfolder_add(r, path_in(dir, "analyze", a), a);
-	if (!r->probe) nr_str_add(&r->absent, "probe.json is missing\n");
-	if (!r->spectrum.count) nr_str_add(&r->absent, "spectrum.csv is missing\n");
-	load_picture(r, a);
+	const char *sample = nr_runfolder_env(r, "sample");
+	const bool picture = !sample || !strcmp(sample, "picture");     /* nothing else can be probed */
+	if (!r->probe && picture) nr_str_add(&r->absent, "probe.json is missing\n");
+	if (!r->spectrum.count && picture) nr_str_add(&r->absent, "spectrum.csv is missing\n");
+	const bool attention = has(dir, "attention.png", a);
+	if (attention) load_picture(r, "attention.png", &r->attention, a);
+	if (!attention || has(dir, "reconstruction.png", a)) load_picture(r, "reconstruction.png", &r->reconstruction, a);
 	find_seed(r);
 	const double recorded = nr_runfolder_last(r, "seconds");
 	if (recorded > r->seconds || isnan(r->seconds)) r->seconds = recorded;

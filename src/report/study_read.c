@@ -217,7 +217,8 @@ const char *nr_metric_title(const char *metric, struct nr_arena *arena)
 		return text ? text : metric;
 	}
 	const char *dot = strrchr(metric, '.');
-	const struct nr_task_metric *m = dot ? nr_task_metric_of(dot + 1, NULL) : NULL;
+	const char *stage = dot ? nr_arena_printf(arena, "%.*s", (int)strcspn(metric, "."), metric) : NULL;   /* often the task's name */
+	const struct nr_task_metric *m = stage ? nr_task_metric_of(dot + 1, stage) : NULL;
 	if (!m || !m->title) return metric;
 	const char *text = nr_arena_printf(arena, "%c%s (%.*s)", tolower((unsigned char)*m->title), m->title + 1,
 		(int)(dot - metric), metric);

@@ -30,6 +30,7 @@ void nr_json_text(struct nr_str *s, const char *text)
 	json_t *o = json_string(text);
 	char *line = o ? nr_json_dump(o, JSON_ENCODE_ANY) : NULL;
 	nr_str_add(s, line ? line : "\"?\"");
+	if (o && !line) s->failed = true;
 	free(line);
 	json_decref(o);
 }

@@ -70,8 +70,8 @@ static int combine(struct nr_study_arm *to, const struct nr_study_arm *from, con
 		if (!to->at) to->at = axis[a].item[k].value_at;
 		if (nr_settings_add(&to->own, &axis[a].item[k], arena)) return NR_EMEMORY;
 	}
-	to->name = nr_arena_strdup(arena, name.len ? nr_str_text(&name) : "only");
-	nr_str_release(&name);
+	if (!name.len) nr_str_add(&name, "only");
+	to->name = nr_str_keep(&name, arena);
 	return to->name ? NR_OK : NR_EMEMORY;
 }
 

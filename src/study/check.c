@@ -115,8 +115,7 @@ static const char *arm_text(const struct nr_study *s, int64_t arm)
 		for (int64_t j = 0; all && j < all->count; j++)
 			nr_str_printf(&text, "%lld %s=%s\n", (long long)i, all->item[j].key, nr_setting_text(&all->item[j], s->arena));
 	}
-	const char *copy = text.failed ? NULL : nr_arena_strdup(s->arena, nr_str_text(&text));
-	nr_str_release(&text);
+	const char *copy = nr_str_keep(&text, s->arena);
 	return copy;
 }
 

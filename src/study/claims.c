@@ -25,8 +25,7 @@ static void add_values(struct nr_str *s, const struct nr_yaml_node *n, const cha
 
 static int keep(struct nr_list *list, struct nr_str *s, struct nr_arena *arena)
 {
-	char *copy = s->failed ? NULL : nr_arena_strdup(arena, nr_str_text(s));
-	nr_str_release(s);
+	char *copy = nr_str_keep(s, arena);
 	return copy && !nr_list_add(list, copy, arena) ? 0 : -1;
 }
 

@@ -128,7 +128,7 @@ static void find_source(struct reader *r, struct nr_study_stage *s, int64_t numb
 {
 	s->from_stage = -1;
 	s->from = from ? from->text : NULL;
-	if (s->command && !s->command->takes_checkpoint) {
+	if (s->command && !s->command->takes_checkpoint && !s->command->checkpoint_option) {
 		if (from) COMPLAIN(r, from, "finetune does", "%s takes no checkpoint", s->command->name);
 		return;
 	}
@@ -142,6 +142,7 @@ static void find_source(struct reader *r, struct nr_study_stage *s, int64_t numb
 		s->file = from && from->text[n] ? from->text + n + 1 : NULL;
 		return;
 	}
+	if (s->command && !s->command->takes_checkpoint && !from) return;
 	if (s->command && !from)
 		COMPLAIN(r, s->at, "an earlier stage must train, or give `from: FILE`", "'%s' has no checkpoint to work on", s->name);
 	else if (from && !strchr(from->text, '/') && !strchr(from->text, '.'))
@@ -354,6 +355,7 @@ static void read_all(struct reader *r, const struct nr_yaml_node *root, const ch
 int nr_study_parse(struct nr_study *s, const char *text, size_t size, const char *name, const struct nr_study_command *commands,
 	struct nr_arena *arena, struct nr_yaml_errors *errors, struct nr_error *err)
 {
+	const int64_t failures = nr_memory_failures();
 	struct nr_yaml_tree *tree = nr_arena_alloc(arena, sizeof *tree);
 	*s = (struct nr_study){ .arena = arena, .tree = tree, .commands = commands };
 	if (!tree) return nr_fail(err, NR_EMEMORY, "cannot read", name, "out of memory");
@@ -366,5 +368,6 @@ int nr_study_parse(struct nr_study *s, const char *text, size_t size, const char
 	struct nr_study tuning;
 	if (!errors->count && s->tune) nr_tune_study(s, &tuning, err);
 	if (!errors->count && !err->code && nr_published_read(s, name, err)) return err->code;
+	if (!err->code && nr_memory_since(failures, "cannot read", name, err)) return err->code; /* an arm would lack its name */
 	return nr_yaml_tree_done(tree, err);
 }

@@ -40,12 +40,12 @@ static char *describe(const struct nr_job *j, struct nr_arena *arena, struct nr_
 	struct nr_str s = { 0 };
 	nr_str_printf(&s, "command=%s\n", stage->command->name);
 	if (nr_study_option(stage->command, "seed") || stage->trains) nr_str_printf(&s, "seed=%lld\n", (long long)j->study->seed[j->seed]);
-	if (stage->command->takes_checkpoint && stage->from_stage >= 0) {
+	if (stage->from && stage->from_stage >= 0) {
 		struct nr_job source;
 		if (nr_job_make(&source, j->study, j->arm, j->seed, stage->from_stage, arena, err)) return NULL;
 		nr_str_printf(&s, "checkpoint=%s%s%s of %s\n", stage->from, stage->file ? "/" : "", stage->file ? stage->file : "",
 			source.hash);
-	} else if (stage->command->takes_checkpoint) {
+	} else if (stage->from) {
 		nr_str_printf(&s, "checkpoint=%s\n", stage->from);
 	}
 	int plugins;

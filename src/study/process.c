@@ -49,9 +49,11 @@ static int fresh_arguments(const struct nr_job *j, struct nr_list *args, struct 
 	const struct nr_settings *all = nr_study_settings(j->study, j->arm, j->stage, arena);
 	char flag[128];
 	int code = add(args, nr_arena_strdup(arena, stage->command->name), arena);
-	if (stage->command->takes_checkpoint) {
+	if (stage->from) {
 		char *from = checkpoint_of(j, arena, err);
 		if (!from && err->code) return err->code;
+		if (from && !stage->command->takes_checkpoint)
+			from = nr_arena_printf(arena, "--%s=%s", stage->command->checkpoint_option, from);
 		code |= add(args, from, arena);
 	}
 	for (int64_t i = 0; all && i < all->count; i++) {

@@ -128,8 +128,7 @@ static const char *explain(struct reading *r, const struct nr_yaml_node *n)
 	nr_str_add(&s, why ? why : is_value(n) ? n->text : "unsure");
 	if (read && *read) nr_str_printf(&s, ", read as '%s'", read);
 	if (from) nr_str_printf(&s, ", from: %s", from);
-	const char *copy = nr_arena_strdup(r->s->arena, nr_str_text(&s));
-	nr_str_release(&s);
+	const char *copy = nr_str_keep(&s, r->s->arena);
 	return copy ? copy : "unsure";
 }
 

@@ -117,7 +117,8 @@ static int check_measure(const struct part *p, const struct nr_source *s, const 
 	struct nr_error why = { 0 };
 	unsigned want;
 	const char *only = setting(p, "only");
-	nr_source_expect(s, trained->task->kind, &why);
+	const bool by_texts = !strcmp(p->stage->command->name, "zeroshot");             /* what a text tower is measured on */
+	nr_source_expect(s, by_texts ? NR_PICTURES : trained->task->kind, &why);
 	if (!why.code && before && !strcmp(p->stage->command->name, "eval") && s->classes != before->classes)
 		nr_fail(&why, NR_EVALUE, "cannot use", s->of->name, "the model has %d classes, the data %d", before->classes, s->classes);
 	if (!why.code && !strcmp(p->stage->command->name, "analyze") && *only) nr_parts_read(only, &want, &why);

@@ -3,6 +3,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
+#include "base/mem.h"
 #include "study/stats.h"
 
 enum { EXACT = 50 };                        /* values up to which every sign is counted */
@@ -78,7 +79,7 @@ double nr_wilcoxon(const double *x, int64_t n)
 		if (!left) p = 1;
 		else if (left <= EXACT) p = exact(twice, left, positive);
 		else p = fmin(1, 2 * nr_normal_cdf(-fabs((double)positive / 2 - mean) / sqrt(var)));
-	}
+	} else nr_memory_note_failure();
 	free(d);
 	free(twice);
 	return p;
@@ -90,6 +91,7 @@ void nr_holm(double *p, int64_t m)
 	for (int64_t i = 0; i < m; i++) family += !isnan(p[i]);
 	double floor = 0;
 	bool *done = calloc((size_t)m + 1, sizeof *done);
+	if (!done) nr_memory_note_failure();
 	for (int64_t k = 0; done && k < family; k++) {
 		int64_t least = -1;
 		for (int64_t i = 0; i < m; i++)

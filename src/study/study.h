@@ -49,6 +49,7 @@ struct nr_study_command {
 	bool takes_checkpoint;              /* as its argument */
 	bool trains;                        /* its --out is a run directory with checkpoints */
 	const char *metric;                 /* what it is about: a key of its result; NULL: an accuracy */
+	const char *checkpoint_option;      /* it is given a checkpoint, if an earlier stage trains one, as this option; or NULL */
 };
 
 /* An option as text; a list has several values. at: for messages; NULL: it was a flag. */

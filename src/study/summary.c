@@ -252,8 +252,7 @@ static int describe_runs(struct nr_summary *m)
 		nr_str_release(&one);
 	}
 	nr_str_printf(&all, "; seeds %lld", (long long)m->study->seeds);
-	m->ours = nr_arena_strdup(m->arena, nr_str_text(&all));
-	nr_str_release(&all);
+	m->ours = nr_str_keep(&all, m->arena);
 	return m->ours ? NR_OK : NR_EMEMORY;
 }
 
@@ -287,6 +286,7 @@ static int note_unknown(struct nr_summary *m, const struct reading *r)
 int nr_summary_make(struct nr_summary *m, const struct nr_study *s, const struct nr_study_run *run, int64_t runs, struct nr_arena *arena,
 	struct nr_error *err)
 {
+	const int64_t failures = nr_memory_failures();
 	*m = (struct nr_summary){ .study = s, .arena = arena, .metrics = 1 + s->also.count };
 	const size_t cells = (size_t)(m->metrics * s->arms), values = cells * (size_t)s->seeds;
 	m->metric = nr_arena_alloc(arena, (size_t)m->metrics * sizeof *m->metric);
@@ -309,5 +309,5 @@ int nr_summary_make(struct nr_summary *m, const struct nr_study *s, const struct
 	for (int64_t i = 0; s->tune && i < s->tune->notes.count; i++) note(m, "%s", s->tune->notes.item[i]);
 	note_published(m);
 	if (r.versions) note(m, "the runs were made by different versions of norma");
-	return NR_OK;
+	return nr_memory_since(failures, "cannot sum up the study", NULL, err);         /* a note would be missing */
 }

@@ -256,7 +256,10 @@ static void heading(const struct nr_summary *m, struct nr_str *s, const char *be
 void nr_summary_text(const struct nr_summary *m, struct nr_str *s)
 {
 	struct nr_study_cells c;
-	if (!nr_cells_make(&c, m)) return;
+	if (!nr_cells_make(&c, m)) {
+		s->failed = true;
+		return;
+	}
 	heading(m, s, "", "");
 	add_text(s, &c);
 	struct nr_str legend = { 0 };
@@ -279,7 +282,10 @@ void nr_summary_text(const struct nr_summary *m, struct nr_str *s)
 void nr_summary_markdown(const struct nr_summary *m, struct nr_str *s)
 {
 	struct nr_study_cells c;
-	if (!nr_cells_make(&c, m)) return;
+	if (!nr_cells_make(&c, m)) {
+		s->failed = true;
+		return;
+	}
 	struct nr_table *t = table_of(&c, 1, c.columns);
 	heading(m, s, "# ", "\n");
 	nr_table_markdown(t, s);
@@ -292,7 +298,10 @@ void nr_summary_markdown(const struct nr_summary *m, struct nr_str *s)
 static void summary_csv(const struct nr_summary *m, struct nr_str *s)
 {
 	struct nr_study_cells c;
-	if (!nr_cells_make(&c, m)) return;
+	if (!nr_cells_make(&c, m)) {
+		s->failed = true;
+		return;
+	}
 	struct nr_table *t = table_of(&c, 1, c.columns);
 	nr_table_csv(t, s);
 	nr_table_free(t);
@@ -348,6 +357,7 @@ static int save(const struct nr_summary *m, const char *name, struct nr_str *tex
 int nr_summary_write(const struct nr_summary *m, const struct nr_study_run *run, int64_t runs, struct nr_error *err)
 {
 	struct nr_str csv = { 0 }, table = { 0 }, markdown = { 0 }, latex = { 0 }, json = { 0 };
+	const int64_t failures = nr_memory_failures();
 	summary_csv(m, &table);
 	nr_summary_markdown(m, &markdown);
 	nr_summary_latex(m, &latex);
@@ -359,6 +369,7 @@ int nr_summary_write(const struct nr_summary *m, const struct nr_study_run *run,
 	else json.failed = true;
 	free(dump);
 	int code = write_csv(m, &csv, err);
+	if (nr_memory_since(failures, "cannot sum up the study", NULL, err)) json.failed = true;         /* a setting would be missing */
 	code = save(m, "results.csv", &csv, err) || code;
 	code = save(m, "table.csv", &table, err) || code;
 	code = save(m, "table.md", &markdown, err) || code;

@@ -132,7 +132,10 @@ void nr_summary_latex(const struct nr_summary *m, struct nr_str *s)
 {
 	const char *asked = m->study->columns && *m->study->columns ? m->study->columns : few;
 	struct nr_study_cells c;
-	if (!nr_cells_make(&c, m)) return;
+	if (!nr_cells_make(&c, m)) {
+		s->failed = true;
+		return;
+	}
 	int64_t taken = 0, *column = calloc((size_t)c.columns, sizeof *column);
 	const char *of = m->metric[0];
 	for (int64_t k = 0; column && k < c.columns; k++) {

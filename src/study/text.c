@@ -54,7 +54,7 @@ int nr_study_text(const struct nr_study *study, struct nr_str *s)
 	for (int64_t i = 0; i < study->stages; i++) {
 		const struct nr_study_stage *stage = &study->stage[i];
 		nr_str_printf(s, "  - %s: {run: %s", stage->name, stage->command->name);
-		if (stage->command->takes_checkpoint && stage->from) {
+		if (stage->from) {
 			nr_str_add(s, ", from: ");
 			const char *from = stage->file ? nr_arena_printf(study->arena, "%s/%s", stage->from, stage->file) : stage->from;
 			nr_study_quote(s, from ? from : "");

@@ -203,8 +203,7 @@ static const char *values_text(const struct nr_study *s, const struct nr_study_a
 	struct nr_str text = { 0 };
 	for (int64_t x = 0; x < s->tune->axes; x++)
 		nr_str_printf(&text, "%s%s %s", x ? ", " : "", tuned(s, a, x)->key, nr_setting_text(tuned(s, a, x), s->arena));
-	const char *copy = nr_arena_strdup(s->arena, nr_str_text(&text));
-	nr_str_release(&text);
+	const char *copy = nr_str_keep(&text, s->arena);
 	return copy ? copy : "";
 }
 
@@ -222,8 +221,7 @@ static int note(const struct nr_study *s, const struct nr_summary *m, int64_t ar
 	nr_str_printf(&text, "; taken: %s", values_text(s, &m->study->arm[arm * each + best]));
 	if (s->tune->axes == 1 && each > 1 && (best == 0 || best == each - 1)) nr_str_add(&text,
 		", at the end of the list (extend it)");
-	char *copy = nr_arena_strdup(s->arena, nr_str_text(&text));
-	nr_str_release(&text);
+	char *copy = nr_str_keep(&text, s->arena);
 	return copy && !nr_list_add(&s->tune->notes, copy, s->arena) ? NR_OK : no_memory(err);
 }
 

@@ -175,6 +175,11 @@ static void describe(const struct nr_task_run *r, struct nr_str *text)
 		o->norm_pix ? "pixels standardised per patch" : "plain pixels");
 	static const char *const on[] = { "none", "[CLS]", "visible tokens", "[CLS] and visible tokens" };
 	if (o->uniform == NR_UNIFORM_NONE) return;
+	if (o->power == NR_UNIFORM_INFONCE) {
+		nr_str_printf(text, "uniformity        InfoNCE on [CLS], lambda %g, temperature %g, %lld samples\n", o->lambda,
+			o->temperature, (long long)r->c->batch);
+		return;
+	}
 	nr_str_printf(text, "uniformity        %s, lambda %g, pairs of %lld samples%s\n", on[o->uniform], o->lambda, (long long)r->c->batch,
 		o->in_image && o->uniform != NR_UNIFORM_CLS ? ", tokens within their picture" : "");
 }

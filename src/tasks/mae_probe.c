@@ -11,8 +11,7 @@
 static const double weight_decays[] = { 1e-2, 1e-3, 1e-4 };
 enum { WEIGHT_DECAYS = sizeof weight_decays / sizeof *weight_decays };
 
-/* The trainer's order of the training split, in which those held out come last. */
-static int32_t *training_order(const struct nr_task_run *r, int64_t *count, struct nr_error *err)
+int32_t *nr_probe_order(const struct nr_task_run *r, int64_t *count, struct nr_error *err)
 {
 	const int64_t n = r->source->count[NR_TRAIN], most = n - (int64_t)(r->c->hold_out * (double)n);
 	int32_t *order = malloc((size_t)(n + 1) * sizeof *order);
@@ -47,7 +46,7 @@ int nr_mae_probe(struct nr_task_run *r, const struct nr_evaluation *e, int64_t c
 {
 	const unsigned want = 1u << NR_FEATURE_MEAN | (nr_has_class_token(r->w) ? 1u << NR_FEATURE_CLS : 0);
 	struct nr_token_features train = { 0 }, test = { 0 };
-	int32_t *order = training_order(r, &count, err);
+	int32_t *order = nr_probe_order(r, &count, err);
 	struct nr_evaluation from = *e;
 	from.split = NR_TRAIN;
 	from.index = order;

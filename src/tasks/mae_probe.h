@@ -10,4 +10,7 @@
 int nr_mae_probe(struct nr_task_run *, const struct nr_evaluation *, int64_t count, int64_t batch, double top1[NR_FEATURE_KINDS],
 	struct nr_error *);
 
+/* The trainer's order of the training split, in which those held out come last; the caller frees it. *count is cut to what is there. */
+int32_t *nr_probe_order(const struct nr_task_run *, int64_t *count, struct nr_error *);
+
 #endif

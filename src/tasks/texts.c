@@ -14,6 +14,7 @@ static int open_tokenizer(struct nr_texts *t, const struct nr_task_run *r, struc
 	if (!*path && *r->c->init) path = r->c->init;
 	const char *beside = r->source->dir ? nr_arena_printf(r->arena, "%s/tokenizer.json", r->source->dir) : NULL;
 	if (!*path && beside && !access(beside, R_OK)) path = beside;    /* of the data */
+	if (!*path && t->otherwise) path = t->otherwise;
 	t->path = path;
 	if (*path) return nr_tokenizer_open(&t->tokenizer, path, err);
 	nr_fail(err, NR_EUSAGE, "no tokenizer was given", NULL, NULL);

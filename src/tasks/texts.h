@@ -21,7 +21,8 @@ struct nr_texts {
 	struct nr_order order;
 	int64_t longest, step, shapes;      /* shape i has longest - i step tokens */
 	const int32_t *sample;              /* of the batch at hand */
-	bool joined;                        /* set before opening: two texts of a sample are one */
+	bool joined;                        /* set before opening: two texts of a sample are one; */
+	const char *otherwise;              /* likewise: the tokenizer, if none is given; or NULL */
 };
 
 /* Opens the tokenizer, reads the texts, and fits the model's vocabulary and length to them. */

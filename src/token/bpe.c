@@ -141,7 +141,7 @@ static bool encode_word(struct nr_encoder *e, const char *s, size_t n, struct id
 	}
 	int32_t symbols = 0;
 	for (size_t i = 0; i < n; i++) {
-		int32_t id = t->bpe.of_byte[(uint8_t)s[i]];
+		int32_t id = (t->bpe.clip && i + 1 == n ? t->bpe.of_last : t->bpe.of_byte)[(uint8_t)s[i]];
 		if (id < 0) id = t->bpe.unk;
 		if (id < 0) continue;
 		e->symbol[symbols] = (struct bpe_symbol){ id, symbols - 1, symbols + 1 };
@@ -165,7 +165,8 @@ bool bpe_encode(struct nr_encoder *e, const char *s, size_t n, struct id_list *o
 	}
 	if (!ids_reserve(out, n)) return false;         /* a token has a byte at least */
 	for (const char *end = s + n, *next; s < end; s = next) {
-		next = bpe_word_end(s, end);
+		if (e->of->bpe.clip && (s = bpe_blanks_end(s, end)) == end) break;
+		next = (e->of->bpe.clip ? bpe_clip_word_end : bpe_word_end)(s, end);
 		const size_t bytes = (size_t)(next - s);
 		if (bytes > CACHED_BYTES) {
 			if (!encode_word(e, s, bytes, out)) return false;

@@ -73,3 +73,21 @@ void bpe_bytes(struct nr_tokenizer *t)
 		t->bpe.of_byte[b] = vocab_find(&t->vocab, c, nr_utf8_put(c, bpe_char_of_byte(b)));
 	}
 }
+
+void bpe_clip(struct nr_tokenizer *t)
+{
+	if (nr_tokenizer_find(t, "<|startoftext|>") < 0 || nr_tokenizer_find(t, "<|endoftext|>") < 0) return;
+	t->bpe.clip = false;
+	for (int b = 0; b < 256; b++) {
+		char c[16];
+		size_t n = nr_utf8_put(c, bpe_char_of_byte(b));
+		memcpy(c + n, "</w>", 4);
+		t->bpe.of_last[b] = vocab_find(&t->vocab, c, n + 4);
+		t->bpe.clip |= t->bpe.of_last[b] >= 0;
+	}
+	if (!t->bpe.clip) return;
+	t->normalizes = true;
+	t->bert = (struct bert_rules){ .lowercase = true };
+	t->special[NR_TOKEN_CLS] = nr_tokenizer_find(t, "<|startoftext|>");
+	t->special[NR_TOKEN_SEP] = nr_tokenizer_find(t, "<|endoftext|>");
+}

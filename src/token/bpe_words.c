@@ -60,3 +60,14 @@ const char *bpe_word_end(const char *s, const char *end)
 	}
 	return kind == S ? blanks_end(s, end) : run_end(s + bytes, end, kind);
 }
+
+const char *bpe_clip_word_end(const char *s, const char *end)
+{
+	size_t bytes;
+	const int kind = kind_at(s, &bytes);
+	const char *e = *s == '\'' ? contraction(s, end) : NULL;
+	if (e) return e;
+	return kind == N ? s + bytes : run_end(s, end, kind);
+}
+
+const char *bpe_blanks_end(const char *s, const char *end) { return run_end(s, end, S); }

@@ -1,5 +1,5 @@
 /* Ids to text. WordPiece: a blank before each token that does not continue a word, none before . ? ! and ,. BPE: the bytes that
- * the tokens' characters stand for. */
+ * the tokens' characters stand for; CLIP's words end with </w>. */
 #include "base/str.h"
 #include "token/bpe.h"
 #include "token/unicode.h"
@@ -55,10 +55,13 @@ char *nr_decode(const struct nr_tokenizer *t, const int32_t *ids, int64_t count,
 		size_t n;
 		const char *token = vocab_token(&t->vocab, ids[i], &n);
 		if (!token || (skip_special && nr_tokenizer_is_special(t, ids[i]))) continue;
-		if (t->kind == NR_BPE) add_bytes(token, n, &bytes);
+		const bool ends = t->bpe.clip && n > 4 && !memcmp(token + n - 4, "</w>", 4);
+		if (t->kind == NR_BPE) add_bytes(token, ends ? n - 4 : n, &bytes);
 		else add_wordpiece(t, token, n, first, &out);
+		if (ends) nr_str_add(&bytes, " ");
 		first = false;
 	}
+	if (t->bpe.clip && bytes.len && bytes.text[bytes.len - 1] == ' ') bytes.text[--bytes.len] = 0;
 	nr_str_add(&out, "");                           /* no ids: an empty text, not none */
 	add_repaired(&bytes, &out);
 	out.failed |= bytes.failed;

@@ -147,7 +147,10 @@ int tokenizer_read_bpe(struct nr_tokenizer *t, const char *vocab, const char *me
 	json_decref(config);
 	if (code) return code;
 	bpe_bytes(t);
+	bpe_clip(t);
+	static const char *const ends[] = { "<|endoftext|>", "<|startoftext|>" };
 	const struct added_token end = { .special = true };
-	if (nr_tokenizer_find(t, "<|endoftext|>") >= 0 && tokenizer_add_token(t, "<|endoftext|>", end, err)) return err->code;
+	for (int i = 0; i < (t->bpe.clip ? 2 : 1); i++)
+		if (nr_tokenizer_find(t, ends[i]) >= 0 && tokenizer_add_token(t, ends[i], end, err)) return err->code;
 	return bpe_template(t) ? tokenizer_memory(t, err) : NR_OK;
 }

@@ -74,6 +74,8 @@ struct bpe_rules {
 	int32_t of_byte[256];                           /* -1: not in the vocabulary */
 	int32_t unk;                                    /* of such a byte; -1: nothing stands for it */
 	bool blank_first, ignore_merges;
+	bool clip;                                      /* CLIP: words without blanks, whose last byte has a token of its own: "a</w>" */
+	int32_t of_last[256];                           /* clip: of that byte */
 };
 
 struct nr_tokenizer {
@@ -130,6 +132,8 @@ int bpe_start(struct nr_tokenizer *, int64_t merges);
 int bpe_add_merge(struct nr_tokenizer *, const char *left, size_t n_left, const char *right, size_t n_right, int32_t rank,
 	const char *where, struct nr_error *);
 void bpe_bytes(struct nr_tokenizer *);
+/* Makes it CLIP's, if its vocabulary is: lower case, GPT-2's words without blanks and with single digits. */
+void bpe_clip(struct nr_tokenizer *);
 
 /* ---- encoding ---------------------------------------------------------------------------------------------------------------------- */
 

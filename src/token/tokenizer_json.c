@@ -131,7 +131,9 @@ static int read_bpe(struct nr_tokenizer *t, const json_t *model, struct nr_error
 		"fuse_unk", "byte_fallback", NULL };
 	if (only(t, model, "model", keys, err) || tokenizer_add_vocab(t, t->path, json_object_get(model, "vocab"), err)) return err->code;
 	for (int i = 0; off[i]; i++) {
-		if (is_off(json_object_get(model, off[i]))) continue;
+		const char *suffix = json_string_value(json_object_get(model, off[i]));
+		if (is_off(json_object_get(model, off[i])) || (!strcmp(off[i], "end_of_word_suffix") && suffix && !strcmp(suffix, "</w>")))
+			continue;
 		return nr_fail(err, NR_EFORMAT, "cannot read", t->path,
 			"model.%s is set, which is not supported", off[i]);
 	}
@@ -144,7 +146,10 @@ static int read_bpe(struct nr_tokenizer *t, const json_t *model, struct nr_error
 	json_array_foreach(merges, i, m)
 		if (read_merge(t, m, i, err)) return err->code;
 	bpe_bytes(t);
-	return NR_OK;
+	bpe_clip(t);
+	const bool ends = !is_off(json_object_get(model, "end_of_word_suffix"));
+	return ends == t->bpe.clip ? NR_OK : nr_fail(err, NR_EFORMAT, "cannot read", t->path,
+		"model.end_of_word_suffix is set, which is supported for CLIP alone");
 }
 
 static int read_model(struct nr_tokenizer *t, const json_t *model, struct nr_error *err)
@@ -190,6 +195,14 @@ static void read_ends(struct nr_tokenizer *t)
 	if (s->count > 1 && s->part[s->count - 1] >= 0) t->special[NR_TOKEN_SEP] = s->part[s->count - 1];
 }
 
+/* How texts become words, and back; CLIP's rules go with its vocabulary. */
+static int read_words(struct nr_tokenizer *t, const json_t *root, struct nr_error *err)
+{
+	if (read_normalizer(t, json_object_get(root, "normalizer"), err)) return err->code;
+	if (read_pre_tokenizer(t, json_object_get(root, "pre_tokenizer"), err)) return err->code;
+	return read_decoder(t, json_object_get(root, "decoder"), err);
+}
+
 static int read_root(struct nr_tokenizer *t, const json_t *root, const json_t *config, struct nr_error *err)
 {
 	static const char *const keys[] = { "version", "truncation", "padding", "added_tokens", "normalizer",
@@ -197,9 +210,7 @@ static int read_root(struct nr_tokenizer *t, const json_t *root, const json_t *c
 		"decoder", "model", NULL };
 	if (only(t, root, "the file", keys, err)) return err->code;
 	if (read_model(t, json_object_get(root, "model"), err) || read_added(t, json_object_get(root, "added_tokens"), err) ||
-		read_normalizer(t, json_object_get(root, "normalizer"), err) ||
-		read_pre_tokenizer(t, json_object_get(root, "pre_tokenizer"), err) || read_decoder(t,
-		json_object_get(root, "decoder"), err) ||
+		(!t->bpe.clip && read_words(t, root, err)) ||
 		tokenizer_read_post(t, json_object_get(root, "post_processor"), err) || config_rules(t, config, err))
 		return err->code;
 	read_sides(t, root);

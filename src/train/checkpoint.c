@@ -1,4 +1,4 @@
-/* Checkpoints. Tensors: NAME, optim.m.NAME, optim.v.NAME, ema.NAME; all else is metadata. */
+/* Checkpoints. Tensors: NAME, optim.m.NAME, optim.v.NAME, ema.NAME, teacher.NAME; all else is metadata. */
 #include "train/checkpoint.h"
 
 #include <math.h>
@@ -12,7 +12,9 @@
 #include "plugin/plugin.h"
 
 enum { MAX_META = 23 + NR_TASK_META };
-static const char *const prefix[] = { "", "optim.m.", "optim.v.", "ema." };
+enum { PARTS = 4 };
+static const char *const prefix[PARTS] = { "", "optim.m.", "optim.v.", "ema." };
+static const char of_teacher[] = "teacher.";
 
 /* Where the values of part p (0 weights, 1 m, 2 v, 3 EMA) of an entry lie; NULL: it has none. */
 static real *values_of(const struct nr_checkpoint *c, const struct nr_entry *e, int part)
@@ -101,34 +103,48 @@ static void describe(const struct nr_checkpoint *c, bool full, struct meta *m, s
 	add(m, "norma.std", three(a ? a->std : NULL, c->source->std, arena));
 }
 
+static void put(struct nr_st_tensor *t, const char *before, const struct nr_entry *e, const real *v, struct nr_arena *arena)
+{
+	*t = (struct nr_st_tensor){ .name = nr_arena_printf(arena, "%s%s", before, e->name),
+		.dtype = sizeof(real) == 4 ? NR_ST_F32 : NR_ST_F64, .nd = e->nd, .data = v, .bytes = (size_t)e->count * sizeof(real) };
+	memcpy(t->shape, e->d, (size_t)e->nd * sizeof *e->d);
+}
+
+/* All of a training, or the model alone: the teacher if there is one, else averages or the weights. */
+static int64_t put_all(const struct nr_checkpoint *c, bool full, struct nr_st_tensor *t, struct nr_arena *arena)
+{
+	int64_t count = 0;
+	for (int64_t i = 0; i < nr_store_count(c->store) && (full || !c->teacher); i++)
+		for (int part = 0; part < (full ? PARTS : 1); part++) {
+			const struct nr_entry *e = nr_store_at(c->store, i);
+			const real *v = values_of(c, e, !full && c->ema ? 3 : part);
+			if (v) put(&t[count++], prefix[part], e, v, arena);
+		}
+	for (int64_t i = 0; c->teacher && i < nr_store_count(c->teacher); i++) {
+		const struct nr_entry *e = nr_store_at(c->teacher, i);
+		if (full || nr_store_find(c->store, e->name))   /* what the student lacks is for the training alone */
+			put(&t[count++], full ? of_teacher : "", e, nr_value(e), arena);
+	}
+	return count;
+}
+
 int nr_checkpoint_write(const struct nr_checkpoint *c, const char *path, bool full, struct nr_error *err)
 {
-	const bool short_before = nr_memory_failed();
+	const int64_t failures = nr_memory_failures();
 	struct nr_arena *arena = nr_arena_make();
-	const int64_t n = nr_store_count(c->store);
-	struct nr_st_tensor *t = arena ? nr_arena_alloc(arena, (size_t)(4 * n + 1) * sizeof *t) : NULL;
+	const int64_t n = PARTS * nr_store_count(c->store) + (c->teacher ? nr_store_count(c->teacher) : 0);
+	struct nr_st_tensor *t = arena ? nr_arena_alloc(arena, (size_t)(n + 1) * sizeof *t) : NULL;
 	if (!t) {
 		nr_arena_free(arena);
 		return nr_fail(err, NR_EMEMORY, "cannot write", path, "out of memory");
 	}
-	int64_t count = 0;
-	for (int64_t i = 0; i < n; i++)
-		for (int part = 0; part < (full ? 4 : 1); part++) {
-			const struct nr_entry *e = nr_store_at(c->store, i);
-			const real *v = values_of(c, e, !full && c->ema ? 3 : part);
-			if (!v) continue;
-			t[count] = (struct nr_st_tensor){ .name = nr_arena_printf(arena, "%s%s", prefix[part], e->name),
-				.dtype = sizeof(real) == 4 ? NR_ST_F32 : NR_ST_F64, .nd = e->nd, .data = v,
-				.bytes = (size_t)e->count * sizeof(real) };
-			memcpy(t[count++].shape, e->d, (size_t)e->nd * sizeof *e->d);
-		}
+	const int64_t count = put_all(c, full, t, arena);
 	struct meta m = { .count = 0 };
 	describe(c, full, &m, arena);
 	int code = NR_OK;
 	for (int i = 0; i < m.n_own; i++)
 		if (!m.own[i]) code = nr_fail(err, NR_EMEMORY, "cannot write", path, "out of memory");
-	if (!code && !short_before && nr_memory_failed())       /* a name or a note would be missing */
-		code = nr_fail(err, NR_EMEMORY, "cannot write", path, "out of memory");
+	if (!code) code = nr_memory_since(failures, "cannot write", path, err);         /* a name or a note would be missing */
 	if (!code) code = nr_st_write(path, t, count, m.item, m.count, err);
 	for (int i = 0; i < m.n_own; i++) free(m.own[i]);
 	nr_arena_free(arena);
@@ -168,13 +184,19 @@ int nr_checkpoint_read(struct nr_checkpoint *c, const char *path, int64_t steps,
 	int code = state ? nr_state_read(&c->state, state, path, steps, err)
 			 : nr_fail(err, NR_EFORMAT, "cannot resume from", path, "it is not a training checkpoint");
 	for (int64_t i = 0; !code && i < nr_store_count(c->store); i++)
-		for (int part = 0; !code && part < 4; part++) {
+		for (int part = 0; !code && part < PARTS; part++) {
 			const struct nr_entry *e = nr_store_at(c->store, i);
 			char name[512];
 			snprintf(name, sizeof name, "%s%s", prefix[part], e->name);
 			real *v = values_of(c, e, part);
 			if (v) code = read_values(f, path, name, e, v, err);
 		}
+	for (int64_t i = 0; !code && c->teacher && i < nr_store_count(c->teacher); i++) {
+		const struct nr_entry *e = nr_store_at(c->teacher, i);
+		char name[512];
+		snprintf(name, sizeof name, "%s%s", of_teacher, e->name);
+		code = read_values(f, path, name, e, nr_value(e), err);
+	}
 	nr_st_close(f);
 	return code;
 }

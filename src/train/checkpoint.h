@@ -28,8 +28,9 @@ struct nr_checkpoint {
 	int metas;
 	struct nr_origin origin;
 	struct nr_progress_state state;
+	const struct nr_store *teacher;     /* of the task; NULL: none */
 };
-/* full: with optimizer state and EMA; else the weights alone (those of the EMA if there are any). */
+/* full: with optimizer state, EMA and teacher; else the weights alone (those of the teacher or the EMA if there is one). */
 int nr_checkpoint_write(const struct nr_checkpoint *, const char *path, bool full, struct nr_error *);
 /* Into the same store, EMA and state. A state that no run of `steps` steps can have is refused. */
 int nr_checkpoint_read(struct nr_checkpoint *, const char *path, int64_t steps, struct nr_error *);

@@ -139,6 +139,9 @@ static int list_parameters(struct nr_trainer *t, struct nr_error *err)
 	const struct nr_naming *timm = nr_naming_find(t->w.model.of, "timm", NULL);
 	const double decay = t->c.optim.layer_decay;
 	if (nr_params_init(&t->params, t->w.store, &t->c.optim, err)) return err->code;
+	for (int64_t i = 0, k = 0; i < n && t->task->still; i++)
+		if (!nr_store_at(t->w.store, i)->buffer)
+			t->params.segment[k++].still = t->task->still(&t->run, nr_store_at(t->w.store, i));
 	for (int64_t i = 0, k = 0; i < n && depth > 0 && decay < 1; i++) {
 		const struct nr_entry *e = nr_store_at(t->w.store, i);
 		char order;
@@ -172,6 +175,8 @@ static int plan_steps(struct nr_trainer *t, struct nr_error *err)
 		return nr_hint(err, "use a smaller --batch");
 	}
 	t->total = t->c.steps ? t->c.steps : (int64_t)llround(t->c.epochs * (double)t->per_epoch);
+	t->run.per_epoch = t->per_epoch;
+	t->run.steps = t->total;
 	t->schedule = nr_trainer_schedule(t, t->total);
 	return nr_schedule_check(&t->schedule, err) ? err->code : nr_trainer_past(t, err);
 }

@@ -10,8 +10,10 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "base/log.h"
 #include "base/real.h"
 #include "base/clock.h"
+#include "base/mem.h"
 #include "base/optdoc.h"
 #include "base/save.h"
 #include "base/str.h"
@@ -54,9 +56,9 @@ static char *default_out(const struct nr_trainer *t)
 		if (!strchr("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._+=,-", *p)) *p = '_';
 	while (s.len && strchr("_-.", s.text[s.len - 1])) s.text[--s.len] = 0;
 	nr_str_printf(&s, "-%lld", (long long)t->c.seed);
-	char *text = nr_arena_strdup(t->arena, nr_str_text(&s));
-	for (int i = 2; text && !access(text, F_OK) && i < 10000; i++) text = nr_arena_printf(t->arena, "%s-%d", nr_str_text(&s), i);
-	nr_str_release(&s);
+	const char *name = nr_str_keep(&s, t->arena);
+	char *text = name ? nr_arena_strdup(t->arena, name) : NULL;
+	for (int i = 2; text && !access(text, F_OK) && i < 10000; i++) text = nr_arena_printf(t->arena, "%s-%d", name, i);
 	return text;
 }
 
@@ -64,7 +66,7 @@ struct nr_checkpoint nr_trainer_checkpoint(struct nr_trainer *t)
 {
 	struct nr_checkpoint k = { .store = t->w.store, .slots = nr_optim_slots(&t->c.optim), .ema = t->ema, .source = t->source,
 		.config = &t->c, .model = t->w.model.text, .norms = t->w.norms, .pooler = t->w.pooler, .objective = t->w.objective,
-		.class_name = t->w.class_name, .origin = t->origin, .state = t->state };
+		.class_name = t->w.class_name, .origin = t->origin, .state = t->state, .teacher = t->run.teacher };
 	if (t->task->meta) k.metas = t->task->meta(&t->run, k.meta);
 	return k;
 }
@@ -130,6 +132,7 @@ static int open_recorder(struct nr_trainer *t, struct nr_error *err)
 
 int nr_trainer_open(struct nr_trainer **out, const struct nr_train *c, const char *command, struct nr_error *err)
 {
+	const int64_t failures = nr_memory_failures();
 	struct nr_arena *arena = nr_arena_make();
 	struct nr_trainer *t = arena ? nr_arena_alloc(arena, sizeof *t) : NULL;
 	*out = NULL;
@@ -147,6 +150,7 @@ int nr_trainer_open(struct nr_trainer **out, const struct nr_train *c, const cha
 	if (!code && t->c.resume) code = nr_trainer_resume(t, err);
 	if (!code) t->header = nr_trainer_describe(t);
 	if (!code) code = open_loader(t, err);
+	if (!code) code = nr_memory_since(failures, "cannot start the training", NULL, err);    /* the record would lack a part */
 	if (!code) code = open_recorder(t, err);
 	if (!code && t->c.microscope)
 		code = nr_microscope_open(t->shape[0].microscope, nr_trainer_path(t, "microscope.csv"),
@@ -254,17 +258,31 @@ static int gradients(struct nr_trainer *t, double *loss, struct nr_error *err)
 	return NR_OK;
 }
 
+/* Parameters that the task leaves alone at first have no gradient for the optimizer until then. */
+static void hold_still(struct nr_trainer *t)
+{
+	for (int64_t i = 0, k = 0; t->task->still && i < nr_store_count(t->w.store); i++) {
+		const struct nr_entry *e = nr_store_at(t->w.store, i);
+		if (e->buffer) continue;
+		struct nr_segment *s = &t->params.segment[k++];
+		if (!e->frozen) s->grad = t->state.step < s->still ? NULL : nr_grad(e);
+	}
+}
+
 static int step(struct nr_trainer *t, double *loss, double *lr, double *norm, struct nr_error *err)
 {
 	if (gradients(t, loss, err)) return err->code;
 	if (due(t->c.gradients, t, t->state.step + 1) && nr_layer_gradients_write(t->layers, t->state.step + 1, err)) return err->code;
-	const struct nr_rates rates = { nr_schedule_at(nr_trainer_schedule_now(t), t->state.step), t->c.optim.weight_decay };
+	struct nr_rates rates = { nr_schedule_at(nr_trainer_schedule_now(t), t->state.step), t->c.optim.weight_decay };
 	struct nr_optim_info info;
+	if (t->task->rates) t->task->rates(&t->run, t->state.step, &rates);
+	hold_still(t);
 	if (nr_optim_step(&t->c.optim, &rates, t->state.step + 1, t->params.segment, t->params.count, t->params.scratch, &info)) {
 		const struct nr_exec ex = { .train = 1, .step = t->state.step, .seed = (uint64_t)t->c.seed };
 		return not_finite(t, &ex, "gradient", err);
 	}
 	t->state.step++;
+	if (t->task->moved) t->task->moved(&t->run, t->state.step);
 	if (t->ema) {
 		int64_t n;
 		const real *values = nr_store_values(t->w.store, &n);
@@ -326,6 +344,7 @@ static int draw(struct nr_trainer *t, struct nr_error *err)
 	char name[64];
 	snprintf(name, sizeof name, "pictures/%s-%07lld.png", t->task->name, (long long)t->state.step);
 	if (nr_folder_make(nr_trainer_path(t, "pictures"), err) || t->task->draw(&t->run, nr_trainer_path(t, name), err)) return err->code;
+	if (access(nr_trainer_path(t, name), F_OK)) return NR_OK;       /* there was nothing to draw */
 	if (t->state.step == t->total && t->task->draw(&t->run, nr_trainer_path(t, t->task->picture), err)) return err->code;
 	return nr_recorder_event(t->recorder, "picture", t->state.step, json_pack("{s:s}", "file", name), err);
 }
@@ -357,13 +376,26 @@ static int write_predictions(struct nr_trainer *t, struct nr_error *err)
 	return code;
 }
 
+static int tell_notice(struct nr_trainer *t, struct nr_error *err)
+{
+	struct nr_str text = { 0 };
+	int code = NR_OK;
+	if (t->task->notice) t->task->notice(&t->run, t->state.train, &text);
+	if (text.len) {
+		nr_log_line(NR_LOG_WARNING, "%s", text.text);
+		code = nr_recorder_event(t->recorder, "warning", t->state.step, json_pack("{s:s}", "text", text.text), err);
+	}
+	nr_str_release(&text);
+	return code;
+}
+
 static int record_eval(struct nr_trainer *t, struct nr_error *err)
 {
 	const double seen = t->state.seen > 0 ? t->state.seen : 1;
 	t->state.train_loss = t->state.loss_sum / seen;
 	t->state.loss_sum = t->state.seen = 0;
 	for (int i = 0; i < NR_TASK_METRICS; i++) t->state.train[i] = t->state.sum[i] / seen, t->state.sum[i] = 0;
-	if (write_metrics(t, err) || draw(t, err)) return err->code;
+	if (write_metrics(t, err) || tell_notice(t, err) || draw(t, err)) return err->code;
 	if (!evaluates(t)) return NR_OK;
 	const bool lower = t->task->of_eval[t->run.decides].lower;
 	const double value = t->held_count ? t->state.held[t->run.decides] : t->state.last[t->run.decides];

@@ -34,6 +34,8 @@ for model in lra-transformer:$size lra-bigbird:$size,block=4,random=1 lra-reform
 	{
 		rm -rf "$tmp/a" "$tmp/b"
 		run 0 $text --out "$tmp/a" --threads 1; says "10 classes of a text"; says "test_accuracy"
+		run 0 analyze "$tmp/a" --data "listops:path=$tmp/listops" --only attention --tokens 12 --samples 8
+		grep -Eq "^blocks\.0 +[0-9.]+ +[0-9.]+ to [0-9.]+ " "$tmp/out" || fail "$model: no attention distance"
 		run 0 $text --out "$tmp/b" --threads 3; weights "$tmp/a/model.safetensors" "$tmp/b/model.safetensors"
 		rm -rf "$tmp/b"
 		run 0 $text --steps 80 --out "$tmp/whole"
@@ -47,6 +49,8 @@ done
 run 0 eval "$tmp/a" --split val --confusion; says "accuracy"; says "20 samples"; says "precision"; says "truth"
 run 0 eval "$tmp/a" --json; json accuracy f1 matthews nll samples macro_f1 classes; says '"split":"test"'
 run 0 report "$tmp/a" -o "$tmp/a.html"; grep -q "Confusion: " "$tmp/a.html" || fail "no confusion matrix in the report"
+grep -q "test accuracy" "$tmp/a.html" || fail "the accuracy on the test split is not in the report"
+if grep -q "spectrum.csv" "$tmp/a.html"; then fail "the report of texts misses spectra of pictures"; fi
 run 0 predict "$tmp/a" "MAX 1 2 X" --top 2; says "MAX 1 2 X"; says "%"
 run 0 predict "$tmp/a" --json "MIN 4 5 X"; json text top; says '"probability"'
 run 0 predict "$tmp/a" "MAX 1 2 X" "MAX$(printf ' %d' {1..9} {1..9} {1..9} {1..9} {1..9}) X"

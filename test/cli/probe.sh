@@ -38,6 +38,30 @@ run 0 probe "$ckpt" "${lars[@]}" --threads 1 --json; above "$(number top1)" 0.95
 [ "$(grep -o '"base_lr":[0-9]' <<<"$out" | wc -l)" = 10 ] || fail "not four heads for each kind"
 run 0 probe "$ckpt" "${lars[@]}" --threads 2 --json; [ "$(results)" = "$first" ] || fail "two threads give another result"
 
+# augmented pictures: other results than kept features, the same ones on any number of threads
+lars=(--solver lars --augment --epochs 3 --warmup 1 --head-batch 32 --base-lr 30 --features mean)
+run 0 probe "$ckpt" "${lars[@]}" --threads 1 --json; first=$(results)
+run 0 probe "$ckpt" "${lars[@]}" --threads 2 --json; [ "$(results)" = "$first" ] || fail "two threads give another result"
+run 0 probe "$ckpt" "${lars[@]}" --no-augment --json; [ "$(results)" != "$first" ] || fail "augmentation changes nothing"
+run 2 probe "$ckpt" --augment; complains "--augment is for --solver lars"
+
+# a head that attends to all tokens
+run 0 probe "$ckpt" --weight-decay 1e-3 --attentive --batch 32 --attentive-epochs 15 --attentive-lr 1e-2,1e-3 --threads 1 --json
+attentive() { grep -o '"attentive":{.*' <<<"$out" | sed 's/,"settings.*//'; }
+above "$(attentive | grep -o '"top1":[0-9.]*' | sed -n '1s/.*://p')" 0.9; first=$(attentive)
+run 0 probe "$ckpt" --weight-decay 1e-3 --attentive --batch 32 --attentive-epochs 15 --attentive-lr 1e-2,1e-3 --threads 2 --json
+[ "$(attentive)" = "$first" ] || fail "two threads give another result"
+run 2 probe "$ckpt" --attentive --attentive-lr x; complains "'x' is not a number"
+
+# every block; the report draws it
+run 0 probe "$ckpt" --layers --weight-decay 1e-3 --json; says '"layers":[{"block":0,"cls":{"top1":'; says '"block":1'
+run 0 probe "$ckpt" --layers --weight-decay 1e-3; says "after block"
+run 0 report "$tmp/run" -o "$tmp/run.html"; grep -q "Probe of \[CLS\] by depth" "$tmp/run.html" || fail "the report does not draw probes by depth"
+run 0 knn "$ckpt" --k 1,5 --temperature 0.07,1 --json; says '"each":[{"k":1'
+[ "$(grep -o '"temperature"' <<<"$out" | wc -l)" = 5 ] || fail "not every k with every temperature"
+run 0 knn "$ckpt" --k 1,5; says "temperature"
+run 2 knn "$ckpt" --k 1.5; complains "not a whole number"
+
 # a pre-trained encoder has no head, and its decoder is ignored
 run 0 pretrain --data mnist --model "$model" --decoder-dim 8 --decoder-depth 1 --decoder-heads 2 --batch 32 --epochs 2 --out "$tmp/mae" --json
 for f in last model; do

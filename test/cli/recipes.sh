@@ -37,6 +37,7 @@ for layers in 4 6 8; do arm "$layers layers" "class_at=$layers"; arm "$layers la
 study dtn/table1; grep -qE '72\.2$' <<<"$(grep -E '^ViT-T, LN ' <<<"$out")" || fail "no published ViT-T"
 study norms/kinds; says "norm=gn:scope=token"; says "norm=in:scope=token"
 study sepnorm/figure5; arm "linear 0.1, LN" "power=linear"; lacks "cls 0.1, LN" power
+study dpn/table4; arm "B/32, 220K, DPN" "63.0"; arm "L/16, 1.1M, Base" "78.7"
 study dpn/table2; arm "L/16, 1.1M, 384, DPN" "88.3"; arm "B/32, 220K, 224, Base" "77.6"
 
 # a recipe that names another one names one that is there

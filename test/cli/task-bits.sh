@@ -98,10 +98,14 @@ try classify train --data mnist --model $picture,dropout=0.1 --norm "sep(bn,ln)"
 	--mixup 0.3 --cutmix 0.5 --crop pad --pad 2 --flip 0.5 --ema 0.9
 try sigmoid train --data mnist --model $picture --batch 16 --epochs 1 --loss sigmoid --zero-head --head-bias -2 --optimizer sgd
 try mae pretrain --data mnist --model $picture --norm "sep(bn,ln) decoder.*=ln" --batch 16 --epochs 2 --decoder-depth 1 --uniform both
+try dino dino --data mnist --model $picture,drop_path=0.1 --norm "sep(bn,ln)" --batch 16 --accumulate 2 --epochs 2 --local-crops 2 \
+	--local-size 14 --prototypes 48 --head-hidden 24 --head-bottleneck 12 --head-bn --freeze-last-layer 0.5 --linear 60 --linear-blocks 2
 try mlm mlm --data "text:path=$tmp/lines.txt,val=0.2" "${text[@]}" --nsp --epochs 2
 try simcse simcse --data "text:path=$tmp/triplets.csv" "${text[@]}" --hard-weight 0.5 --mlm-weight 0.1 --steps 5
 { echo sentence1,sentence2,label; paste -d, <(sentences 7 40) <(sentences 8 40) | awk '{ print $0 "," NR % 3 }'; } >"$tmp/rows.csv"
 try text text --data "labelled:path=$tmp/rows.csv,val=0.2" "${text[@]}" --epochs 2
+try lit lit --data captions:of=mnist --tower "$tmp/classify-1/last.safetensors" --model clip_text_nano:dim=16,depth=1,heads=2,hidden=24 --batch 8 \
+	--loss sigmoid --epochs 1
 try graph graph --data "molecules:path=$tmp/values.csv,features=zinc" --model graphormer-nano:depth=2,attention_dropout=0.1 --batch 8 \
 	--standardize no \
 	--epochs 1 --flag 2

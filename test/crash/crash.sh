@@ -133,10 +133,13 @@ numbers() {
 	elif [ "$1" = ALLOC ]; then sort -nu "$tmp/paths"
 	else seq 1 "$2"; fi
 }
+# the names of our functions on the call path of the fault, innermost first
+where() { sed -n "s|^$NORMA(+\(0x[0-9a-f]*\)).*|\1|p" "$tmp/where" 2>/dev/null | sed -n 1,8p | addr2line -f -e "$NORMA" 2>/dev/null | sed -n 'p;n' | xargs; }
 fault() { # KIND WHAT NUMBER
 	local code=0 name="$1: ${2,,} $3"
-	rm -rf "$tmp/at" && mkdir "$tmp/at"
-	(cd "$tmp/at" && export "FAULT_$2=$3" && LD_PRELOAD=$SHIM "cmd_$1") >"$tmp/log" 2>"$tmp/err" || code=$?
+	rm -rf "$tmp/at" "$tmp/where" && mkdir "$tmp/at"
+	(cd "$tmp/at" && export "FAULT_$2=$3" FAULT_WHERE="$tmp/where" && LD_PRELOAD=$SHIM "cmd_$1") >"$tmp/log" 2>"$tmp/err" || code=$?
+	name="$name ($(where))"
 	await_children
 	if [ "$code" -gt 4 ]; then fail "$name: exit code $code: $(tail -n 1 "$tmp/err")"
 	elif [ "$code" = 0 ] && [ "$(cd "$tmp/at" && "result_$1")" != "$want" ]; then fail "$name: exit code 0, but not what it should be"

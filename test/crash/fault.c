@@ -1,7 +1,9 @@
 /* LD_PRELOAD: the allocation or the write with a given number fails, once. FAULT_ALLOC=N, FAULT_WRITE=N: which one (from 1);
  * FAULT_COUNT=FILE: how many there were of each is appended to it at the end. FAULT_PATHS=FILE: it gets the number of each allocation
- * that is the first one of its call path. FAULT_IN=NAME: only in processes of that command. Writes to standard streams do not count. */
+ * that is the first one of its call path. FAULT_WHERE=FILE: it gets the call path of what failed, for `addr2line -f`. FAULT_IN=NAME: only
+ * in processes of that command. Writes to standard streams do not count. */
 #include <errno.h>
+#include <execinfo.h>
 #include <fcntl.h>
 #include <stdatomic.h>
 #include <stddef.h>
@@ -22,7 +24,7 @@ void *__libc_memalign(size_t, size_t);
 
 static atomic_long allocations, writes;
 static long bad_allocation, bad_write;
-static const char *count_file;
+static const char *count_file, *where_file;
 static int paths = -1;                      /* file; -1: not asked for */
 static __thread int inside;                 /* the unwinder's own allocations do not count */
 
@@ -55,6 +57,7 @@ __attribute__((constructor)) static void begin(void)
 	bad_allocation = number("FAULT_ALLOC");
 	bad_write = number("FAULT_WRITE");
 	count_file = getenv("FAULT_COUNT");
+	where_file = getenv("FAULT_WHERE");
 	paths = open_file(getenv("FAULT_PATHS"));
 	allocations = writes = 0;
 }
@@ -95,21 +98,31 @@ static void note_path(long n)
 	inside = 0;
 }
 
+static int fails(int why)
+{
+	void *frames[24];
+	const int fd = open_file(where_file);
+	if (fd >= 0) {
+		inside = 1;
+		backtrace_symbols_fd(frames, backtrace(frames, 24), fd);
+		syscall(SYS_close, fd);
+		inside = 0;
+	}
+	errno = why;
+	return 1;
+}
+
 static int no_memory(void)
 {
 	if (inside) return 0;
 	const long n = ++allocations;
 	if (paths >= 0) note_path(n);
-	if (n != bad_allocation) return 0;
-	errno = ENOMEM;
-	return 1;
+	return n == bad_allocation && fails(ENOMEM);
 }
 
 static int no_space(int fd)
 {
-	if (fd < 3 || ++writes != bad_write) return 0;
-	errno = ENOSPC;
-	return 1;
+	return fd >= 3 && ++writes == bad_write && fails(ENOSPC);
 }
 
 void *malloc(size_t n) { return no_memory() ? NULL : __libc_malloc(n); }

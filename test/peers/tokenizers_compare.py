@@ -3,6 +3,7 @@ emoji, marks, long words, literal special tokens, letters with odd cases.
 
 Left out are characters that the libraries know from different versions of Unicode. python tokenizers_compare.py [STRINGS]
 """
+import json
 import os
 import random
 import shutil
@@ -15,9 +16,9 @@ from pathlib import Path
 os.environ["TOKENIZERS_PARALLELISM"] = "false"
 root = Path(__file__).resolve().parents[2]
 sys.path.append(str(root / "bench/peers"))
-from tokenizers import AddedToken, pre_tokenizers
+from tokenizers import AddedToken, Tokenizer, models, pre_tokenizers, trainers
 from tokenizers.normalizers import BertNormalizer
-from transformers import BertTokenizerFast, GPT2TokenizerFast, RobertaTokenizerFast
+from transformers import BertTokenizerFast, CLIPTokenizer, GPT2TokenizerFast, RobertaTokenizerFast
 
 import encode_text
 
@@ -144,6 +145,22 @@ def cased_vocab(path):
     path.write_text("\n".join(lines), encoding="utf-8")
 
 
+def clip_tokenizer(texts):
+    """CLIP's with a small vocabulary of its own: the bytes, inside words and at their ends, and merges learned from the texts."""
+    base = CLIPTokenizer()
+    small = base.backend_tokenizer
+    learner = trainers.BpeTrainer(vocab_size=1200, special_tokens=["<|startoftext|>", "<|endoftext|>"], end_of_word_suffix="</w>", max_token_length=20,
+                                  initial_alphabet=pre_tokenizers.ByteLevel.alphabet(), show_progress=False)
+    model = Tokenizer(models.BPE(end_of_word_suffix="</w>"))
+    model.normalizer, model.pre_tokenizer = small.normalizer, small.pre_tokenizer
+    model.train_from_iterator(texts, learner)
+    merges = [tuple(m) for m in json.loads(model.to_str())["model"]["merges"]]
+    letters = pre_tokenizers.ByteLevel.alphabet()
+    names = sorted(letters) + [c + "</w>" for c in sorted(letters)]
+    names += [n for n in ("".join(m) for m in merges) if n not in names] + ["<|startoftext|>", "<|endoftext|>"]
+    return CLIPTokenizer(vocab={n: i for i, n in enumerate(dict.fromkeys(names))}, merges=merges)
+
+
 def main():
     count = int(sys.argv[1]) if len(sys.argv) > 1 else 20000
     words = [w for w in (FILES / "vocab.txt").read_text(encoding="utf-8").split("\n") if w.isalpha() and len(w) > 2][:20000]
@@ -198,6 +215,11 @@ def main():
         shutil.copy(FILES / "bpe/merges.txt", at)
         (at / "tokenizer_config.json").write_text('{"add_prefix_space": true}')
         compare("add_prefix_space in tokenizer_config.json", at / "vocab.json", bpe, roberta[:few])
+
+        texts = make_strings(few, words, ["<|startoftext|>", "it's", "we'LL", "1234", "a1b2"])
+        clip = clip_tokenizer(texts)
+        clip.save_pretrained(at / "clip")
+        compare("CLIPTokenizerFast's folder", at / "clip", clip.backend_tokenizer, [unicodedata.normalize("NFC", t) for t in texts])
 
     broken = [b"a\xffb", b"\xe2\x82", b"\xf0\x9f\x98 x", b"\xed\xa0\x80", b"\xc0\xaf", b"ab\xe3\x81cd", b"\xf4\x90\x80\x80"]
     bpe = encode_text.bpe(str(FILES / "bpe"))

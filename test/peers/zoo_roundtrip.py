@@ -5,6 +5,7 @@ import shutil
 import sys
 from pathlib import Path
 
+import numpy as np
 import timm
 import torch
 import transformers as hf
@@ -32,12 +33,12 @@ def reference(model, x, read):
         return read(model(torch.from_numpy(x))).double().numpy()
 
 
-def check(title, model, folder, naming, image, read=lambda y: y, channels=3):
+def check(title, model, folder, naming, image, read=lambda y: y, channels=3, what="logits"):
     x = pictures(2, channels, image)
     want = reference(model, x, read)
-    close(f"{title} in norma", infer(folder, folder / "model.safetensors", x), want, BOUND)
+    close(f"{title} in norma", infer(folder, folder / "model.safetensors", x, what=what), want, BOUND)
     norma("convert", folder / "model.safetensors", folder / "ours.safetensors", "--to", "norma", "--force")
-    close("  through norma's names", infer(folder, folder / "ours.safetensors", x), want, BOUND)
+    close("  through norma's names", infer(folder, folder / "ours.safetensors", x, what=what), want, BOUND)
     norma("convert", folder / "ours.safetensors", folder / "back.safetensors", "--to", naming, "--force")
     origin, back = load_file(folder / "model.safetensors"), load_file(folder / "back.safetensors")
     kept = {k: v for k, v in origin.items() if k not in back}            # tables of indices and the like, which are no weights
@@ -71,10 +72,38 @@ def from_timm(folder, name, image=None, **options):
     check(name, model, folder, "timm", image or model.pretrained_cfg["input_size"][-1])
 
 
-def from_hf(folder, title, cls, config, naming, read=lambda y: y.logits, **options):
+def from_hf(folder, title, cls, config, naming, read=lambda y: y.logits, what="logits", **options):
     model = settle(shake(getattr(hf, cls)(getattr(hf, config)(**options)), 2))
     model.save_pretrained(folder)
-    check(f"transformers {title}", model, folder, naming, 64, read)
+    check(f"transformers {title}", model, folder, naming, 64, read, what=what)
+
+
+def tokens(count, length, vocab, end, seed=5):
+    """Texts of several lengths that a token ends, as CLIP's tokenizer pads them."""
+    ids = np.random.default_rng(seed).integers(3, end, (count, length))
+    for i, row in enumerate(ids):
+        row[length - 1 - i % (length // 2):] = end
+    return ids.astype(np.int32)
+
+
+def from_both(folder, title, cls, config, naming, **options):
+    """Two towers in one file: each gives its outputs, and both are written back."""
+    text = dict(hidden_size=32, num_hidden_layers=2, num_attention_heads=4, intermediate_size=64, vocab_size=99, max_position_embeddings=12,
+                pad_token_id=1, bos_token_id=2, eos_token_id=98, projection_size=48)
+    model = shake(getattr(hf, cls)(getattr(hf, config)(text_config=text, vision_config=SMALL, **options)), 2)
+    model.save_pretrained(folder)
+    x, ids = pictures(2, 3, 64), tokens(4, 12, 99, 98)
+    with torch.no_grad():
+        out = model(input_ids=torch.from_numpy(ids).long(), pixel_values=torch.from_numpy(x))
+    both, file, images = {}, folder / "model.safetensors", "pooled" if naming.endswith("siglip") else "logits"
+    for what, tower, given, want in (("images", images, x, out.image_embeds), ("texts", "logits", ids, out.text_embeds)):
+        unit = lambda z: z / np.linalg.norm(z, axis=1, keepdims=True)
+        close(f"transformers {title}, {what}", unit(infer(folder, file, given, what=tower)), want, BOUND)
+        norma("convert", file, folder / f"{what}.safetensors", "--to", naming, "--force", *(["--texts"] if what == "texts" else []))
+        close("  written", unit(infer(folder, folder / f"{what}.safetensors", given, what=tower)), want, BOUND)
+        both |= load_file(folder / f"{what}.safetensors")
+    kept = {k: v for k, v in load_file(file).items() if k.startswith("logit_")}
+    reload(model, {**kept, **both}, folder)
 
 
 SMALL = dict(hidden_size=48, num_hidden_layers=3, num_attention_heads=4, intermediate_size=96, image_size=64, patch_size=16)
@@ -107,6 +136,20 @@ CASES = {
                                  use_relative_position_bias=True),
     "hf DINOv2": lambda f: from_hf(f, "DINOv2", "Dinov2ForImageClassification", "Dinov2Config", "huggingface_dinov2", **{
         k: v for k, v in SMALL.items() if k != "intermediate_size"}, **LABELS, mlp_ratio=2),
+    "hf DINOv2 SwiGLU": lambda f: from_hf(f, "DINOv2 SwiGLU", "Dinov2ForImageClassification", "Dinov2Config", "huggingface_dinov2_swiglu", **{
+        k: v for k, v in SMALL.items() if k != "intermediate_size"}, **LABELS, mlp_ratio=4, use_swiglu_ffn=True),
+    "hf DINOv2 registers": lambda f: from_hf(f, "DINOv2 with registers", "Dinov2WithRegistersForImageClassification",
+                                             "Dinov2WithRegistersConfig", "huggingface_dinov2_registers", **{
+        k: v for k, v in SMALL.items() if k != "intermediate_size"}, **LABELS, mlp_ratio=2, num_register_tokens=4),
+    "hf DINOv3": lambda f: from_hf(f, "DINOv3", "DINOv3ViTModel", "DINOv3ViTConfig", "huggingface_dinov3", lambda y: y.pooler_output,
+                                   "pooled", **SMALL, num_register_tokens=4),
+    "hf DINOv3 gated": lambda f: from_hf(f, "DINOv3 gated", "DINOv3ViTModel", "DINOv3ViTConfig", "huggingface_dinov3",
+                                         lambda y: y.pooler_output, "pooled", **SMALL, num_register_tokens=4, use_gated_mlp=True,
+                                         hidden_act="silu"),
+    "hf LeViT": lambda f: from_hf(f, "LeViT", "LevitForImageClassification", "LevitConfig", "huggingface", image_size=64, **LABELS,
+                                  hidden_sizes=[64, 96, 128], num_attention_heads=[2, 3, 4], depths=[2, 2, 2], key_dim=[16, 16, 16]),
+    "hf CLIP both": lambda f: from_both(f, "CLIP", "CLIPModel", "CLIPConfig", "huggingface_clip", projection_dim=10),
+    "hf SigLIP both": lambda f: from_both(f, "SigLIP", "SiglipModel", "SiglipConfig", "huggingface_siglip"),
     "hf CLIP": lambda f: from_hf(f, "CLIP", "CLIPVisionModelWithProjection", "CLIPVisionConfig", "huggingface_clip",
                                  lambda y: y.image_embeds, **SMALL, projection_dim=10),
     "hf SigLIP": lambda f: from_hf(f, "SigLIP", "SiglipForImageClassification", "SiglipConfig", "huggingface_siglip",

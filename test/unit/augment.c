@@ -11,7 +11,7 @@
 #include "unit/pictures.h"
 
 enum op {
-	BRIGHTEN, CONTRAST, SATURATE, SHARPEN, INVERT, AUTOCONTRAST, EQUALIZE, POSTERIZE, SOLARIZE, SOLARIZE_ADD, HUE,
+	BRIGHTEN, CONTRAST, SATURATE, SHARPEN, INVERT, AUTOCONTRAST, EQUALIZE, POSTERIZE, SOLARIZE, SOLARIZE_ADD, BLUR, HUE,
 	ROTATE_BILINEAR, SHEAR_X_BILINEAR, SHEAR_Y_BILINEAR, TRANSLATE_X_BILINEAR, TRANSLATE_Y_BILINEAR,
 	ROTATE_BICUBIC, SHEAR_X_BICUBIC, SHEAR_Y_BICUBIC, TRANSLATE_X_BICUBIC, TRANSLATE_Y_BICUBIC,
 };
@@ -81,6 +81,7 @@ static void every_operation_gives_pillows_bytes(void **state)
 		case POSTERIZE: nr_posterize(&p, (int)c->value); break;
 		case SOLARIZE: nr_solarize(&p, (int)c->value); break;
 		case SOLARIZE_ADD: nr_solarize_add(&p, (int)c->value); break;
+		case BLUR: assert_int_equal(nr_blur(&p, c->value, &q, &err), NR_OK); break;
 		case HUE: nr_shift_hue(&p, c->value); break;
 		default: warp(c->op, c->value);
 		}

@@ -1,48 +1,14 @@
 /* src/models/{pvt,pvt_v2,swin,levit,t2t,stages}.c: names in and out, what a file looks like, pyramids of odd pictures, plans of presets. */
-#include <unistd.h>
-
-#include "base/mem.h"
 #include "models/guess.h"
 #include "norma/model.h"
 #include "norma/safetensors.h"
-#include "unit/rig.h"
+#include "unit/built.h"
 
 #define PVT "pvt:image=32,patch=2,dims=8-12-16,depths=1-2-1,heads=1-2-2,mlp=2,sr=4-2-1,classes=3"
 #define PVT_V2 "pvt_v2:image=32,dims=8-12-16,depths=1-2-1,heads=1-2-2,mlp=2-4-2,sr=4-2-1,classes=3"
 #define SWIN "swin:image=32,patch=2,dim=8,depths=2-1,heads=1-2,windows=4,mlp=2,classes=3"
 #define LEVIT "levit:image=32,dims=16-24,depths=1-2,heads=2-3,key=4,stride=8,classes=3"
 #define T2T "t2t:image=32,width=8,dim=12,depth=2,heads=2,mlp=2,classes=3"
-
-struct built { struct nr_arena *arena; struct nr_store *store; struct nr_model_spec model; };
-
-static struct built build(const char *text, const char *norms)
-{
-	struct built b = { .arena = nr_arena_make() };
-	struct nr_error err = { 0 };
-	char line[1200];
-	if (nr_model_parse(&b.model, text, b.arena, &err) || nr_store_make(&b.store, 1, &err)) fail_msg("%s", nr_error_text(&err,
-		line, sizeof line));
-	struct nr_net *n = nr_net_make(b.store);
-	assert_int_equal(nr_norms_use(n, norms, &b.model.norms, &err), 0);
-	const struct nr_inputs in = nr_model_inputs(n, &b.model, 1);
-	nr_model_logits(n, &b.model, &in);
-	if (nr_net_error(n)->code) fail_msg("%s", nr_error_text(nr_net_error(n), line, sizeof line));
-	nr_net_free(n);
-	return b;
-}
-
-static void discard(struct built *b)
-{
-	nr_store_free(b->store);
-	nr_arena_free(b->arena);
-}
-
-static const char *temp_file(void)
-{
-	static char path[64];
-	snprintf(path, sizeof path, "/tmp/norma-backbones-%d.safetensors", (int)getpid());
-	return path;
-}
 
 /* Values of their own; variances are positive. */
 static void fill(struct nr_store *s)
@@ -64,13 +30,13 @@ static void every_naming_gives_back_the_same_bits_and_is_recognised(void **state
 	(void)state;
 	char line[1200];
 	for (size_t t = 0; t < sizeof texts / sizeof *texts; t++) {
-		struct built a = build(texts[t], "");
+		struct built a = build(texts[t], "", 1);
 		fill(a.store);
 		for (const struct nr_naming *n = a.model.of->namings; n->name; n++) {
 			struct nr_error err = { 0 };
 			struct nr_import how = { .naming = n->name };
 			assert_int_equal(nr_model_export(a.store, a.model.of, temp_file(), n->name, NULL, 0, &err), 0);
-			struct built b = build(texts[t], "");
+			struct built b = build(texts[t], "", 1);
 			if (nr_model_import(b.store, b.model.of, temp_file(), &how, &err)) fail_msg("%s: %s", n->name,
 				nr_error_text(&err, line, sizeof line));
 			for (int64_t i = 0; i < nr_store_count(a.store); i++) {
@@ -105,7 +71,7 @@ static void every_naming_gives_back_the_same_bits_and_is_recognised(void **state
 static void swin_of_the_original_code_merges_at_the_end_of_a_stage(void **state)
 {
 	(void)state;
-	struct built b = build(SWIN, "");
+	struct built b = build(SWIN, "", 1);
 	struct nr_error err = { 0 };
 	struct nr_st_file *f;
 	fill(b.store);

@@ -47,6 +47,12 @@ static void votes_are_those_of_a_plain_search(void **state)
 			assert_int_equal(nr_knn(N, C, train, label, M, test, truth, K, k, .1, &got, &top5, NULL), 0);
 			assert_true(fabs(got - right / M) < 1e-12);
 			assert_true(top5 == 1);
+			/* one search for all */
+			struct nr_knn_try both[] = { { .k = 30, .temperature = 1 }, { .k = k, .temperature = .1 } };
+			assert_int_equal(nr_knn_each(N, C, train, label, M, test, truth, K, both, 2, NULL), 0);
+			assert_true(both[1].top1 == got && both[1].top5 == top5);
+			assert_int_equal(nr_knn(N, C, train, label, M, test, truth, K, 30, 1, &got, &top5, NULL), 0);
+			assert_true(both[0].top1 == got);
 		}
 	}
 }

@@ -129,6 +129,40 @@ static void any_number_of_threads_gives_the_same_bits(void **state)
 	}
 }
 
+static void views_follow_each_other_and_are_drawn_apart(void **state)
+{
+	(void)state;
+	struct nr_augment view[3] = { a, a, a };
+	enum { FIRST = 3 * 144, SECOND = 3 * 25 };
+	float alone[FIRST];
+	struct nr_augment_scratch *scratch;
+	struct nr_picture p = { 0 };
+	const struct nr_pixel_stats stats = nr_source_pixel_stats(&source);
+	view[1].flip = 0, view[2].size = 5;
+	c.view = view, c.views = 3;
+	assert_int_equal(nr_augment_scratch_make(&scratch, &err), 0);
+	for (c.threads = 1; c.threads <= 3; c.threads++) {
+		struct nr_loader *l = open_loader();
+		const struct nr_batch *b = next(l);
+		for (int64_t i = 0; i < b->samples; i++)
+			for (int v = 0; v < 3; v++) {
+				const size_t n = v < 2 ? FIRST : SECOND;
+				const float *got = b->image + v * c.batch * FIRST + i * (int64_t)n;
+				assert_int_equal(nr_source_get(&source, c.split, b->index[i], &p, NULL, &err), 0);
+				const int64_t number = b->index[i] * 3 + v;
+				assert_int_equal(nr_augment_run(&view[v], &stats, &p, c.seed, 0, number, alone, scratch, &err), 0);
+				assert_memory_equal(got, alone, n * sizeof(float));
+			}
+		nr_loader_close(l);
+	}
+	nr_picture_release(&p);
+	nr_augment_scratch_free(scratch);
+	c.mixup = 0.5, c.threads = 1;
+	struct nr_loader *l;
+	assert_int_equal(nr_loader_open(&l, &c, &err), NR_EVALUE);
+	assert_non_null(strstr(err.detail, "one view"));
+}
+
 static void a_resumed_loader_goes_on_where_it_was(void **state)
 {
 	(void)state;
@@ -364,6 +398,7 @@ int main(void)
 #define T(f) cmocka_unit_test_setup(f, setup)
 	const struct CMUnitTest tests[] = {
 		T(any_number_of_threads_gives_the_same_bits),
+		T(views_follow_each_other_and_are_drawn_apart),
 		T(a_resumed_loader_goes_on_where_it_was),
 		T(an_epoch_is_a_permutation_and_each_is_another),
 		T(without_shuffling_samples_come_in_order_until_the_stop),

@@ -358,6 +358,34 @@ static void uniformity_terms_are_those_of_plain_loops(void **state)
 	}
 }
 
+static void infonce_is_that_of_plain_loops(void **state)
+{
+	(void)state;
+	struct mae m = built(TINY, SMALL ",uniform=cls,power=infonce,temperature=.2,lambda=.3", "");
+	ready(&m, m.g.loss);
+	pass(&m, 1);
+	const real *latent = kept_data(&m, m.g.latent);
+	const int64_t row = m.g.latent->d[1] * C;
+	double want = 0, loss;
+	for (int i = 0; i < B; i++) {
+		double sum = 0;
+		for (int j = 0; j < B; j++) {
+			const real *x = latent + i * row, *y = latent + j * row;
+			double dot = 0, a = 0, b = 0;
+			for (int k = 0; k < C; k++) {
+				dot += (double)x[k] * (double)y[k];
+				a += (double)x[k] * (double)x[k], b += (double)y[k] * (double)y[k];
+			}
+			sum += exp((dot / sqrt(a * b) - 1) / .2);
+		}
+		want += log(sum) / B;           /* a picture's cosine with itself is 1 */
+	}
+	loss = (double)*kept_data(&m, m.g.mae) + .3 * want;
+	close_to(kept_data(&m, m.g.unif), &want, 1, 3e-6 * fmax(1, want));
+	close_to(kept_data(&m, m.g.loss), &loss, 1, 3e-6 * fmax(1, loss));
+	discard(&m);
+}
+
 /* ---- plans --------------------------------------------------------------------------------------------------------------- */
 
 static void any_plan_builds_and_runs(void **state)
@@ -512,6 +540,7 @@ static void wrong_settings_say_what_is_wrong(void **state)
 		{ TINY ",class_token=0", SMALL ",uniform=cls", "needs an encoder with a class token", B },
 		{ TINY ",image=512", SMALL, "more than 4096 patches", 1 },
 		{ TINY, SMALL ",uniform=cls,self=0", "two embeddings", 1 },
+		{ TINY, SMALL ",uniform=tokens,power=infonce", "InfoNCE is for [CLS]", B },
 		{ TINY, "decoder_dim=10,decoder_depth=1,decoder_heads=2", "divisible by 4", B },
 	};
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -538,6 +567,7 @@ int main(void)
 		cmocka_unit_test(fixed_tables_stay_and_tokens_decay_as_in_the_released_code),
 		cmocka_unit_test(the_loss_counts_masked_patches_only),
 		cmocka_unit_test(uniformity_terms_are_those_of_plain_loops),
+		cmocka_unit_test(infonce_is_that_of_plain_loops),
 		cmocka_unit_test(any_plan_builds_and_runs),
 		cmocka_unit_test(a_rule_for_the_decoder_leaves_the_encoder_alone),
 		cmocka_unit_test(batch_statistics_move_in_training_only),

@@ -1,36 +1,14 @@
 /* src/models/{names,guess}.c: public names in and out of safetensors, what does not fit, what a file looks like. */
-#include <unistd.h>
-
 #include "models/names.h"
 #include "models/guess.h"
-#include "unit/rig.h"
+#include "unit/built.h"
 
-#include "base/mem.h"
 #include "norma/model.h"
 #include "norma/safetensors.h"
 
 #define TINY "vit:image=8,channels=3,patch=2,dim=8,depth=2,heads=2,classes=5"
 #define SEVEN TINY ",classes=7"
 #define LARGE TINY ",image=12"
-
-struct built { struct nr_arena *arena; struct nr_store *store; struct nr_model_spec model; };
-
-static struct built build(const char *text, const char *norms, uint64_t seed)
-{
-	struct built b = { .arena = nr_arena_make() };
-	struct nr_error err = { 0 };
-	char line[1200];
-	assert_non_null(b.arena);
-	if (nr_model_parse(&b.model, text, b.arena, &err) || nr_store_make(&b.store, seed, &err))
-		fail_msg("%s", nr_error_text(&err, line, sizeof line));
-	struct nr_net *n = nr_net_make(b.store);
-	assert_int_equal(nr_norms_use(n, norms, &b.model.norms, &err), 0);
-	const struct nr_inputs in = nr_model_inputs(n, &b.model, 1);
-	nr_model_logits(n, &b.model, &in);
-	assert_int_equal(nr_net_error(n)->code, 0);
-	nr_net_free(n);
-	return b;
-}
 
 /* Every value of its own, so that an exchange of any two shows. */
 static struct built filled(const char *text, const char *norms)
@@ -42,19 +20,6 @@ static struct built filled(const char *text, const char *norms)
 	for (int64_t i = 0; i < nr_store_count(b.store); i++)
 		for (int64_t k = 0; k < nr_store_at(b.store, i)->count; k++) nr_value(nr_store_at(b.store, i))[k] = v++;
 	return b;
-}
-
-static void discard(struct built *b)
-{
-	nr_store_free(b->store);
-	nr_arena_free(b->arena);
-}
-
-static const char *temp_file(void)
-{
-	static char path[64];
-	snprintf(path, sizeof path, "/tmp/norma-names-%d.safetensors", (int)getpid());
-	return path;
 }
 
 static void save(const struct built *b, const char *naming)

@@ -107,6 +107,18 @@ static void frozen_and_empty_parameters_are_left_alone(void **state)
 	near(a.value[0], 1 - .1 * .1 - .1); /* Adam's first step has length lr */
 }
 
+static void a_parameter_that_rested_begins_with_its_own_first_step(void **state)
+{
+	struct model a, b;
+	const struct nr_optim o = { .kind = nr_optim_kind("adamw"), .lr = .1, .beta1 = .9, .beta2 = .999, .eps = 1e-8 };
+	fill(&a);
+	fill(&b);
+	b.seg.still = 6;
+	assert_int_equal(nr_optim_step(&o, &(struct nr_rates){ .1, .1 }, 1, &a.seg, 1, a.scratch, NULL), 0);
+	assert_int_equal(nr_optim_step(&o, &(struct nr_rates){ .1, .1 }, 7, &b.seg, 1, b.scratch, NULL), 0);
+	assert_memory_equal(a.value, b.value, sizeof a.value);
+}
+
 static void a_gradient_that_is_not_finite_changes_nothing(void **state)
 {
 	struct model k, was;
@@ -347,6 +359,7 @@ int main(void)
 		cmocka_unit_test(per_tensor_clipping_looks_at_one_tensor),
 		cmocka_unit_test(plain_sgd_needs_no_buffer),
 		cmocka_unit_test(frozen_and_empty_parameters_are_left_alone),
+		cmocka_unit_test(a_parameter_that_rested_begins_with_its_own_first_step),
 		cmocka_unit_test(a_gradient_that_is_not_finite_changes_nothing),
 		cmocka_unit_test(decay_factors_and_rate_factors_are_per_parameter),
 		cmocka_unit_test(threads_do_not_change_a_bit),

@@ -47,6 +47,21 @@ static void gives(const struct nr_tokenizer *t, const char *text, const char *pa
 static const char bert[] = "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\nun\n##aff\n##able\n!\n,\na\n##b\ncafe\nI\ni\n"
 			   "\xe6\xbc\xa2\n\xe1\x84\x80\n##\xe1\x85\xa1\n##x\nx\n";
 
+/* CLIP's: lower case, words without blanks, digits one by one, the last byte of a word has a token of its own. */
+static void clip_ends_words_and_drops_blanks(void **state)
+{
+	(void)state;
+	put("clip/vocab.json", "{\"!\":0,\"a\":1,\"c\":2,\"t\":3,\"s\":4,\"2\":5,\"'\":6,\"!</w>\":7,\"a</w>\":8,\"c</w>\":9,\"t</w>\":10,"
+		"\"s</w>\":11,\"2</w>\":12,\"ca\":13,\"cat</w>\":14,\"'s</w>\":15,\"<|startoftext|>\":16,\"<|endoftext|>\":17}");
+	put("clip/merges.txt", "#version: 0.2\nc a\nca t</w>\n' s</w>\n");
+	struct nr_tokenizer *t = opened("clip");
+	TEXT(t, "A CAT", "<|startoftext|> a</w> cat</w> <|endoftext|>");
+	TEXT(t, "cat's  cats 22!", "<|startoftext|> cat</w> 's</w> ca t s</w> 2</w> 2</w> !</w> <|endoftext|>");
+	TEXT(t, " \n", "<|startoftext|> <|endoftext|>");
+	decodes(t, 4, (const int32_t[]){ 16, 8, 14, 17 }, "a cat");
+	nr_tokenizer_close(t);
+}
+
 static void wordpiece_takes_the_longest_pieces(void **state)
 {
 	(void)state;
@@ -256,7 +271,7 @@ static void many_added_tokens_are_read(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(wordpiece_takes_the_longest_pieces),
+		cmocka_unit_test(clip_ends_words_and_drops_blanks), cmocka_unit_test(wordpiece_takes_the_longest_pieces),
 		cmocka_unit_test(tokenizer_config_says_what_happens_to_case),
 		cmocka_unit_test(pairs_are_cut_as_asked),
 		cmocka_unit_test(padding_fills_the_row),

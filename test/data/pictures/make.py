@@ -4,7 +4,7 @@
 Needs Pillow >= 13 (the order of its two resize passes changed there) and a C compiler with libpng and libjpeg for the kinds
 that Pillow cannot write. Usage: make.py [FOLDER]"""
 import os, PIL, subprocess, sys, tempfile
-from PIL import Image, ImageEnhance, ImageOps
+from PIL import Image, ImageEnhance, ImageFilter, ImageOps
 
 here = sys.argv[1] if len(sys.argv) > 1 else os.path.dirname(os.path.abspath(__file__))
 
@@ -174,6 +174,8 @@ def colours():
                 yield row("SOLARIZE", t, ImageOps.solarize(im, t))
             for a in (0, 33, 110):
                 yield row("SOLARIZE_ADD", a, solarize_add(im, a))
+            for r in (0.1, 0.6, 1.3, 2.0, 7.7, 40.0):
+                yield row("BLUR", r, im.filter(ImageFilter.GaussianBlur(r)))
             if c == 3:
                 for t in (-.5, -.1, .0, .25, .5):
                     yield row("HUE", t, hue(im, t))
