@@ -60,8 +60,7 @@ foreach(line IN LISTS sets)
 	else()
 		target_compile_options(norma_${isa} PRIVATE ${flags})
 		if(NORMA_SANITIZE MATCHES "address") # with more, the checks of the unrolled kernels take clang many minutes a file
-			# and at -O0 clang fuses products and sums, which a golden needs, only with `on`
-			target_compile_options(norma_${isa} PRIVATE -O0 -ffp-contract=on)
+			target_compile_options(norma_${isa} PRIVATE -O0)
 		endif()
 	endif()
 	list(APPEND objects $<TARGET_OBJECTS:norma_${isa}>)
