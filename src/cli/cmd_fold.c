@@ -23,6 +23,8 @@ static const struct nr_option options[] = {
 	NR_OPT_END
 };
 
+static const double MOST_CHANGE = 1e-4;         /* of the largest output: more is not rounding */
+
 struct result { struct nr_folding fold; struct nr_outputs was, is; const char *out; };
 
 /* Batch norms behind layers (LeViT) go all at once. */
@@ -132,6 +134,9 @@ static int run(struct cli *c, const void *conf, const struct nr_list *args)
 	if (!code) code = fold_weights(c, w, &r.fold);
 	if (!code && !r.fold.folded) code = refuse(c, in, &r.fold);
 	if (!code) code = nr_outputs_of(&r.is, w, 1, c->err);
+	if (!code && nr_outputs_change(&r.was, &r.is) > MOST_CHANGE)
+		code = nr_fail(c->err, NR_EVALUE, "cannot fold", in, "the outputs would change by %.1e of the largest",
+			nr_outputs_change(&r.was, &r.is));
 	if (!code && out) code = write_out(c, o, w, out);
 	if (!code) {
 		r.out = out;

@@ -48,10 +48,10 @@ static int64_t users(const struct nr_net *n, const nr_t *t)
 	return count;
 }
 
-/* Tokens are cut or averaged, channels are not touched: a gain and a bias may as well come later. */
+/* Tokens are cut, averaged or, in training, dropped; channels are not touched: a gain and a bias may as well come later. */
 static bool keeps_channels(const struct nr_node *k)
 {
-	if (is_op(k, "span") || is_op(k, "pack") || is_op(k, "mean_tokens")) return true;
+	if (is_op(k, "span") || is_op(k, "pack") || is_op(k, "mean_tokens") || is_op(k, "dropout")) return true;
 	return is_op(k, "reshape") && nr_cols(k->in[0]) == nr_cols(k->out[0]);
 }
 
@@ -240,10 +240,30 @@ static bool is_gamma(const struct nr_node *k)
 	return n > 12 && !strcmp(name + n - 12, ".scale.gamma");
 }
 
+/* The scope that makes the last tokens, where these are what the model is for: an encoder of texts without a head. NULL: elsewhere. */
+static const char *output_scope(const struct nr_weights *w, struct nr_error *err)
+{
+	struct nr_store *store = NULL;
+	const char *scope = NULL;
+	if (w->model.of->reads != NR_TEXTS || nr_weights_has_head(w) || nr_store_make(&store, 0, err)) return NULL;
+	struct nr_net *n = nr_net_make(store);
+	if (n && !nr_norms_use(n, w->norms, &w->model.norms, err)) {
+		const struct nr_inputs in = nr_model_inputs(n, &w->model, 1);
+		const nr_t *tokens = nr_model_tokens(n, &w->model, &in);
+		for (int32_t i = 0; i < n->n_node; i++)
+			if (n->node[i]->out[0] == tokens) scope = nr_arena_strdup(w->arena, n->node[i]->where.scope);
+	}
+	nr_net_free(n);
+	nr_store_free(store);
+	return scope;
+}
+
 static int fold_all(const struct nr_net *n, struct nr_weights *w, struct nr_store *store, struct nr_folding *f, struct nr_error *err)
 {
 	int64_t sites, gammas = 0;
 	const struct nr_site *site = nr_sites(n, &sites);
+	const char *output = output_scope(w, err);
+	if (err->code) return err->code;
 	for (int32_t i = 0; i < n->n_node; i++) gammas += is_gamma(n->node[i]);
 	if (!(f->site = nr_arena_alloc(w->arena, (size_t)(sites + gammas + 1) * sizeof *f->site))) return out_of_memory(err);
 	for (int64_t i = 0; i < sites; i++) {
@@ -252,7 +272,8 @@ static int fold_all(const struct nr_net *n, struct nr_weights *w, struct nr_stor
 		*out = (struct nr_fold_site){ .name = nr_arena_strdup(w->arena, site[i].name),
 			.norm = nr_arena_strdup(w->arena, site[i].norm) };
 		if (!out->name || !out->norm) return out_of_memory(err);
-		if (fold_site(n, store, &site[i], out, err)) return err->code;
+		if (output && !strcmp(output, site[i].name)) out->why = "the tokens behind it are the model's output";
+		else if (fold_site(n, store, &site[i], out, err)) return err->code;
 	}
 	for (int32_t i = 0; i < n->n_node; i++) {
 		if (!is_gamma(n->node[i])) continue;

@@ -45,6 +45,12 @@ run 0 fold "$tmp/post/model.safetensors"; says "stays: the residual stream reads
 trained seednorm --norm seednorm
 run 1 fold "$tmp/seednorm/model.safetensors" "$tmp/never"; complains "no norm can be folded"; complains "its gain depends on the tokens"; one_line
 [ ! -e "$tmp/never" ] || fail "a refusal left a file"
+# a post-norm encoder of texts: its last tokens are what it is for
+# shellcheck source=test/cli/words.inc
+. test/cli/words.inc
+for i in 1 2 3 4 5 6 7 8; do echo "the cat sees a dog and the bird hunts $i"; done >"$tmp/lines.txt"
+run 0 mlm --data "text:path=$tmp/lines.txt" --tokenizer "$vocab" --model bert:dim=8,depth=1,heads=2,hidden=8 --steps 1 --batch 4 --out "$tmp/bert"
+run 1 fold "$tmp/bert/model.safetensors" "$tmp/never"; complains "the residual stream reads it"; one_line
 run 2 fold; complains "needs a file"; one_line
 run 1 fold "$tmp/nowhere" "$tmp/never"; complains "nowhere"; one_line
 exit "$failed"
