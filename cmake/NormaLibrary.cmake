@@ -61,6 +61,8 @@ foreach(line IN LISTS sets)
 		target_compile_options(norma_${isa} PRIVATE ${flags})
 		if(NORMA_SANITIZE MATCHES "address") # with more, the checks of the unrolled kernels take clang many minutes a file
 			target_compile_options(norma_${isa} PRIVATE -O0)
+			# at -O0 clang fuses products and sums only with `on`; of a source, since a target's own flags come too early
+			set_source_files_properties(${fast_sources} PROPERTIES COMPILE_OPTIONS -ffp-contract=on)
 		endif()
 	endif()
 	list(APPEND objects $<TARGET_OBJECTS:norma_${isa}>)
