@@ -13,6 +13,7 @@
 #include "base/table.h"
 #include "cli.h"
 #include "infer/weights.h"
+#include "norms/plan.h"
 #include "surgery/surgery.h"
 
 struct removal { char *data, *data_root, *out, *sites; int64_t steps, batch, samples, eval_limit, seed; double lr, tolerance; bool json; };
@@ -60,19 +61,7 @@ static int norma(const struct work *w, const char *log, char *const *words)
 	return nr_hint(w->c->err, "'%s' has what it said", log);
 }
 
-static char *text(const struct work *w, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-static char *text(const struct work *w, const char *fmt, ...)
-{
-	va_list ap, again;
-	va_start(ap, fmt);
-	va_copy(again, ap);
-	const int n = vsnprintf(NULL, 0, fmt, ap);
-	char *s = n < 0 ? NULL : nr_arena_alloc(w->c->arena, (size_t)n + 1);
-	if (s) vsnprintf(s, (size_t)n + 1, fmt, again);
-	va_end(again);
-	va_end(ap);
-	return s;
-}
+#define text(w, ...) nr_arena_printf((w)->c->arena, __VA_ARGS__)
 
 /* The last line of a log, as an object. */
 static json_t *last_line(const char *log)
@@ -126,26 +115,11 @@ static int tune(const struct work *w, const char *file, const char *dir, const c
 
 /* ---- the walk over the sites -------------------------------------------------------------------------------------------------- */
 
-/* "blocks.3.attn.in" as a pattern of a plan. */
-static char *pattern(const struct work *w, const char *site)
-{
-	struct nr_str s = { 0 };
-	for (const char *at = site; *at; at++) {
-		if (*at == '.' && at[1] >= '0' && at[1] <= '9') {
-			nr_str_printf(&s, "[%.*s]", (int)strcspn(at + 1, "."), at + 1);
-			at += strcspn(at + 1, ".");
-		} else nr_str_add_n(&s, at, 1);
-	}
-	char *out = s.failed ? NULL : nr_arena_strdup(w->c->arena, nr_str_text(&s));
-	nr_str_release(&s);
-	return out;
-}
-
 static int try_site(struct work *w, int64_t i)
 {
 	struct row *r = &w->row[i];
 	const char *base = text(w, "%s/%02lld-%s", w->o->out, (long long)i + 1, r->site);
-	const char *norms = text(w, "%s %s=none:gain=channel,bias=1", w->norms, pattern(w, r->site)),
+	const char *norms = text(w, "%s %s=none:gain=channel,bias=1", w->norms, nr_pattern_of(r->site, w->c->arena)),
 		*file = text(w, "%s.safetensors", base);
 	if (cut(w, norms, file, text(w, "%s.cut.log", base)) || evaluate(w, file, text(w, "%s.cut.json", base), &r->cut) ||
 	    tune(w, file, base, text(w, "%s.log", base)))

@@ -92,6 +92,22 @@ bool nr_pattern_match(const struct nr_norm_plan *plan, const char *p, const stru
 	return false;
 }
 
+char *nr_pattern_of(const char *site, struct nr_arena *arena)
+{
+	char *out = nr_arena_alloc(arena, 2 * strlen(site) + 1), *to = out;
+	while (out && *site) {
+		const size_t digits = *site == '.' ? strspn(site + 1, "0123456789") : 0;
+		if (digits) {
+			to += sprintf(to, "[%.*s]", (int)digits, site + 1);
+			site += digits + 1;
+		} else {
+			*to++ = *site++;
+		}
+	}
+	if (out) *to = 0;
+	return out;
+}
+
 int nr_pattern_check(const char *p, struct nr_error *err)
 {
 	const char *star = strchr(p, '*');

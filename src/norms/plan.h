@@ -57,6 +57,8 @@ struct nr_site_name {
 	const void *context;
 };
 bool nr_pattern_match(const struct nr_norm_plan *, const char *pattern, const struct nr_site_name *);
+/* The pattern that means one site: "blocks[3].attn.in" of "blocks.3.attn.in"; NULL: out of memory. */
+char *nr_pattern_of(const char *site, struct nr_arena *);
 /* 0, or what is wrong with the pattern's form. */
 int nr_pattern_check(const char *pattern, struct nr_error *);
 

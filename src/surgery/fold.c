@@ -10,6 +10,7 @@
 #include "base/str.h"
 #include "graph/net.h"
 #include "norms/norms.h"
+#include "norms/plan.h"
 #include "surgery/surgery.h"
 
 enum { MOST_READERS = 8 };
@@ -324,19 +325,6 @@ static bool said(const struct nr_folding *f, const struct nr_fold_site *s)
 	return false;
 }
 
-/* "blocks.3.attn.in" as a pattern: "blocks[3].attn.in". */
-static void add_pattern(struct nr_str *text, const char *name)
-{
-	for (const char *s = name; *s; s++) {
-		if (*s != '.' || s[1] < '0' || s[1] > '9') {
-			nr_str_add_n(text, s, 1);
-			continue;
-		}
-		nr_str_printf(text, "[%.*s]", (int)strcspn(s + 1, "."), s + 1);
-		s += strcspn(s + 1, ".");
-	}
-}
-
 /* The old plan, with the model's own norm where it named none, and a rule for what became of each site. */
 static const char *new_plan(const struct nr_weights *w, const struct nr_folding *f)
 {
@@ -358,10 +346,9 @@ static const char *new_plan(const struct nr_weights *w, const struct nr_folding 
 		if (!s->became) continue;
 		const bool one = alike(f, s);
 		if (one && said(f, s)) continue;
-		nr_str_add(&text, " ");
-		if (one) nr_str_add(&text, local(s->name));
-		else add_pattern(&text, s->name);
-		nr_str_printf(&text, "=%s", s->became);
+		const char *where = one ? local(s->name) : nr_pattern_of(s->name, w->arena);
+		text.failed |= !where;
+		if (where) nr_str_printf(&text, " %s=%s", where, s->became);
 	}
 	if (gammas && all) nr_str_add(&text, " residual=plain");
 	const char *out = text.failed ? NULL : nr_arena_strdup(w->arena, nr_str_text(&text) + strspn(nr_str_text(&text), " "));

@@ -6,31 +6,23 @@
 
 #include "base/clock.h"
 #include "base/real.h"
+#include "base/rng.h"
 #include "norma/model.h"
 #include "norma/norm.h"
 
-/* Repeatable, about normal: twelve uniform numbers, less six. */
-static double normal(uint64_t *state)
-{
-	double sum = -6;
-	for (int i = 0; i < 12; i++) {
-		*state = *state * 6364136223846793005u + 1442695040888963407u;
-		sum += (double)(*state >> 11) / 9007199254740992.;
-	}
-	return sum;
-}
+enum { STREAM_MADE_UP = 51 };
 
 static void make_up(struct nr_plan *plan, const struct nr_inputs *in, const struct nr_model_spec *m)
 {
-	uint64_t state = 1;
+	const struct nr_rng rng = nr_rng_make(1, STREAM_MADE_UP, 0);
 	if (in->image) {
 		real *x = nr_plan_data(plan, in->image);
-		for (int64_t i = 0; i < nr_len(in->image); i++) x[i] = (real)normal(&state);
+		for (int64_t i = 0; i < nr_len(in->image); i++) x[i] = (real)nr_rng_normal(rng, (uint64_t)i);
 		return;
 	}
 	const int64_t vocab = nr_model_int(m, "vocab") > 4 ? nr_model_int(m, "vocab") : 4;
 	int32_t *ids = nr_plan_data(plan, in->ids), *valid = in->valid ? nr_plan_data(plan, in->valid) : NULL;
-	for (int64_t i = 0; i < nr_len(in->ids); i++) ids[i] = (int32_t)(3 + (int64_t)fabs(normal(&state) * 1e6) % (vocab - 3));
+	for (int64_t i = 0; i < nr_len(in->ids); i++) ids[i] = (int32_t)(3 + nr_rng_below(rng, (uint64_t)i, (uint64_t)vocab - 3));
 	for (int64_t i = 0; valid && i < nr_len(in->valid); i++) valid[i] = (int32_t)in->ids->d[1];
 }
 
