@@ -109,15 +109,9 @@ static int read_columns(struct reader *r, char *text, char separator)
 	const int p = find(r, cell, columns, r->c->picture, picture_columns, "picture");
 	const int q = p < 0 ? -1 : find(r, cell, columns, r->c->caption, caption_columns, "caption");
 	if (p < 0 || q < 0) return r->err->code;
-	while (*c.at) {
-		const int32_t n = nr_cells_row(&c, cell, MOST_COLUMNS, r->err);
+	for (int found; (found = nr_cells_below(&c, cell, MOST_COLUMNS, columns, r->err)) != 0;) {
 		r->line = c.line;
-		if (n < 0) return r->err->code;
-		if (n == 1 && !*cell[0]) continue;
-		if (n != columns)
-			return nr_fail(r->err, NR_EFORMAT, "cannot read", r->path, "line %lld has %d columns, but the header line has %d",
-				(long long)r->line, n, columns);
-		if (add(r, cell[p], cell[q]) && !r->missing) return r->err->code;
+		if (found < 0 || (add(r, cell[p], cell[q]) && !r->missing)) return r->err->code;
 	}
 	return NR_OK;
 }

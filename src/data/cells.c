@@ -49,3 +49,17 @@ int nr_cells_row(struct nr_cells *c, char **cell, int most, struct nr_error *err
 	}
 	return n;
 }
+
+int nr_cells_below(struct nr_cells *c, char **cell, int most, int columns, struct nr_error *err)
+{
+	while (*c->at) {
+		const int n = nr_cells_row(c, cell, most, err);
+		if (n < 0) return -1;
+		if (n == 1 && !*cell[0]) continue;
+		if (n == columns) return 1;
+		nr_fail(err, NR_EFORMAT, "cannot read", c->name, "line %lld has %d columns, but the header line has %d",
+			(long long)c->line, n, columns);
+		return -1;
+	}
+	return 0;
+}

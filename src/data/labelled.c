@@ -141,15 +141,10 @@ static int read_columns(struct reader *r, char *text, char separator)
 	if (columns < 0) return r->err->code;
 	r->line = c.line;
 	if (find_columns(r, &(struct names){ (const char *const *)cell, columns })) return r->err->code;
-	while (*c.at) {
-		const int n = nr_cells_row(&c, cell, MOST_COLUMNS, r->err);
-		r->line = c.line;
-		if (n < 0) return r->err->code;
-		if (n == 1 && !*cell[0]) continue;
-		if (n != columns)
-			return nr_fail(r->err, NR_EFORMAT, "cannot read", r->path, "line %lld has %d columns, but the header line has %d",
-				(long long)r->line, n, columns);
+	for (int found; (found = nr_cells_below(&c, cell, MOST_COLUMNS, columns, r->err)) != 0;) {
 		const char *part[PARTS];
+		r->line = c.line;
+		if (found < 0) return r->err->code;
 		for (int k = 0; k < PARTS; k++) part[k] = r->at[k] < 0 ? NULL : cell[r->at[k]];
 		if (add_row(r, part)) return r->err->code;
 	}

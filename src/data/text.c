@@ -96,16 +96,9 @@ static int read_columns(struct reader *r, char *text, char separator)
 	struct nr_cells c = { .at = text, .separator = separator, .name = r->path };
 	r->s->columns = nr_cells_row(&c, cell, MAX_COLUMNS, r->err);
 	if (r->s->columns < 0) return r->err->code;
-	while (*c.at) {
-		const int32_t n = nr_cells_row(&c, cell, MAX_COLUMNS, r->err);
+	for (int found; (found = nr_cells_below(&c, cell, MAX_COLUMNS, r->s->columns, r->err)) != 0;) {
 		r->line = c.line;
-		if (n < 0) return r->err->code;
-		if (n == 1 && !*cell[0]) continue;              /* a blank line */
-		if (n != r->s->columns)
-			return nr_fail(r->err, NR_EFORMAT, "cannot read", r->path,
-				"line %lld has %d columns, but the header line has %d",
-				(long long)r->line, n, r->s->columns);
-		if (add(r, cell, 0)) return r->err->code;
+		if (found < 0 || add(r, cell, 0)) return r->err->code;
 	}
 	return NR_OK;
 }

@@ -53,11 +53,13 @@ static real gate_of(const struct nr_call *k)
 	return k->ex->train ? gate_in(k, steps_of(k)) : *(const real *)k->x[GATE].p;
 }
 
+static real *gate_kept(const struct nr_call *k) { return (real *)k->stash + k->x[X].rows; }
+
 static int shape(struct nr_node *k)
 {
 	const nr_t *x = k->in[X];
 	nr_out_like(k, 0, x);
-	k->stash = (size_t)nr_rows(x) * sizeof(real);
+	k->stash = (size_t)(nr_rows(x) + 1) * sizeof(real);     /* r of each row, then the gate */
 	k->scratch = nr_rows_scratch(x, 2 * nr_cols(x) > 2 ? 2 * nr_cols(x) : 2);
 	k->pending = 3 * sizeof(real);
 	return 0;
@@ -74,7 +76,7 @@ static int is_real(const struct nr_call *k, int64_t r)
 static void forward_row(const struct nr_call *k, int64_t r, real *sum)
 {
 	const int64_t C = k->x[X].c;
-	const real *x = nr_row(&k->x[X], r), *weight = k->x[WEIGHT].p, *scale = k->x[SCALE].p, g = gate_of(k);
+	const real *x = nr_row(&k->x[X], r), *weight = k->x[WEIGHT].p, *scale = k->x[SCALE].p, g = *gate_kept(k);
 	const real rstd = 1 / nr_sqrt(nr_dot(C, x, x) / (real)C + attr_of(k)->c.eps), a = g * rstd,
 		b = (1 - g) * *(const real *)k->x[FACTOR].p;
 	real *y = nr_row(&k->y[0], r), square = 0;
@@ -86,6 +88,7 @@ static void forward_row(const struct nr_call *k, int64_t r, real *sum)
 
 static void forward(const struct nr_call *k)
 {
+	*gate_kept(k) = gate_of(k);
 	const real *sum = nr_rows_each(k, 2, forward_row);
 	const real old = *(const real *)k->x[FACTOR].p, now = sum[1] > 0 ? sum[0] / sum[1] : old;
 	real *next = k->pending;
@@ -99,7 +102,8 @@ static void forward(const struct nr_call *k)
 static void backward_row(const struct nr_call *k, int64_t r, real *sum)
 {
 	const int64_t C = k->x[X].c;
-	const real *x = nr_row(&k->x[X], r), *dy = nr_row(&k->dy[0], r), *weight = k->x[WEIGHT].p, *scale = k->x[SCALE].p, g = gate_of(k);
+	const real *x = nr_row(&k->x[X], r), *dy = nr_row(&k->dy[0], r), *weight = k->x[WEIGHT].p, *scale = k->x[SCALE].p;
+	const real g = *gate_kept(k);
 	const real rstd = ((const real *)k->stash)[r], a = g * rstd, b = (1 - g) * *(const real *)k->x[FACTOR].p;
 	const real along = a * rstd * rstd * nr_dot3(C, dy, weight, x) / (real)C;
 	real *dx = nr_row(&k->dx[X], r);

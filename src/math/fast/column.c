@@ -10,14 +10,6 @@
 #include "math/fast/stream.h"
 #include "math/fast/vec.h"
 
-/* n values, VL of them when n is the constant VL: one source for the body and the tail of a loop. */
-INL vf get(const float *p, int64_t n) { return n == VL ? ld(p) : ldn(p, n); }
-INL void set(float *p, vf v, int64_t n)
-{
-	if (n == VL) st(p, v);
-	else stn(p, v, n);
-}
-
 /* Asks for n values some 6 KB further on; rows mostly lie side by side. Into the second level: the first is small. */
 INL void ahead(const float *p, int64_t n)
 {

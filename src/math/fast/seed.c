@@ -3,14 +3,6 @@
 
 #include "math/fast/vec.h"
 
-/* n values, VL of them when n is the constant VL. */
-INL vf get(const float *p, int64_t n) { return n == VL ? ld(p) : ldn(p, n); }
-INL void set(float *p, vf v, int64_t n)
-{
-	if (n == VL) st(p, v);
-	else stn(p, v, n);
-}
-
 /* Calls step(n, i) for the columns from .. end - 1, VL at a time and what is left. */
 #define COLUMNS(from, end, step)                                                                                                \
 	do {                                                                                                                    \

@@ -3,14 +3,6 @@
 
 #include "math/fast/vec.h"
 
-/* n values, VL of them when n is the constant VL. */
-INL vf get(const float *p, int64_t n) { return n == VL ? ld(p) : ldn(p, n); }
-INL void set(float *p, vf v, int64_t n)
-{
-	if (n == VL) st(p, v);
-	else stn(p, v, n);
-}
-
 /* erf(x) = x P(x^2) / Q(x^2), fitted to |x| < 3.83, where erf rounds to 1; relative error below 6e-7 (test/unit/squash.c). */
 INL vf verf(vf x)
 {

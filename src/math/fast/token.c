@@ -6,14 +6,6 @@
 
 #include "math/fast/vec.h"
 
-/* n values, VL of them when n is the constant VL: one source for the body and the tail of a loop. */
-INL vf get(const float *p, int64_t n) { return n == VL ? ld(p) : ldn(p, n); }
-INL void set(float *p, vf v, int64_t n)
-{
-	if (n == VL) st(p, v);
-	else stn(p, v, n);
-}
-
 /* step(n, c) for all channels c, n of them at a time. */
 #define CHANNELS(step)                                                                                                 \
 	do {                                                                                                           \

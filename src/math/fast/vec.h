@@ -115,6 +115,14 @@ INL void vtranspose(vf r[VL])
 	for (int i = 0; i < VL; i++) r[i] = t[i];
 }
 
+/* n values, VL of them when n is the constant VL: one source for the body and the tail of a loop. */
+INL vf get(const float *p, int64_t n) { return n == VL ? ld(p) : ldn(p, n); }
+INL void set(float *p, vf v, int64_t n)
+{
+	if (n == VL) st(p, v);
+	else stn(p, v, n);
+}
+
 /* e^r - 1: x = n ln2 + r, |r| <= ln2/2, polynomial of degree 7 (Cephes coefficients); n is in the low bits of *t. Short
  * chains, as latency and not count of operations limits loops over it. */
 INL vf vexpm1_core(vf x, vf *t)
