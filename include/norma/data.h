@@ -100,7 +100,7 @@ NR_API struct nr_pixel_stats nr_source_pixel_stats(const struct nr_source *);
 /* ---- the loader: threads that keep a queue of batches full ------------------------------------------------------------ */
 
 struct nr_augment_scratch;
-struct nr_making {                            /* which sample is made, for what random draws depend on */
+struct nr_draw_of {                            /* which sample is made, for what random draws depend on */
 	const struct nr_source *source;
 	enum nr_split split;
 	int64_t sample;                     /* of the split */
@@ -110,7 +110,8 @@ struct nr_making {                            /* which sample is made, for what 
 };
 /* A sample that is more than a picture and its class: from the picture as it is stored, (channels,height,width) values and `extra`
  * bytes, zero at first. A pure function of the picture and what is made, called by several threads at once. */
-typedef int nr_make_fn(const void *maker, const struct nr_picture *, const struct nr_making *, float *image, void *extra, struct nr_error *);
+typedef int nr_make_fn(const void *maker, const struct nr_picture *, const struct nr_draw_of *, float *image, void *extra,
+	struct nr_error *);
 
 struct nr_loader_config {
 	const struct nr_source *source;

@@ -76,7 +76,7 @@ static int64_t values(const struct nr_loader *l, int view)
 static int make(struct worker *w, const struct nr_batch *b, int64_t i, int64_t sample, int64_t number, struct nr_error *err)
 {
 	const struct nr_loader *l = w->of;
-	const struct nr_making what = { .source = l->c.source, .split = l->c.split, .sample = sample, .epoch = b->epoch, .number = number,
+	const struct nr_draw_of what = { .source = l->c.source, .split = l->c.split, .sample = sample, .epoch = b->epoch, .number = number,
 		.seed = l->c.seed, .scratch = w->scratch };
 	char *extra = b->extra ? (char *)b->extra + (size_t)i * l->c.extra : NULL;
 	if (extra) memset(extra, 0, l->c.extra);

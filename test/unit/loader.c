@@ -374,7 +374,7 @@ static void mixing_happens_as_often_as_asked(void **state)
 /* What a task makes itself: the first byte of the picture everywhere, and what it was told. */
 struct told { int64_t sample, epoch, number; int32_t h, w; };
 
-static int make_told(const void *maker, const struct nr_picture *p, const struct nr_making *m, float *image, void *extra,
+static int make_told(const void *maker, const struct nr_picture *p, const struct nr_draw_of *m, float *image, void *extra,
 	struct nr_error *failed)
 {
 	struct told *t = extra;
