@@ -10,7 +10,8 @@
 #include "math/chunk.h"
 #include "math/isa.h"
 
-struct nr_seed { int64_t C, heads; const real *weight, *alpha, *beta; real eps; };       /* vectors of C */
+enum { NR_SEED_HEADS = 256 };            /* at most */
+struct nr_seed { int64_t C, heads; const real *weight, *alpha, *beta; real eps; int stream; };       /* vectors of C; math/stream.h */
 
 struct nr_seed_kernels {
 	/* rstd (rows) and gate (rows,heads) are r and p. y may be x. */

@@ -7,13 +7,14 @@
 #include "graph/blocks.h"
 #include "math/row.h"
 #include "math/seed.h"
+#include "math/stream.h"
 #include "norms/norms.h"
 
 struct seednorm { float eps; int64_t heads; };
 
 static const struct nr_option options[] = {
 	NR_OPT_FLOAT(struct seednorm, eps, 1e-6, 0, 1, "added to the mean square"),
-	NR_OPT_INT(struct seednorm, heads, 1, 1, 65536, "parts of the channels with a gate each"),
+	NR_OPT_INT(struct seednorm, heads, 1, 1, NR_SEED_HEADS, "parts of the channels with a gate each"),
 	NR_OPT_END
 };
 
@@ -33,7 +34,8 @@ static int shape(struct nr_node *k)
 static struct nr_seed seed_of(const struct nr_call *k)
 {
 	const struct seednorm *c = k->node->attr;
-	return (struct nr_seed){ k->x[X].c, c->heads, k->x[WEIGHT].p, k->x[ALPHA].p, k->x[BETA].p, c->eps };
+	return (struct nr_seed){ k->x[X].c, c->heads, k->x[WEIGHT].p, k->x[ALPHA].p, k->x[BETA].p, c->eps,
+		nr_streams(nr_rows(k->node->in[X]) * k->x[X].c) };
 }
 
 static void forward(const struct nr_call *k)
