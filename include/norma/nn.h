@@ -188,6 +188,9 @@ NR_API nr_t *nr_matmul(struct nr_net *, nr_t *a, nr_t *b, int ta, int tb);      
 /* Losses: a scalar, the mean over what counts. */
 NR_API nr_t *nr_cross_entropy(struct nr_net *, nr_t *logits, nr_t *labels, double smoothing, int32_t ignore);
 NR_API nr_t *nr_soft_cross_entropy(struct nr_net *, nr_t *logits, nr_t *targets);
+/* Segmentation: logits (B,h,w,K) of a coarse grid, enlarged to the labels (B,H,W) by bilinear interpolation (half-pixel centres); the
+ * mean over all pixels whose label is not `ignore`. */
+NR_API nr_t *nr_pixel_cross_entropy(struct nr_net *, nr_t *logits, nr_t *labels, int32_t ignore);
 enum nr_bce_mean { NR_BCE_MEAN_ALL, NR_BCE_MEAN_ROWS };                                   /* rows: summed over classes (big_vision) */
 NR_API nr_t *nr_sigmoid_cross_entropy(struct nr_net *, nr_t *logits, nr_t *targets, enum nr_bce_mean);
 /* MAE: mean over masked tokens of the mean square error per token; weight (B,T) is 1 where it counts. normalize: targets

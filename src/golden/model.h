@@ -49,4 +49,7 @@ int64_t golden_model_segments(struct golden_case *, struct golden_model *, const
 void golden_model_train(struct golden_case *, struct golden_model *);
 void golden_model_close(struct golden_model *);
 
+/* A file whose task is segmentation, with a backbone of that text. */
+int golden_segmentation(struct golden_case *, const char *text, const char *norms);
+
 #endif

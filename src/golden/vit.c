@@ -211,7 +211,8 @@ static int whole_case(struct golden_case *c, const char *text, const char *namin
 
 static int timm_case(struct golden_case *c, const char *family)
 {
-	const char *naming = nr_st_metadata(c->file, "naming");
+	const char *naming = nr_st_metadata(c->file, "naming"), *task = nr_st_metadata(c->file, "task");
+	if (task && !strcmp(task, "segmentation")) return golden_segmentation(c, timm_text(c, family), timm_norms(c));
 	return whole_case(c, timm_text(c, family), naming ? naming : "timm", timm_norms(c));
 }
 static bool of_hf(struct golden_case *c)

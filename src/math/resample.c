@@ -92,20 +92,41 @@ static void axpy(int64_t n, real w, const real *in, real *out)
 	for (int64_t i = 0; i < n; i++) out[i] += w * in[i];
 }
 
+/* out (n) = w in (n) */
+static void scale(int64_t n, real w, const real *in, real *out)
+{
+	for (int64_t i = 0; i < n; i++) out[i] = w * in[i];
+}
+
+void nr_resample_row(const struct nr_axis *rows, int64_t i, int64_t n, const real *x, real *line)
+{
+	const real *weight = rows->weight + i * rows->from;
+	const int64_t first = rows->first[i];
+	scale(n, weight[first], x + first * n, line);
+	for (int64_t k = first + 1; k < rows->last[i]; k++) axpy(n, weight[k], x + k * n, line);
+}
+
+void nr_resample_across(const struct nr_axis *cols, int64_t C, const real *line, real *y)
+{
+	for (int64_t j = 0; j < cols->to; j++) nr_resample_row(cols, j, C, line, y + j * C);
+}
+
+void nr_resample_across_back(const struct nr_axis *cols, int64_t C, const real *dy, real *d_line)
+{
+	for (int64_t j = 0; j < cols->to; j++)
+		for (int64_t k = cols->first[j]; k < cols->last[j]; k++)
+			axpy(C, cols->weight[j * cols->from + k], dy + j * C, d_line + k * C);
+}
+
 void nr_resample_forward(
 	const struct nr_axis *rows, const struct nr_axis *cols, int64_t C, const real *x, real *y, real *tmp)
 {
 	const int64_t H = rows->to, W = cols->to, w = cols->from;
 #pragma omp parallel for schedule(static) if (H * W * C > 20000)
 	for (int64_t i = 0; i < H; i++) {
-		real *line = memset(tmp + i * w * C, 0, (size_t)(w * C) * sizeof(real));
-		for (int64_t k = rows->first[i]; k < rows->last[i]; k++)
-			axpy(w * C, rows->weight[i * rows->from + k], x + k * w * C, line);
-		for (int64_t j = 0; j < W; j++) {
-			real *out = memset(y + (i * W + j) * C, 0, (size_t)C * sizeof(real));
-			for (int64_t k = cols->first[j]; k < cols->last[j]; k++)
-				axpy(C, cols->weight[j * w + k], line + k * C, out);
-		}
+		real *line = tmp + i * w * C;
+		nr_resample_row(rows, i, w * C, x, line);
+		nr_resample_across(cols, C, line, y + i * W * C);
 	}
 }
 
@@ -116,9 +137,7 @@ void nr_resample_backward(const struct nr_axis *rows, const struct nr_axis *cols
 #pragma omp parallel for schedule(static) if (H * W * C > 20000)
 	for (int64_t i = 0; i < H; i++) {
 		real *line = memset(tmp + i * w * C, 0, (size_t)(w * C) * sizeof(real));
-		for (int64_t j = 0; j < W; j++)
-			for (int64_t k = cols->first[j]; k < cols->last[j]; k++)
-				axpy(C, cols->weight[j * w + k], dy + (i * W + j) * C, line + k * C);
+		nr_resample_across_back(cols, C, dy + i * W * C, line);
 	}
 #pragma omp parallel for schedule(static) if (H * W * C > 20000)
 	for (int64_t k = 0; k < h; k++) {

@@ -24,6 +24,12 @@ struct nr_axis { int64_t from, to; real *weight; int32_t *first, *last; };
 size_t nr_axis_bytes(int64_t from, int64_t to);
 struct nr_axis nr_axis_init(enum nr_resample, int64_t from, int64_t to, void *memory); /* aligned to 8 */
 
+/* One row of the result: row i between the rows of x (h,n), n values; then across, from w places of C channels to W. The adjoint of
+ * the latter adds to d_line. */
+void nr_resample_row(const struct nr_axis *rows, int64_t i, int64_t n, const real *x, real *line);
+void nr_resample_across(const struct nr_axis *cols, int64_t C, const real *line, real *y);
+void nr_resample_across_back(const struct nr_axis *cols, int64_t C, const real *dy, real *d_line);
+
 /* tmp: H w C reals. y = (Y resampled along h, then w). dx is overwritten, or added to. */
 void nr_resample_forward(
 	const struct nr_axis *rows, const struct nr_axis *cols, int64_t C, const real *x, real *y, real *tmp);

@@ -57,6 +57,41 @@ static void cross_entropy_without_a_label_is_zero_and_quiet(void **state)
 	release(&r);
 }
 
+/* Logits 2 x 2 enlarged to 4 x 4: along an axis pixels lie at 0, 1/4, 3/4 and 1 between the two. */
+static void pixel_cross_entropy_enlarges_the_logits(void **state)
+{
+	(void)state;
+	static const int32_t label[] = { 0, 1, 2, 255, 1, 1, 0, 2, 255, 0, 0, 1, 2, 2, 1, 0 };
+	static const double place[] = { 0, .25, .75, 1 };
+	struct rig r = rig();
+	nr_t *x = reals(&r, 4, 1, 2, 2, 3), *y = nr_pixel_cross_entropy(r.n, x, leaf(&r, NR_I32, label, 3, 1, 4, 4, 1), 255);
+	const real *v = data(&r, 0);
+	double want = 0, grad[12] = { 0 };
+	for (int i = 0; i < 16; i++) {
+		const double a = place[i / 4], b = place[i % 4], share[] = { (1 - a) * (1 - b), (1 - a) * b, a * (1 - b), a * b };
+		double z[3] = { 0 }, sum = 0;
+		for (int k = 0; k < 12; k++) z[k % 3] += share[k / 3] * (double)v[k];
+		for (int c = 0; c < 3; c++) sum += exp(z[c]);
+		if (label[i] == 255) continue;
+		want += (log(sum) - z[label[i]]) / 14;
+		for (int k = 0; k < 12; k++) grad[k] += share[k / 3] * (exp(z[k % 3]) / sum - (k % 3 == label[i])) / 14;
+	}
+	close_to(step(&r, y), &want, 1, 1e-6);
+	close_to(nr_plan_grad(r.plan, x), grad, 12, 1e-6);
+	release(&r);
+}
+
+static void pixel_cross_entropy_without_a_label_is_zero_and_quiet(void **state)
+{
+	(void)state;
+	static const int32_t label[] = { 255, 255, 255, 255, 255, 255 };
+	struct rig r = rig();
+	nr_t *x = reals(&r, 4, 1, 1, 2, 3);
+	assert_true(*step(&r, nr_pixel_cross_entropy(r.n, x, leaf(&r, NR_I32, label, 3, 1, 2, 3, 1), 255)) == 0);
+	for (int i = 0; i < 6; i++) assert_true(nr_plan_grad(r.plan, x)[i] == 0);
+	release(&r);
+}
+
 static void soft_and_sigmoid_cross_entropies_match_their_formulas(void **state)
 {
 	(void)state;
@@ -468,6 +503,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(cross_entropy_of_equal_logits_is_log_of_the_classes),
 		cmocka_unit_test(cross_entropy_smooths_and_ignores),
+		cmocka_unit_test(pixel_cross_entropy_enlarges_the_logits),
+		cmocka_unit_test(pixel_cross_entropy_without_a_label_is_zero_and_quiet),
 		cmocka_unit_test(cross_entropy_without_a_label_is_zero_and_quiet),
 		cmocka_unit_test(soft_and_sigmoid_cross_entropies_match_their_formulas),
 		cmocka_unit_test(masked_error_standardises_targets_as_mae_does),
