@@ -42,6 +42,21 @@ struct nr_source {
 	void *own;                          /* of the data set's file */
 };
 
+struct nr_rle;                              /* of picture/rle.h: lengths of runs of pixels */
+struct nr_object {                          /* something in a picture that detectors look for */
+	float box[4];                       /* x1 y1 x2 y2 in pixels of the picture */
+	int32_t label;
+	bool crowd;                         /* a region of many, not counted one by one */
+	double area;                        /* as the data say, in pixels */
+	int64_t id;                         /* as the data say */
+	const struct nr_rle *mask;          /* of the whole picture; NULL: none */
+};
+struct nr_objects {
+	int64_t image_id;                   /* as the data say */
+	int32_t h, w, count;                /* of the picture; of its objects */
+	struct nr_object *object;           /* (count) */
+};
+
 struct nr_dataset {
 	const char *name, *title, *cite, *licence;
 	enum nr_kind kind;
@@ -61,6 +76,8 @@ struct nr_dataset {
 	/* Texts: one of a sample, as UTF-8 that lives as long as the source. */
 	const char *(*text)(const struct nr_source *, enum nr_split, int64_t i, int32_t column);
 	double (*value)(const struct nr_source *, enum nr_split, int64_t i);     /* a number instead of a class; NAN: none. Or NULL */
+	/* The objects in a picture, for detectors; they live as long as the source. NULL after out of memory. Or NULL: it has none */
+	const struct nr_objects *(*objects)(const struct nr_source *, enum nr_split, int64_t i);
 	void (*close)(struct nr_source *);
 };
 
@@ -95,6 +112,7 @@ NR_API const char *nr_source_text(const struct nr_source *, enum nr_split, int64
 NR_API int nr_source_expect(const struct nr_source *, enum nr_kind, struct nr_error *);    /* fails if its samples are of another kind */
 NR_API int32_t nr_source_label(const struct nr_source *, enum nr_split, int64_t i);    /* without reading the picture */
 NR_API double nr_source_value(const struct nr_source *, enum nr_split, int64_t i);     /* NAN: it has none */
+NR_API const struct nr_objects *nr_source_objects(const struct nr_source *, enum nr_split, int64_t i);    /* NULL: there are none */
 NR_API struct nr_pixel_stats nr_source_pixel_stats(const struct nr_source *);
 
 /* ---- the loader: threads that keep a queue of batches full ------------------------------------------------------------ */

@@ -330,6 +330,11 @@ double nr_source_value(const struct nr_source *s, enum nr_split split, int64_t i
 	return split >= 0 && split < NR_SPLITS && i >= 0 && i < s->count[split] && s->of->value ? s->of->value(s, split, i) : NAN;
 }
 
+const struct nr_objects *nr_source_objects(const struct nr_source *s, enum nr_split split, int64_t i)
+{
+	return split >= 0 && split < NR_SPLITS && i >= 0 && i < s->count[split] && s->of->objects ? s->of->objects(s, split, i) : NULL;
+}
+
 int nr_source_get(const struct nr_source *s, enum nr_split split, int64_t i, struct nr_picture *p,
 	int32_t *label, struct nr_error *err)
 {

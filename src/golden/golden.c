@@ -1,5 +1,5 @@
-/* norma-golden DIR...: runs every *.safetensors, the tokenizers' *.tsv, the expressions of listops*.tsv and the molecules of every smiles
- * folder below the folders against libnorma and counts.
+/* norma-golden DIR...: runs every *.safetensors, the tokenizers' *.tsv, the expressions of listops*.tsv, the molecules of every smiles
+ * folder and the masks of rle_cases*.json below the folders against libnorma and counts.
  *
  * One line per failure (file, tensor, error, tolerance), the kinds without a handler, and at the end exactly
  * `N passed, M failed, K skipped`. Exit: 0 nothing failed and something was found, 1 otherwise, 2 usage. */
@@ -11,6 +11,7 @@
 
 #include "base/args.h"
 #include "base/str.h"
+#include "golden/coco_json.h"
 #include "golden/listops.h"
 #include "golden/replay.h"
 #include "golden/tokenizer.h"
@@ -144,6 +145,15 @@ static bool ends_with(const char *name, const char *tail)
 
 static bool is_molecules(const char *path) { return strstr(path, "smiles/") && ends_with(path, ".jsonl"); }
 
+/* What runs a file that is not made of tensors; NULL: it is. */
+static void (*text_handler(const char *path))(struct golden_case *)
+{
+	if (is_molecules(path)) return golden_smiles;
+	if (golden_is_listops(path)) return golden_listops;
+	if (golden_is_rle(path)) return golden_rle;
+	return golden_is_tokens(path) ? golden_tokens : NULL;
+}
+
 static void run_file(struct tally *t, const char *path)
 {
 	struct golden_case c = {
@@ -153,8 +163,8 @@ static void run_file(struct tally *t, const char *path)
 	char text[1536];
 	if (!c.arena)
 		golden_fail(&c, NULL, "out of memory");
-	else if (golden_is_tokens(path) || golden_is_listops(path) || is_molecules(path)) {
-		(is_molecules(path) ? golden_smiles : golden_is_listops(path) ? golden_listops : golden_tokens)(&c);
+	else if (text_handler(path)) {
+		text_handler(path)(&c);
 		t->passed += !c.failures;
 	} else if (nr_st_open(&c.file, path, &err))
 		golden_fail(&c, NULL, "%s", nr_error_text(&err, text, sizeof text));
@@ -168,7 +178,7 @@ static void run_file(struct tally *t, const char *path)
 
 static bool is_golden(const char *path)
 {
-	return ends_with(path, ".safetensors") || golden_is_tokens(path) || golden_is_listops(path) || is_molecules(path);
+	return ends_with(path, ".safetensors") || text_handler(path);
 }
 
 /* Depth first, by name. Returns false when a folder cannot be read. */
