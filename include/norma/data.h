@@ -99,6 +99,20 @@ NR_API struct nr_pixel_stats nr_source_pixel_stats(const struct nr_source *);
 
 /* ---- the loader: threads that keep a queue of batches full ------------------------------------------------------------ */
 
+struct nr_augment_scratch;
+struct nr_draw_of {                            /* which sample is made, for what random draws depend on */
+	const struct nr_source *source;
+	enum nr_split split;
+	int64_t sample;                     /* of the split */
+	int64_t epoch, number;              /* number: sample, or sample x repeats + repeat */
+	uint64_t seed;
+	struct nr_augment_scratch *scratch; /* this thread's */
+};
+/* A sample that is more than a picture and its class: from the picture as it is stored, (channels,height,width) values and `extra`
+ * bytes, zero at first. A pure function of the picture and what is made, called by several threads at once. */
+typedef int nr_make_fn(const void *maker, const struct nr_picture *, const struct nr_draw_of *, float *image, void *extra,
+	struct nr_error *);
+
 struct nr_loader_config {
 	const struct nr_source *source;
 	enum nr_split split;
@@ -117,13 +131,18 @@ struct nr_loader_config {
 	double mixup, cutmix;               /* alpha of the Beta distribution; 0: none */
 	double mix_prob, mix_switch;        /* how often a batch is mixed; how often with CutMix if both are on */
 	double smoothing;                   /* of soft targets */
+	nr_make_fn *make;                   /* instead of augment and views; NULL: those */
+	const void *maker;                  /* its first argument */
+	int32_t height, width;              /* of what it makes */
+	size_t extra;                       /* bytes of a sample beside its picture */
 };
 struct nr_batch {                           /* belongs to the loader until given back */
 	int64_t number, epoch, samples;     /* number counts over epochs; samples <= batch only at the end of an epoch */
-	float *image;                       /* (batch,channels,size,size), one view of all samples after the other */
+	float *image;                       /* (batch,channels,h,w), one view of all samples after the other */
 	int32_t *label;                     /* (batch) */
 	int32_t *index;                     /* (batch): which sample of the split */
 	float *target;                      /* (batch,classes) soft targets, or NULL when the config mixes nothing */
+	void *extra;                        /* (batch,extra) of `make`, or NULL */
 };
 /* The loader's floats as this library's numbers. */
 static inline void nr_from_floats(nr_real *to, const float *from, int64_t n)

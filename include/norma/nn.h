@@ -156,6 +156,7 @@ NR_API nr_t *nr_fit_grid(struct nr_net *, nr_t *x, int64_t h, int64_t w);
 NR_API nr_t *nr_pool_to(struct nr_net *, nr_t *x, int64_t h, int64_t w);                   /* adaptive mean, (B,H,W,C) -> (B,h,w,C) */
 NR_API nr_t *nr_resample(struct nr_net *, nr_t *x, int64_t h, int64_t w);                  /* bilinear, half-pixel centres; likewise */
 NR_API nr_t *nr_resample_dino(struct nr_net *, nr_t *x, int64_t h, int64_t w);             /* bicubic with DINO's step; likewise */
+NR_API nr_t *nr_upsample_add(struct nr_net *, nr_t *x, nr_t *coarse);                      /* x + a coarser map, its places repeated */
 NR_API nr_t *nr_channels(struct nr_net *, nr_t *x, int64_t from, int64_t to);              /* channels from .. to-1 */
 NR_API nr_t *nr_pool(struct nr_net *, const char *kind, nr_t *x, int64_t k, int64_t stride, int64_t pad);   /* "mean" "max" */
 /* ids (B,T) int32 -> rows of name.weight (count,C); pad_id < 0: none, else its row gets no gradient. */

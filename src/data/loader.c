@@ -36,7 +36,7 @@ struct nr_loader {
 	int64_t opened, next;           /* batches: the next to be opened, the next to be delivered */
 	int64_t run;                    /* samples that a worker takes at once */
 	int32_t channels;
-	size_t image_bytes, target_bytes;
+	size_t image_bytes, target_bytes, extra_bytes;
 	double waited;
 	bool stopping;
 	pthread_mutex_t lock;
@@ -67,7 +67,21 @@ static int64_t sample_at(const struct nr_loader *l, int64_t epoch, int64_t place
 }
 
 /* Values of one sample in a view. */
-static int64_t values(const struct nr_loader *l, int view) { return (int64_t)l->channels * l->view[view].size * l->view[view].size; }
+static int64_t values(const struct nr_loader *l, int view)
+{
+	const int64_t area = l->c.make ? (int64_t)l->c.height * l->c.width : l->view[view].size * l->view[view].size;
+	return l->channels * area;
+}
+
+static int make(struct worker *w, const struct nr_batch *b, int64_t i, int64_t sample, int64_t number, struct nr_error *err)
+{
+	const struct nr_loader *l = w->of;
+	const struct nr_draw_of what = { .source = l->c.source, .split = l->c.split, .sample = sample, .epoch = b->epoch, .number = number,
+		.seed = l->c.seed, .scratch = w->scratch };
+	char *extra = b->extra ? (char *)b->extra + (size_t)i * l->c.extra : NULL;
+	if (extra) memset(extra, 0, l->c.extra);
+	return l->c.make(l->c.maker, &w->picture, &what, b->image + i * values(l, 0), extra, err);
+}
 
 static int augment(struct worker *w, const struct nr_batch *b, int64_t i, int64_t number, struct nr_error *err)
 {
@@ -91,7 +105,8 @@ static int load(struct worker *w, const struct slot *s, int64_t i, struct nr_err
 	int code = nr_source_get(source, l->c.split, sample, &w->picture, &label, err);
 	if (!code && source->classes > 0 && label >= source->classes)
 		code = nr_fail(err, NR_EFORMAT, "bad label", NULL, "%d of %d classes", (int)label, (int)source->classes);
-	if (!code) code = augment(w, b, i, sample * l->augment.repeats + repeat, err);
+	const int64_t number = sample * l->augment.repeats + repeat;
+	if (!code) code = l->c.make ? make(w, b, i, sample, number, err) : augment(w, b, i, number, err);
 	b->label[i] = label;
 	b->index[i] = (int32_t)sample;
 	if (!code) return NR_OK;
@@ -253,6 +268,7 @@ void nr_loader_close(struct nr_loader *l)
 		struct nr_batch *b = &l->slot[i].batch;
 		if (b->image) nr_slab_free(b->image, l->image_bytes);
 		if (b->target) nr_slab_free(b->target, l->target_bytes);
+		if (b->extra) nr_slab_free(b->extra, l->extra_bytes);
 		free(b->label);
 		free(b->index);
 	}
@@ -301,6 +317,9 @@ static int check(const struct nr_loader_config *c, struct nr_error *err)
 		return nr_fail(err, NR_EVALUE, what, c->source->of->name, "mixing needs classes, but it has none");
 	if ((c->mixup > 0 || c->cutmix > 0) && c->views > 1)
 		return nr_fail(err, NR_EVALUE, what, NULL, "mixing is for one view of a picture, but there are %d", c->views);
+	if (c->make && (c->mixup > 0 || c->cutmix > 0 || c->views > 0 || c->height < 1 || c->width < 1))
+		return nr_fail(err, NR_EVALUE, what, NULL,
+			"samples that a task makes itself (%d x %d) have one view and are not mixed", (int)c->height, (int)c->width);
 	const struct nr_pixel_stats stats = nr_source_pixel_stats(c->source);
 	for (int v = 0; v < c->views; v++)
 		if (nr_augment_check(&c->view[v], &stats, err)) return err->code;
@@ -319,16 +338,19 @@ static int make_slots(struct nr_loader *l, struct nr_error *err)
 	const size_t B = (size_t)l->c.batch, soft = (size_t)l->c.source->classes * sizeof(float);
 	size_t sample = 0;
 	for (int v = 0; v < l->views; v++) sample += (size_t)values(l, v) * sizeof(float);
-	if (sample > SIZE_MAX / 2 / B || soft > SIZE_MAX / 2 / B) return no_memory(l, err);
+	if (sample > SIZE_MAX / 2 / B || l->c.extra > SIZE_MAX / 2 / B || soft > SIZE_MAX / 2 / B) return no_memory(l, err);
 	l->image_bytes = B * sample;
 	l->target_bytes = l->c.mixup > 0 || l->c.cutmix > 0 ? B * soft : 0;
+	l->extra_bytes = l->c.make ? B * l->c.extra : 0;
 	for (int i = 0; i < SLOTS; i++) {
 		struct nr_batch *b = &l->slot[i].batch;
 		b->image = nr_slab_make(l->image_bytes);
 		b->label = calloc(B, sizeof *b->label);
 		b->index = calloc(B, sizeof *b->index);
 		if (l->target_bytes) b->target = nr_slab_make(l->target_bytes);
-		if (!b->image || !b->label || !b->index || (l->target_bytes && !b->target)) return no_memory(l, err);
+		if (l->extra_bytes) b->extra = nr_slab_make(l->extra_bytes);
+		if (!b->image || !b->label || !b->index || (l->target_bytes && !b->target) || (l->extra_bytes && !b->extra))
+			return no_memory(l, err);
 	}
 	return NR_OK;
 }

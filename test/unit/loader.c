@@ -371,6 +371,43 @@ static void mixing_happens_as_often_as_asked(void **state)
 	assert_int_equal(nr_mix_draw(&c, 1, 20, 30).kind, NR_MIX_NONE);
 }
 
+/* What a task makes itself: the first byte of the picture everywhere, and what it was told. */
+struct told { int64_t sample, epoch, number; int32_t h, w; };
+
+static int make_told(const void *maker, const struct nr_picture *p, const struct nr_draw_of *m, float *image, void *extra,
+	struct nr_error *failed)
+{
+	struct told *t = extra;
+	(void)failed;
+	assert_int_equal(t->sample | t->epoch | t->number, 0);
+	for (int i = 0; i < 3 * 5 * 9; i++) image[i] = (float)p->pixels[100] + (float)*(const int *)maker;
+	*t = (struct told){ m->sample, m->epoch, m->number, p->h, p->w };
+	return NR_OK;
+}
+
+static void a_task_makes_its_own_samples(void **state)
+{
+	(void)state;
+	const int shift = 3;
+	c.make = make_told, c.maker = &shift, c.height = 5, c.width = 9, c.extra = sizeof(struct told);
+	for (c.threads = 1; c.threads <= 3; c.threads++) {
+		struct nr_loader *l = open_loader();
+		for (int n = 0; n < 15; n++) {
+			struct nr_batch *b = next(l);
+			const struct told *t = b->extra;
+			for (int64_t i = 0; i < b->samples; i++) {
+				assert_int_equal(t[i].sample, b->index[i]);
+				assert_int_equal(t[i].epoch, b->epoch);
+				assert_int_equal(t[i].h, SIDE + b->index[i] % 5);
+				for (int k = 0; k < 3 * 5 * 9; k++)
+					assert_true(b->image[i * 3 * 5 * 9 + k] == (float)((b->index[i] & 255) + shift));
+			}
+			nr_loader_give_back(l, b);
+		}
+		nr_loader_close(l);
+	}
+}
+
 static void wrong_settings_are_refused(void **state)
 {
 	(void)state;
@@ -389,6 +426,8 @@ static void wrong_settings_are_refused(void **state)
 	REFUSED((c.batch = COUNT + 1, c.drop_last = true));
 	REFUSED(c.mix_prob = 2);
 	REFUSED(c.mixup = -1);
+	REFUSED((c.make = make_told, c.height = 0, c.width = 4));
+	REFUSED((c.make = make_told, c.height = c.width = 4, c.mixup = 1));
 	a.size = 0;
 	REFUSED(c.start = 0);
 }
@@ -410,6 +449,7 @@ int main(void)
 		T(nothing_is_allocated_once_it_runs),
 		T(mixing_in_place_is_what_the_reference_does),
 		T(mixing_happens_as_often_as_asked),
+		T(a_task_makes_its_own_samples),
 		T(wrong_settings_are_refused),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
