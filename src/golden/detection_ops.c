@@ -4,6 +4,7 @@
 
 #include "golden/check.h"
 #include "math/detect.h"
+#include "math/roi.h"
 
 static void boxes(struct golden_case *c)
 {
@@ -82,13 +83,13 @@ static void rois(struct golden_case *c)
 		int ph, pw, end = 0;
 		if (sscanf(name, "roi_align_%dx%d%n", &ph, &pw, &end) != 2 || name[end]) continue;
 		golden_expect(c, ph > 0 && pw > 0 && ph < 1000 && pw < 1000, "size of the pooled map");
+		const struct nr_roi aligned = { .h = ph, .w = pw, .aligned = 1 };
 		const int64_t P = (int64_t)ph * pw;
 		real *one = golden_reals(c, P * C), *out = golden_reals(c, n * P * C);
 		for (int64_t r = 0; r < n; r++) {
 			const int64_t image = (int64_t)roi.x[5 * r];
 			golden_expect(c, image >= 0 && image < B, "image of a box");
-			nr_roi_align(h, w, C, last + image * h * w * C, roi.x + 5 * r + 1, roi_scale(c), ph,
-				pw, one);
+			nr_roi_one(&aligned, h, w, C, last + image * h * w * C, roi.x + 5 * r + 1, roi_scale(c), one);
 			for (int64_t k = 0; k < P * C; k++) out[r * P * C + k % C * P + k / C] = one[k];
 		}
 		golden_check(c, "out", out, n * P * C, "%s", name);

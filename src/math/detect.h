@@ -1,5 +1,5 @@
 /* Parts of detectors (RetinaNet, Mask R-CNN): boxes are x1 y1 x2 y2. Anchors, IoU, NMS, box targets, focal
- * loss, RoIAlign. */
+ * loss. */
 #ifndef NR_DETECT_H
 #define NR_DETECT_H
 
@@ -7,6 +7,8 @@
 
 /* out (n,m): IoU of a (n,4) with b (m,4). */
 void nr_box_iou(int64_t n, const real *a, int64_t m, const real *b, real *out);
+/* order (n): indices by falling score, ties as they come; tmp (n) is scratch. */
+void nr_sort_by_score(int64_t n, const real *score, int32_t *order, int32_t *tmp);
 /* Greedy, by falling score (ties: lower index); keeps a box when its IoU with every kept one is <= threshold.
  * keep (n) gets the indices in that order; order (n) is scratch. Returns how many. */
 int64_t nr_box_nms(
@@ -19,9 +21,5 @@ void nr_anchors(int64_t h, int64_t w, double stride, int ratios, const double *r
 	const double *scale, real *out);
 /* sum of -alpha_t (1-p_t)^gamma log p_t (Lin et al. 2017); alpha for positives, 1-alpha for negatives. */
 double nr_focal_sum(int64_t n, const real *logit, const real *target, double alpha, double gamma);
-/* RoIAlign (He et al. 2017), aligned half-pixel form with adaptive sampling: f (h,w,C) -> out (ph,pw,C) for
- * one box. */
-void nr_roi_align(int64_t h, int64_t w, int64_t C, const real *f, const real box[4], double scale, int64_t ph,
-	int64_t pw, real *out);
 
 #endif
