@@ -11,11 +11,12 @@
 #include "graph/net.h"
 #include "norms/norms.h"
 #include "norms/plan.h"
+#include "norms/row.h"
+#include "surgery/affine.h"
 #include "surgery/surgery.h"
 
 enum { MOST_READERS = 8 };
 struct readers { const struct nr_node *node[MOST_READERS]; int count; const char *why; };
-struct affine { double *s, *t; };                       /* y = s x + t per channel; t NULL: none */
 
 static int out_of_memory(struct nr_error *err) { return nr_fail(err, NR_EMEMORY, "cannot fold the norms", NULL, "out of memory"); }
 
@@ -77,17 +78,6 @@ static void find_readers(const struct nr_net *n, const nr_t *t, struct readers *
 
 /* ---- the norm in numbers ---------------------------------------------------------------------------------------------------- */
 
-static const struct nr_entry *part(const struct nr_store *store, const char *site, const char *what)
-{
-	char name[512];
-	snprintf(name, sizeof name, "%s.%s", site, what);
-	return nr_store_find(store, name);
-}
-static double value(const struct nr_entry *e, int64_t i, double otherwise)
-{
-	return e ? (double)nr_value(e)[e->count == 1 ? 0 : i] : otherwise;
-}
-
 static double number(const struct nr_norm *norm, const void *conf, const char *option, double otherwise)
 {
 	char text[32];
@@ -105,34 +95,24 @@ static int parse(const struct nr_net *n, const char *text, struct parsed *p, str
 
 static bool is_named(const struct parsed *p, const char *name) { return !strcmp(p->norm->name, name); }
 
-/* Of batch norms in evaluation, eta x with it. */
-static void running(const struct nr_store *store, const char *site, double eps, int64_t C, struct affine *a)
-{
-	const struct nr_entry *mean = part(store, site, "running_mean"), *var = part(store, site, "running_var");
-	const struct nr_entry *gain = part(store, site, "weight"), *bias = part(store, site, "bias"), *eta = part(store, site, "eta");
-	for (int64_t i = 0; i < C; i++) {
-		const double s = value(gain, i, 1) / sqrt(value(var, i, 1) + eps);
-		a->s[i] = s + value(eta, 0, 0);
-		a->t[i] = value(bias, i, 0) - value(mean, i, 0) * s;
-	}
-}
-
-/* What folds of the norm at a site, and what it becomes; NULL: nothing, and *why. */
+/* What folds of the norm at a site, whose output is y, and what it becomes; NULL: nothing, and *why. */
 static const char *affine_of(const struct nr_net *n, const struct nr_store *store, const struct nr_site *site, const struct parsed *p,
-	int64_t C, struct affine *a, const char **why)
+	const nr_t *y, struct nr_affine *a, const char **why)
 {
-	const struct nr_entry *weight = part(store, site->name, "weight"), *bias = part(store, site->name, "bias");
+	const int64_t C = nr_cols(y);
+	const struct nr_entry *weight = nr_affine_part(store, site->name, "weight"), *bias = nr_affine_part(store, site->name, "bias");
 	const bool batch = is_named(p, "batch") || is_named(p, "repbn"), later = is_named(p, "prepbn");
 	if (batch || later) {
-		running(store, later ? nr_arena_printf(n->arena, "%s.norm2", site->name) : site->name,
+		nr_affine_running(store, later ? nr_arena_printf(n->arena, "%s.norm2", site->name) : site->name,
 			number(p->norm, p->conf, "eps", 1e-5), C, a);
 		return "none";
 	}
 	if (is_named(p, "taper")) {
-		const struct nr_entry *factor = part(store, site->name, "c"), *scale = part(store, site->name, "scale_weight");
-		if (value(part(store, site->name, "gate"), 0, number(p->norm, p->conf, "gate", 1)) > 0)
+		const struct nr_entry *factor = nr_affine_part(store, site->name, "c");
+		const struct nr_entry *scale = nr_affine_part(store, site->name, "scale_weight");
+		if (nr_affine_value(nr_affine_part(store, site->name, "gate"), 0, number(p->norm, p->conf, "gate", 1)) > 0)
 			return *why = "its gate is not 0: the training was not long enough", NULL;
-		for (int64_t i = 0; i < C; i++) a->s[i] = value(factor, 0, 1) * value(scale, i, 1), a->t[i] = 0;
+		for (int64_t i = 0; i < C; i++) a->s[i] = nr_affine_value(factor, 0, 1) * nr_affine_value(scale, i, 1), a->t[i] = 0;
 		return "none";
 	}
 	if (is_named(p, "sep")) return *why = "special tokens and others have norms of their own, but share the next layer", NULL;
@@ -140,25 +120,18 @@ static const char *affine_of(const struct nr_net *n, const struct nr_store *stor
 	if (!constant && !is_named(p, "layer") && !is_named(p, "rms") && !is_named(p, "dyt") && !is_named(p, "derf"))
 		return *why = "its gain depends on the tokens, or is one for each head", NULL;
 	if (!weight && !bias) return *why = "it has no gain", NULL;
-	const char *scale = strstr(site->norm, "scale=depth") ? ",scale=depth" : "";
-	const double offset = number(p->norm, p->conf, "offset", 0), eps = number(p->norm, p->conf, "eps", 0);
-	const struct nr_entry *alpha = part(store, site->name, "alpha");
-	int64_t block = 0;
-	if (*scale) {
-		const char *s = strstr(site->name, "blocks.");
-		block = s ? strtoll(s + 7, NULL, 10) : 0;
-	}
-	const double times = *scale ? 1 / sqrt((double)block + 1) : 1;
+	const struct nr_row_norm *row = is_named(p, "layer") || is_named(p, "rms") ? y->src->attr : NULL;
 	for (int64_t i = 0; i < C; i++) {
-		a->s[i] = offset + value(weight, i, 1);
-		a->t[i] = times * value(bias, i, 0);
+		a->s[i] = (row ? (double)row->offset : 0) + nr_affine_value(weight, i, 1);
+		a->t[i] = (row ? (double)row->times : 1) * nr_affine_value(bias, i, 0);
 	}
 	if (constant) return "none";
-	if (alpha) return nr_arena_printf(n->arena, "%s:affine=0", p->norm->name);
-	return nr_arena_printf(n->arena, "%s:affine=0,eps=%.9g%s", p->norm->name, eps, scale);
+	if (!row) return nr_arena_printf(n->arena, "%s:affine=0", p->norm->name);
+	return nr_arena_printf(n->arena, "%s:affine=0,eps=%.9g%s", p->norm->name, number(p->norm, p->conf, "eps", 0),
+		strstr(site->norm, "scale=depth") ? ",scale=depth" : "");
 }
 
-static bool has_shift(const struct affine *a, int64_t C)
+static bool has_shift(const struct nr_affine *a, int64_t C)
 {
 	for (int64_t i = 0; i < C; i++)
 		if (a->t[i] != 0) return true;
@@ -168,7 +141,7 @@ static bool has_shift(const struct affine *a, int64_t C)
 /* ---- one site --------------------------------------------------------------------------------------------------------------- */
 
 /* Into the columns of each reader; values of the store change. */
-static void into_columns(const struct readers *r, const struct affine *a)
+static void into_columns(const struct readers *r, const struct nr_affine *a)
 {
 	for (int k = 0; k < r->count; k++) {
 		const struct nr_entry *w = r->node[k]->in[1]->entry, *b = r->node[k]->n_in > 2 ? r->node[k]->in[2]->entry : NULL;
@@ -194,11 +167,11 @@ static int fold_site(const struct nr_net *n, struct nr_store *store, const struc
 	if (parse(n, site->norm, &p, err)) return err->code;
 	if (!y) return out->why = "it does nothing", NR_OK;
 	const int64_t C = nr_cols(y);
-	struct affine a = { nr_arena_alloc(n->arena, (size_t)C * sizeof(double)), nr_arena_alloc(n->arena, (size_t)C * sizeof(double)) };
-	if (!a.s || !a.t) return out_of_memory(err);
+	struct nr_affine a;
+	if (nr_affine_make(&a, C, n->arena, err)) return err->code;
 	find_readers(n, y, &r);
 	if ((out->why = r.why)) return NR_OK;
-	const char *became = affine_of(n, store, site, &p, C, &a, &out->why);
+	const char *became = affine_of(n, store, site, &p, y, &a, &out->why);
 	if (!became) return out->why ? NR_OK : out_of_memory(err);
 	for (int k = 0; k < r.count; k++) {
 		const struct nr_node *l = r.node[k];
@@ -377,7 +350,8 @@ static void keep_gammas(struct nr_folding *f, struct nr_store *store)
 	bool all = true;
 	for (int64_t i = 0; i < f->sites; i++) all &= !is_scale(&f->site[i]) || f->site[i].became;
 	for (int64_t i = 0; i < f->sites && !all; i++) {
-		const struct nr_entry *g = is_scale(&f->site[i]) && f->site[i].became ? part(store, f->site[i].name, "gamma") : NULL;
+		const struct nr_fold_site *s = &f->site[i];
+		const struct nr_entry *g = is_scale(s) && s->became ? nr_affine_part(store, s->name, "gamma") : NULL;
 		for (int64_t k = 0; g && k < g->count; k++) nr_value(g)[k] = 1;
 	}
 }

@@ -14,48 +14,33 @@
 #include "base/mem.h"
 #include "base/real.h"
 #include "norms/norms.h"
+#include "surgery/affine.h"
 #include "surgery/surgery.h"
-
-struct affine { double *s, *t; };
 
 static int out_of_memory(struct nr_error *err) { return nr_fail(err, NR_EMEMORY, "cannot fold the norms", NULL, "out of memory"); }
 
-static const struct nr_entry *part(const struct nr_store *store, const char *layer, const char *what)
-{
-	char name[320];
-	snprintf(name, sizeof name, "%s%s", layer, what);
-	return nr_store_find(store, name);
-}
-
-static double value(const struct nr_entry *e, int64_t i, double otherwise) { return e ? (double)nr_value(e)[i] : otherwise; }
-
 /* The norm of a layer in numbers, in the arena of the weights. */
-static int affine_of(const struct nr_weights *w, const char *layer, double eps, struct affine *a, struct nr_error *err)
+static int affine_of(const struct nr_weights *w, const char *site, double eps, struct nr_affine *a, struct nr_error *err)
 {
-	const struct nr_entry *mean = part(w->store, layer, ".norm.running_mean"), *var = part(w->store, layer, ".norm.running_var");
-	const struct nr_entry *gain = part(w->store, layer, ".norm.weight"), *bias = part(w->store, layer, ".norm.bias");
-	if (!mean || !var) return nr_fail(err, NR_EVALUE, "cannot fold the norm of", layer, "it has no running statistics");
-	a->s = nr_arena_alloc(w->arena, (size_t)mean->count * sizeof(double));
-	a->t = nr_arena_alloc(w->arena, (size_t)mean->count * sizeof(double));
-	if (!a->s || !a->t) return out_of_memory(err);
-	for (int64_t i = 0; i < mean->count; i++) {
-		a->s[i] = value(gain, i, 1) / sqrt(value(var, i, 1) + eps);
-		a->t[i] = value(bias, i, 0) - value(mean, i, 0) * a->s[i];
-	}
+	const struct nr_entry *mean = nr_affine_part(w->store, site, "running_mean");
+	if (!mean || !nr_affine_part(w->store, site, "running_var"))
+		return nr_fail(err, NR_EVALUE, "cannot fold the norm at", site, "it has no running statistics");
+	if (nr_affine_make(a, mean->count, w->arena, err)) return err->code;
+	nr_affine_running(w->store, site, eps, mean->count, a);
 	return NR_OK;
 }
 
 /* weight and bias of the new store from those of the old one and the norm. */
-static int fold(const struct nr_weights *w, struct nr_store *store, const char *layer, const struct affine *a, struct nr_error *err)
+static int fold(const struct nr_weights *w, struct nr_store *store, const char *layer, const struct nr_affine *a, struct nr_error *err)
 {
-	const struct nr_entry *from = part(w->store, layer, ".weight"), *had = part(w->store, layer, ".bias");
-	const struct nr_entry *to = part(store, layer, ".weight"), *bias = part(store, layer, ".bias");
+	const struct nr_entry *from = nr_affine_part(w->store, layer, "weight"), *had = nr_affine_part(w->store, layer, "bias");
+	const struct nr_entry *to = nr_affine_part(store, layer, "weight"), *bias = nr_affine_part(store, layer, "bias");
 	if (!from || !to || !bias) return nr_fail(err, NR_EVALUE, "cannot fold the norm of", layer, "there is no layer of that name");
 	const int64_t rows = from->d[0], cols = from->count / rows;
 	for (int64_t r = 0; r < rows; r++) {
-		double b = had ? value(had, r, 0) : a->t[r];
+		double b = had ? nr_affine_value(had, r, 0) : a->t[r];
 		for (int64_t c = 0; c < cols; c++) {
-			const double x = value(from, r * cols + c, 0);
+			const double x = nr_affine_value(from, r * cols + c, 0);
 			nr_value(to)[r * cols + c] = (real)(x * (had ? a->s[c] : a->s[r]));
 			if (had) b += x * a->t[c];
 		}
@@ -87,11 +72,11 @@ static int fill(const struct nr_weights *w, struct nr_store *store, const struct
 	*folded = 0;
 	for (int64_t i = 0; i < sites; i++) {
 		char layer[256];
-		struct affine a = { 0 };
+		struct nr_affine a = { 0 };
 		if (!site[i].norm) continue;
 		const char *eps = strstr(site[i].norm, "eps=");
 		if (layer_of(&site[i], layer, sizeof layer, err) ||
-		    affine_of(w, layer, eps ? strtod(eps + 4, NULL) : nr_norms_eps(was), &a, err) || fold(w, store, layer, &a, err))
+		    affine_of(w, site[i].name, eps ? strtod(eps + 4, NULL) : nr_norms_eps(was), &a, err) || fold(w, store, layer, &a, err))
 			return err->code;
 		++*folded;
 	}
