@@ -136,11 +136,8 @@ static struct nr_points curve_of(const struct nr_lines *what, const struct nr_ru
 {
 	const json_t *all = json_object_get(json_object_get(r->objects, what->key), "precision");
 	const json_t *list = json_array_get(all, (size_t)what->kind);
-	struct nr_points p = { .n = 0 };
-	if (json_array_size(list) != RECALLS) return p;
-	p = nr_points_make(RECALLS, arena);
-	p.n = 0;
-	for (size_t i = 0; i < RECALLS && p.x; i++) {
+	struct nr_points p = nr_points_make(RECALLS, arena);
+	for (size_t i = 0; i < RECALLS && p.x && p.y && json_array_size(list) == RECALLS; i++) {
 		const json_t *v = json_array_get(list, i);
 		if (!json_is_number(v)) continue;
 		p.x[p.n] = (double)i;
