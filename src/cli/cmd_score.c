@@ -34,8 +34,9 @@ static void print_stats(const struct nr_coco_result *r)
 	struct nr_table *t = nr_table_make();
 	static const char *const columns[] = { "objects", "AP", "AP50", "AP75", "AR1", "AR10", "AR100" };
 	static const enum nr_coco_stat all[] = { NR_AP, NR_AP50, NR_AP75, NR_AR1, NR_AR10, NR_AR100 };
-	static const struct { const char *name; enum nr_coco_stat ap, ar; } sizes[] = { { "small, to 32 x 32 pixels", NR_AP_SMALL, NR_AR_SMALL },
-		{ "medium, to 96 x 96", NR_AP_MEDIUM, NR_AR_MEDIUM }, { "large", NR_AP_LARGE, NR_AR_LARGE } };
+	static const struct { const char *name; enum nr_coco_stat ap, ar; } sizes[] = {
+		{ "small, to 32 x 32 pixels", NR_AP_SMALL, NR_AR_SMALL }, { "medium, to 96 x 96", NR_AP_MEDIUM, NR_AR_MEDIUM },
+		{ "large", NR_AP_LARGE, NR_AR_LARGE } };
 	for (size_t i = 0; i < sizeof columns / sizeof *columns; i++) nr_table_column(t, columns[i], i ? NR_RIGHT : NR_LEFT);
 	nr_table_cell(t, "all");
 	for (size_t i = 0; i < sizeof all / sizeof *all; i++) percent(t, r->stat[all[i]]);

@@ -53,7 +53,8 @@ static void histogram(const struct nr_source *s, const int64_t *count, int64_t n
 		if (count[i] < least) least = count[i];
 	}
 	const char *what = s->of->objects ? "objects" : "pictures";
-	if (none) printf("\n%lld %s\n", (long long)none, s->of->objects ? "crowds, of which objects are not counted" : "pictures have no label");
+	if (none) printf("\n%lld %s\n", (long long)none, s->of->objects ? "crowds, of which objects are not counted" :
+		"pictures have no label");
 	if (s->classes < 1 || most < least) return;
 	printf("\n%s%s of each class%s: %lld to %lld\n", cli_bold(), s->of->objects ? "Objects" : "Pictures", cli_plain(), (long long)least,
 		(long long)most);

@@ -70,8 +70,8 @@ static void add_scores(struct nr_str *s, const struct nr_arms *a, const char *ki
 		{ "AP75", "AP at IoU .75" }, { "APs", "AP of small objects, to 32 x 32 pixels" },
 		{ "APm", "AP of medium ones, to 96 x 96" }, { "APl", "AP of large ones" },
 		{ "AR1", "recall of one detection per picture" }, { "AR10", "of 10" }, { "AR100", "of 100" } };
-	struct nr_html_table t = { .s = s, .caption = "Average precision (AP) is the area below the curve of precision over recall, mean over "
-		"classes, as COCO computes it; means over seeds. Recall is the mean over IoU .5 to .95." };
+	struct nr_html_table t = { .s = s, .caption = "Average precision (AP) is the area below the curve of precision over recall, mean "
+		"over classes, as COCO computes it; means over seeds. Recall is the mean over IoU .5 to .95." };
 	nr_html_table_open(&t, "classes");
 	nr_html_head(&t, NULL, kind);
 	for (int i = 0; i < a->count; i++) nr_html_head(&t, "number", a->arm[i].label);
@@ -153,8 +153,8 @@ static void add_curves(struct nr_str *s, const struct nr_arms *a, const char *ki
 		{ 5, { "Precision of boxes at IoU .75", "Precision of masks at IoU .75" } } };
 	nr_str_add(s, "<div class=\"charts\">\n");
 	for (size_t i = 0; i < sizeof curves / sizeof *curves; i++)
-		nr_figure(s, a, &(struct nr_lines){ .title = curves[i].title[masks], .unit = "% precision", .x_label = "% recall", .factor = 100,
-			.told = NR_IN_THE_MIDDLE, .of = curve_of, .key = kind, .kind = curves[i].iou,
+		nr_figure(s, a, &(struct nr_lines){ .title = curves[i].title[masks], .unit = "% precision", .x_label = "% recall",
+			.factor = 100, .told = NR_IN_THE_MIDDLE, .of = curve_of, .key = kind, .kind = curves[i].iou,
 			.says = "Mean over classes; where a line falls to 0, no class is found that far." }, arena);
 	nr_str_add(s, "</div>\n");
 }

@@ -1,5 +1,5 @@
-/* Fuzzer: any text as annotations of COCO, strict and forgiving, and as detections. What is accepted has its objects inside its pictures and
- * can be scored. */
+/* Fuzzer: any text as annotations of COCO, strict and forgiving, and as detections. What is accepted has its objects inside its pictures
+ * and can be scored. */
 #include <assert.h>
 #include <math.h>
 #include <stddef.h>
@@ -38,8 +38,9 @@ static void score(const struct nr_coco *truth, const struct nr_coco_results *fou
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static const struct nr_coco_how all[] = { { NR_COCO_FAIL, true }, { NR_COCO_SKIP, true }, { NR_COCO_TRUST, false } };
-	static const char truth[] = "{\"images\": [{\"id\": 1, \"file_name\": \"a\", \"height\": 8, \"width\": 9}, {\"id\": 2, \"file_name\": "
-		"\"b\", \"height\": 8, \"width\": 9}], \"categories\": [{\"id\": 1, \"name\": \"x\"}, {\"id\": 2, \"name\": \"y\"}], "
+	static const char truth[] = "{\"images\": [{\"id\": 1, \"file_name\": \"a\", \"height\": 8, \"width\": 9}, {\"id\": 2, "
+		"\"file_name\": \"b\", \"height\": 8, \"width\": 9}], \"categories\": [{\"id\": 1, \"name\": \"x\"}, "
+		"{\"id\": 2, \"name\": \"y\"}], "
 		"\"annotations\": [{\"id\": 1, \"image_id\": 1, \"category_id\": 2, \"bbox\": [1, 1, 3, 4], \"segmentation\": "
 		"[[1, 1, 4, 1, 4, 5, 1, 5]]}]}";
 	struct nr_arena *arena = nr_arena_make();

@@ -23,7 +23,8 @@ static struct nr_coco_result score(const struct nr_objects *o, int64_t images, c
 	return r;
 }
 
-static struct nr_object square(double x, double side, int64_t id) { return (struct nr_object){ .xywh = { x, 0, side, side }, .area = side * side, .id = id }; }
+static struct nr_object square(double x, double side, int64_t id) { return (struct nr_object){ .xywh = { x, 0, side, side },
+	.area = side * side, .id = id }; }
 static struct nr_detection found(int64_t image, double x, double side, double s)
 {
 	return (struct nr_detection){ .image_id = image, .xywh = { x, 0, side, side }, .score = s };
@@ -112,7 +113,8 @@ static void pictures_come_in_the_order_of_their_ids_and_threads_do_not_matter(vo
 	struct nr_objects image[3];
 	struct nr_detection d[60];
 	for (int i = 0; i < 6; i++) o[i] = square(50 * (i % 2), 10 + i, i + 1), o[i].label = i % 2;
-	for (int i = 0; i < 3; i++) image[i] = (struct nr_objects){ .image_id = 3 - i, .h = 500, .w = 500, .count = 2, .object = o + 2 * i };
+	for (int i = 0; i < 3; i++) image[i] = (struct nr_objects){ .image_id = 3 - i, .h = 500, .w = 500, .count = 2,
+		.object = o + 2 * i };
 	for (int i = 0; i < 60; i++) d[i] = found(1 + i % 3, 50 * (i % 2) + i % 7, 10 + i % 5, (i * 7 % 4) / 4.0), d[i].label = i % 2;
 	const int before = omp_get_max_threads();
 	omp_set_num_threads(1);

@@ -83,7 +83,8 @@ static void what_cannot_be_used_is_named(void **test)
 	(void)test;
 	refuses("{\"id\": 17, \"image_id\": 5, \"category_id\": 3, \"bbox\": [1, 2, 3, 4]}", "annotation 17: there is no image 5");
 	refuses("{\"id\": 17, \"image_id\": 4, \"category_id\": 4, \"bbox\": [1, 2, 3, 4]}", "annotation 17: there is no category 4");
-	refuses("{\"id\": 17, \"image_id\": 4, \"category_id\": 3, \"bbox\": [1, 2, 0, 4]}", "annotation 17: its box (left 1, top 2, width 0");
+	refuses("{\"id\": 17, \"image_id\": 4, \"category_id\": 3, \"bbox\": [1, 2, 0, 4]}",
+		"annotation 17: its box (left 1, top 2, width 0");
 	refuses("{\"id\": 17, \"image_id\": 4, \"category_id\": 3, \"bbox\": [11, 2, 3, 4]}", "not inside the picture of 12 x 10");
 	refuses("{\"id\": 17, \"image_id\": 4, \"category_id\": 3, \"bbox\": [1, 2, 3]}", "no 'bbox' of four numbers");
 	refuses("{\"id\": 17, \"image_id\": 4, \"category_id\": 3, \"bbox\": \"wide\"}", "no 'bbox' of four numbers");
@@ -92,7 +93,8 @@ static void what_cannot_be_used_is_named(void **test)
 	refuses("7", "entry 1 of 'annotations': it has no 'id'");
 	refuses("{\"id\": 17" BOX ", \"iscrowd\": 2}", "neither 0 nor 1");
 	refuses("{\"id\": 17" BOX ", \"area\": \"big\"}", "'area' is not a number");
-	refuses("{\"id\": 17" BOX ", \"segmentation\": {\"size\": [10, 12], \"counts\": \"0?P\"}}", "annotation 17: its mask cannot be read");
+	refuses("{\"id\": 17" BOX ", \"segmentation\": {\"size\": [10, 12], \"counts\": \"0?P\"}}",
+		"annotation 17: its mask cannot be read");
 	refuses("{\"id\": 17" BOX ", \"segmentation\": {\"size\": [10, 12], \"counts\": [5, 7]}}", "add up to 12 pixels");
 	refuses("{\"id\": 17" BOX ", \"segmentation\": {\"size\": [10, 12], \"counts\": [-5, 125]}}", "run 1 is not a length");
 	refuses("{\"id\": 17" BOX ", \"segmentation\": {\"size\": [12, 10], \"counts\": [120]}}", "its mask has 12 x 10 pixels");
@@ -127,7 +129,8 @@ static void a_file_without_its_lists_is_none(void **test)
 	damaged("[]", "no list 'images'");
 	damaged("{" IMAGES ", \"annotations\": {}, " CATEGORIES "}", "no list 'annotations'");
 	damaged("{" IMAGES ", \"annotations\": [], \"categories\": []}", "0 categories");
-	damaged("{" IMAGES ", \"annotations\": [], \"categories\": [{\"id\": 1, \"name\": \"x\"}, {\"id\": 1, \"name\": \"y\"}]}", "two categories 1");
+	damaged("{" IMAGES ", \"annotations\": [], \"categories\": [{\"id\": 1, \"name\": \"x\"}, {\"id\": 1, \"name\": \"y\"}]}",
+		"two categories 1");
 	damaged("{" IMAGES ", \"annotations\": [], \"categories\": [{\"id\": 1}]}", "entry 1 of 'categories'");
 }
 
@@ -136,7 +139,8 @@ static void bad_image(const char *image, const char *message)
 	char text[1024];
 	struct nr_coco c;
 	struct nr_error err = { 0 };
-	snprintf(text, sizeof text, "{\"images\": [{\"id\": 4, \"file_name\": \"a\", \"height\": 1, \"width\": 1}, %s], \"annotations\": [], "
+	snprintf(text, sizeof text, "{\"images\": [{\"id\": 4, \"file_name\": \"a\", \"height\": 1, \"width\": 1}, %s], "
+		"\"annotations\": [], "
 		CATEGORIES "}", image);
 	parse(&c, text, NR_COCO_FAIL, &err);
 	if (!strstr(err.detail, message)) fail_msg("'%s' is not in '%s'", message, err.detail);

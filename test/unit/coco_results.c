@@ -41,7 +41,8 @@ static void what_is_written_is_read_back(void **test)
 		for (int i = 0; i < 2; i++) {
 			assert_true(r.item[i].image_id == 2 && r.item[i].label == d[i].label && r.item[i].score == d[i].score);
 			for (int k = 0; k < 4 && !masks; k++) assert_true(r.item[i].xywh[k] == d[i].xywh[k]);
-			if (masks) assert_true(nr_rle_iou(r.item[i].mask, mask, false) == 1 && r.item[i].area == 3 && r.item[i].xywh[0] == 1);
+			if (masks) assert_true(nr_rle_iou(r.item[i].mask, mask, false) == 1 && r.item[i].area == 3 &&
+				r.item[i].xywh[0] == 1);
 		}
 		nr_coco_results_release(&r);
 	}

@@ -19,7 +19,8 @@ static char ring[] = "ring", wolf[] = "dog & <wolf>", absent[] = "absent", *cons
 static json_t *record_of(int found, bool masks)
 {
 	struct nr_rle *m = nr_rle_of_mask(2, 2, (const uint8_t[]){ 1, 1, 0, 0 }, NULL);
-	struct nr_object o[2] = { { .xywh = { 0, 0, 2, 1 }, .area = 2, .id = 1, .mask = m }, { .xywh = { 0, 0, 2, 1 }, .area = 2, .id = 2, .label = 1, .mask = m } };
+	struct nr_object o[2] = { { .xywh = { 0, 0, 2, 1 }, .area = 2, .id = 1, .mask = m }, { .xywh = { 0, 0, 2, 1 }, .area = 2, .id = 2,
+		.label = 1, .mask = m } };
 	const struct nr_objects image = { .image_id = 1, .h = 2, .w = 2, .count = 2, .object = o }, *const truth = &image;
 	const struct nr_detection d[2] = { { .image_id = 1, .xywh = { 0, 0, 2, 1 }, .score = 1, .mask = m },
 		{ .image_id = 1, .label = 1, .xywh = { 0, 0, 2, 1 }, .score = 1, .mask = m } };
@@ -56,7 +57,8 @@ static char *section_of(json_t *const *record, const int *of, int runs)
 	struct nr_runfolder run[4];
 	struct nr_arms a;
 	struct nr_str s = { 0 };
-	for (int i = 0; i < runs; i++) run[i] = (struct nr_runfolder){ .dir = "d", .name = "d", .status = "done", .seed = i, .objects = record[i] };
+	for (int i = 0; i < runs; i++) run[i] = (struct nr_runfolder){ .dir = "d", .name = "d", .status = "done", .seed = i,
+		.objects = record[i] };
 	assert_int_equal(nr_arms_given(&a, run, runs, of, name, 2, arena, NULL), NR_OK);
 	nr_section_objects(&s, &a, arena);
 	char *html = nr_arena_printf(arena, "%s", nr_str_text(&s));
@@ -68,7 +70,8 @@ static char *section_of(json_t *const *record, const int *of, int runs)
 static void seeds_of_an_arm_are_averaged(void **state)
 {
 	(void)state;
-	const char *html = section_of((json_t *[]){ record_of(2, true), record_of(1, true), record_of(1, false) }, (const int[]){ 0, 0, 1 }, 3);
+	const char *html = section_of((json_t *[]){ record_of(2, true), record_of(1, true), record_of(1, false) },
+		(const int[]){ 0, 0, 1 }, 3);
 	assert_non_null(strstr(html, "1 pictures of the val split"));
 	assert_non_null(strstr(html, "75.0 %"));                /* (1 + .5) / 2 */
 	assert_non_null(strstr(html, "<h3>Masks</h3>"));
@@ -81,8 +84,8 @@ static void without_records_there_is_no_section(void **state)
 {
 	(void)state;
 	assert_string_equal(section_of((json_t *[]){ NULL, json_object() }, (const int[]){ 0, 1 }, 2), "");
-	const char *html = section_of((json_t *[]){ json_loads("{\"boxes\": {\"classes\": 7, \"precision\": [[1]], \"AP\": \"x\"}}", 0, NULL) },
-		(const int[]){ 0 }, 1);
+	const char *html = section_of((json_t *[]){ json_loads("{\"boxes\": {\"classes\": 7, \"precision\": [[1]], \"AP\": \"x\"}}", 0,
+		NULL) }, (const int[]){ 0 }, 1);
 	assert_non_null(strstr(html, "<h3>Boxes</h3>"));        /* changed by hand: nothing to show, and no harm */
 	assert_null(strstr(html, "<h3>Masks</h3>"));
 }
