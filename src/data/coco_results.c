@@ -19,7 +19,8 @@ void nr_coco_results_release(struct nr_coco_results *r)
 
 /* ---- reading -------------------------------------------------------------------------------------------------------------------- */
 
-/* boxed: boxes decide what is small and large, as in pycocotools where the first detection has one. */
+/* boxed: the first detection has a box, and boxes decide what is small and large; else masks do, also which boxes there are. So does
+ * pycocotools. */
 static int read_one(const struct nr_coco *truth, const json_t *j, bool masks, bool boxed, struct nr_detection *d, struct nr_error *err)
 {
 	const json_t *score = json_object_get(j, "score"), *box = json_object_get(j, "bbox"), *mask = json_object_get(j, "segmentation");
@@ -33,18 +34,22 @@ static int read_one(const struct nr_coco *truth, const json_t *j, bool masks, bo
 		return nr_coco_wrong(err, "there is no category %lld in '%s'", (long long)category, truth->path);
 	d->score = json_number_value(score);
 	if (!json_is_number(score) || !isfinite(d->score)) return nr_coco_wrong(err, "it has no 'score', a number");
-	if ((!masks || boxed) && nr_coco_box(box, d->xywh, err)) return err->code;
-	if (!masks) return NR_OK;
+	if (boxed || (!masks && !mask)) {
+		if (nr_coco_box(box, d->xywh, err)) return err->code;
+		d->area = d->xywh[2] * d->xywh[3];
+		if (!masks) return NR_OK;
+	}
 	const struct nr_objects *o = &truth->image[at];
 	if (!mask) return nr_coco_wrong(err, "it has no 'segmentation'");
 	if (nr_coco_mask(mask, o->h, o->w, &d->mask, err)) return err->code;
-	if (boxed) d->area = d->xywh[2] * d->xywh[3];
-	else nr_rle_box(d->mask, d->xywh);
+	if (boxed) return NR_OK;
+	nr_rle_box(d->mask, d->xywh);
+	d->area = (double)nr_rle_area(d->mask);
 	return NR_OK;
 }
 
-static int read_list(struct nr_coco_results *r, const json_t *root, const char *path, const struct nr_coco *truth, bool masks,
-	struct nr_error *err)
+static int read_list(struct nr_coco_results *r, const json_t *root, const char *path, const struct nr_coco *truth,
+	enum nr_coco_scored scored, struct nr_error *err)
 {
 	const size_t n = json_array_size(root);
 	*r = (struct nr_coco_results){ 0 };
@@ -54,37 +59,40 @@ static int read_list(struct nr_coco_results *r, const json_t *root, const char *
 	}
 	if (!(r->item = calloc(n + 1, sizeof *r->item))) return nr_fail(err, NR_EMEMORY, "cannot read", path, "out of memory");
 	const bool boxed = json_array_size(json_object_get(json_array_get(root, 0), "bbox")) > 0;
+	const bool outlined = json_object_get(json_array_get(root, 0), "segmentation");
+	r->masks = scored == NR_COCO_MASKS || (scored == NR_COCO_EITHER && outlined && !boxed);
 	for (size_t i = 0; i < n; i++) {
 		struct nr_error why = { 0 };
 		r->count++;
-		if (!read_one(truth, json_array_get(root, i), masks, boxed, &r->item[i], &why)) continue;
+		if (!read_one(truth, json_array_get(root, i), r->masks, boxed, &r->item[i], &why)) continue;
 		nr_coco_results_release(r);
 		return nr_fail(err, NR_EFORMAT, "cannot use", path, "detection %zu: %s", i + 1, why.detail);
 	}
 	return NR_OK;
 }
 
-int nr_coco_results_read(struct nr_coco_results *r, const char *path, const struct nr_coco *truth, bool masks, struct nr_error *err)
+int nr_coco_results_read(struct nr_coco_results *r, const char *path, const struct nr_coco *truth, enum nr_coco_scored scored,
+	struct nr_error *err)
 {
 	struct nr_error own = { 0 };
 	struct nr_error *slot = err ? err : &own;
 	json_t *root = nr_json_load(path, slot);
 	*r = (struct nr_coco_results){ 0 };
 	if (!root) return slot->code;
-	const int code = read_list(r, root, path, truth, masks, slot);
+	const int code = read_list(r, root, path, truth, scored, slot);
 	json_decref(root);
 	return code;
 }
 
-int nr_coco_results_parse(struct nr_coco_results *r, const char *text, size_t size, const char *path, const struct nr_coco *truth, bool masks,
-	struct nr_error *err)
+int nr_coco_results_parse(struct nr_coco_results *r, const char *text, size_t size, const char *path, const struct nr_coco *truth,
+	enum nr_coco_scored scored, struct nr_error *err)
 {
 	struct nr_error own = { 0 };
 	struct nr_error *slot = err ? err : &own;
 	json_t *root = nr_json_parse(text, size, path, slot);
 	*r = (struct nr_coco_results){ 0 };
 	if (!root) return slot->code;
-	const int code = read_list(r, root, path, truth, masks, slot);
+	const int code = read_list(r, root, path, truth, scored, slot);
 	json_decref(root);
 	return code;
 }

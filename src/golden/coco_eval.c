@@ -29,7 +29,7 @@ static struct nr_coco_result score(struct golden_case *c, struct nr_coco *truth,
 	int code = nr_coco_read(truth, gt, &how, c->arena, &err);
 	const struct nr_objects **image = golden_alloc(c, truth->images + 1, sizeof(struct nr_objects *));
 	for (int64_t i = 0; i < truth->images; i++) image[i] = &truth->image[i];
-	if (!code) code = nr_coco_results_read(&found, dt, truth, masks, &err);
+	if (!code) code = nr_coco_results_read(&found, dt, truth, masks ? NR_COCO_MASKS : NR_COCO_BOXES, &err);
 	if (!code) code = nr_coco_eval(image, truth->images, found.item, found.count, truth->classes, masks, &r, &err);
 	nr_coco_results_release(&found);
 	if (code) golden_stop(c, NULL, "%s", nr_error_text(&err, text, sizeof text));
