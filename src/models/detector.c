@@ -6,6 +6,7 @@
 
 #include "models/stages.h"
 #include "norma/nn.h"
+#include "norms/choice.h"
 
 #define S struct nr_detector
 #define SCOPE "detect"
@@ -22,6 +23,7 @@ const struct nr_option nr_detector_options[] = {
 	NR_OPT_FLOAT(S, anchor, 0, 0, 1000, "side of a level's smallest anchors, in strides; 0: 4, with mask_rcnn 8"),
 	NR_OPT_ENUM(S, box_loss, "l1", box_losses, "RetinaNet's: of offsets, or generalized IoU of boxes"),
 	NR_OPT_INT(S, fc, 1024, 1, 65536, "width of Mask R-CNN's box head"),
+	NR_OPT_INT(S, mask_pool, 14, 1, 256, "places of a box that Mask R-CNN's mask head reads, in each direction; masks have twice as many"),
 	NR_OPT_INT(S, rpn_rows, 256, 1, 1000000, "anchors of a picture that the proposals learn from; half of them positive at most"),
 	NR_OPT_INT(S, roi_rows, 512, 1, 1000000, "boxes of a picture that the heads learn from; a quarter of them positive at most"),
 	NR_OPT_INT(S, before, 2000, 1, 1000000, "proposals of a level before overlapping ones are removed; half as many in evaluation"),
@@ -97,7 +99,7 @@ static struct nr_mask_rcnn mask_rcnn_of(const struct nr_detector *d, int64_t cla
 		.roi_std = { .1, .1, .2, .2 }, .roi_beta = tv ? 1 / 9. : 0,
 		.pool = { .size = 7, .samples = tv ? 2 : 0, .aligned = !tv, .side = (double)d->roi_side * (tv ? 4 : 1), .at = tv ? 2 : 0, .inside = !tv },
 		.rule = detection_rule(d, code_of(d, .1, .2)),
-		.mask_convs = d->head_convs, .mask_pool = 14, .mask_threshold = !tv,
+		.mask_convs = d->head_convs, .mask_pool = d->mask_pool, .mask_threshold = !tv,
 		.mask_rows = (d->roi_rows + 3) / 4,
 	};
 	settle_anchors(d, stride, levels, 1, &o.anchors);
@@ -204,6 +206,13 @@ nr_t *nr_detector_detections(struct nr_net *n, const struct nr_model_spec *m, co
 	}
 	nr_tap(n, "detections.boxes", g->boxes), nr_tap(n, "detections.scores", g->scores), nr_tap(n, "detections.labels", g->labels);
 	return nr_pop(n, g->mask ? g->mask : g->boxes);
+}
+
+const char *nr_detector_backbone_norms(const char *text, struct nr_arena *arena)
+{
+	static const char *const own[] = { SCOPE, "neck", "levels", "tower", "head", "rpn" };
+	for (size_t i = 0; i < sizeof own / sizeof *own && text; i++) text = nr_norms_without(text, own[i], arena);
+	return text;
 }
 
 bool nr_detector_entry(const char *name) { return !strncmp(name, SCOPE ".", sizeof SCOPE); }

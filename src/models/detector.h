@@ -19,7 +19,7 @@ struct nr_detector {
 	int64_t extra_levels;               /* of the neck; -1: 2 and 1 */
 	double anchor;                      /* side of the smallest anchor of a level, in strides; 0: 4 and 8 */
 	int32_t box_loss;                   /* enum nr_box_loss */
-	int64_t fc, rpn_rows, roi_rows, before, proposals, roi_side;
+	int64_t fc, mask_pool, rpn_rows, roi_rows, before, proposals, roi_side;
 	double score, nms;                  /* of detections */
 	int64_t keep;
 	/* pictures */
@@ -44,6 +44,8 @@ nr_t *nr_detector_loss(struct nr_net *, const struct nr_model_spec *, const stru
 nr_t *nr_detector_detections(struct nr_net *, const struct nr_model_spec *, const struct nr_detector *, int64_t batch,
 	struct nr_detector_graph *);
 
+/* A norm plan's text without the rules that mean neck and heads; NULL: out of memory. */
+const char *nr_detector_backbone_norms(const char *text, struct nr_arena *);
 bool nr_detector_entry(const char *name);   /* is it the detector's, not the backbone's? */
 /* Public names of the entries of a detector, without the scope and the backbone. */
 const struct nr_naming *nr_detector_naming(int convention);
