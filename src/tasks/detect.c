@@ -6,11 +6,10 @@
 #include <string.h>
 
 #include "base/real.h"
-#include "analysis/coco_eval.h"
+#include "analysis/detector_eval.h"
 #include "data/coco_file.h"
 #include "data/coco_results.h"
 #include "data/object_view.h"
-#include "infer/detector.h"
 #include "norms/choice.h"
 #include "train/task.h"
 
@@ -146,80 +145,8 @@ static void measure(struct nr_task_run *r, const struct nr_batch *b, double *sum
 
 /* ---- evaluation ---------------------------------------------------------------------------------------------------------------- */
 
-struct found {                                  /* of all pictures */
-	const struct nr_objects **truth;
-	int64_t images, count, room;
-	struct nr_detection *item;
-};
-static void release(struct found *f)
-{
-	for (int64_t i = 0; i < f->count; i++) nr_rle_free(f->item[i].mask);
-	free(f->item);
-	free(f->truth);
-}
-
-static int take(struct nr_task_run *r, struct found *f, int64_t place, const struct nr_object_sample *of, const struct nr_objects *truth,
-	struct nr_error *err)
-{
-	struct detect *s = r->own;
-	if (f->count + settings(r)->keep > f->room) {
-		const int64_t room = 2 * f->room + settings(r)->keep;
-		struct nr_detection *more = realloc(f->item, (size_t)room * sizeof *more);
-		if (!more) return nr_fail(err, NR_EMEMORY, "cannot evaluate", r->c->data, "out of memory");
-		f->item = more;
-		f->room = room;
-	}
-	const int64_t n = nr_detector_runner_found(&s->runner, place, of, truth->image_id, truth->h, truth->w, has_masks(r), f->item + f->count,
-		err);
-	f->count += n > 0 ? n : 0;
-	return n < 0 ? (int)n : NR_OK;
-}
-
-static int look(struct nr_task_run *r, const struct nr_evaluation *e, struct found *f, struct nr_error *err)
-{
-	struct detect *s = r->own;
-	const struct nr_loader_config config = { .source = e->source, .split = e->split, .index = e->index, .count = e->count,
-		.batch = s->runner.batch, .threads = e->workers, .augment = &e->augment, .make = nr_object_view_make, .maker = &s->eval_view,
-		.height = s->eval_view.size, .width = s->eval_view.size, .extra = nr_object_bytes(&s->eval_view) };
-	struct nr_loader *loader;
-	if (nr_loader_open(&loader, &config, err)) return err->code;
-	int code = NR_OK;
-	for (int64_t q = 0; q < nr_loader_batches(loader) && !code; q++) {
-		struct nr_batch *b;
-		if ((code = nr_loader_next(loader, &b, err))) break;
-		const int64_t pixels = nr_len(s->runner.g.image) / s->runner.batch;
-		for (int64_t i = 0; i < b->samples; i++)
-			nr_detector_runner_put(&s->runner, i, b->image + i * pixels, (const void *)((const char *)b->extra + (size_t)i * config.extra));
-		nr_detector_runner_run(&s->runner, e->stats);
-		for (int64_t i = 0; i < b->samples && !code; i++) {
-			const struct nr_objects *truth = nr_source_objects(e->source, e->split, b->index[i]);
-			f->truth[f->images++] = truth;
-			code = truth ? take(r, f, i, (const void *)((const char *)b->extra + (size_t)i * config.extra), truth, err)
-				: nr_fail(err, NR_EMEMORY, "cannot evaluate", r->c->data, "out of memory");
-		}
-		nr_loader_give_back(loader, b);
-	}
-	nr_loader_close(loader);
-	return code;
-}
-
-/* COCO's -1 is what is not known. */
-static double known(double x) { return x < 0 ? NAN : x; }
-
-static int score(struct nr_task_run *r, const struct found *f, bool masks, double *value, struct nr_error *err)
-{
-	static const int boxes_of[][2] = { { AP, NR_AP }, { AP50, NR_AP50 }, { AP75, NR_AP75 }, { AP_SMALL, NR_AP_SMALL },
-		{ AP_MEDIUM, NR_AP_MEDIUM }, { AP_LARGE, NR_AP_LARGE }, { AR, NR_AR100 }, { -1, 0 } };
-	static const int masks_of[][2] = { { MASK_AP, NR_AP }, { MASK_AP50, NR_AP50 }, { MASK_AP75, NR_AP75 }, { MASK_AR, NR_AR100 }, { -1, 0 } };
-	struct nr_coco_result result = { 0 };
-	const int code = nr_coco_eval(f->truth, f->images, f->item, f->count, r->source->classes, masks, &result, err);
-	for (const int (*at)[2] = masks ? masks_of : boxes_of; !code && (*at)[0] >= 0; at++) value[(*at)[0]] = known(result.stat[(*at)[1]]);
-	nr_coco_result_release(&result);
-	return code;
-}
-
 /* What pycocotools reads. */
-static int write_found(struct nr_task_run *r, enum nr_split split, const struct found *f, bool masks, struct nr_error *err)
+static int write_found(struct nr_task_run *r, enum nr_split split, const struct nr_detector_found *f, bool masks, struct nr_error *err)
 {
 	const struct detect *s = r->own;
 	const struct nr_coco *coco = nr_coco_of(r->source, split);
@@ -229,16 +156,17 @@ static int write_found(struct nr_task_run *r, enum nr_split split, const struct 
 
 static int evaluate(struct nr_task_run *r, const struct nr_evaluation *e, double *value, int64_t *samples, struct nr_error *err)
 {
-	const int64_t count = e->count ? e->count : e->source->count[e->split];
-	struct found f = { .truth = malloc((size_t)(count > 0 ? count : 1) * sizeof *f.truth) };
-	for (int i = 0; i < OF_EVAL; i++) value[i] = NAN;
-	int code = f.truth ? look(r, e, &f, err) : nr_fail(err, NR_EMEMORY, "cannot evaluate", r->c->data, "out of memory");
-	for (int masks = 0; masks <= has_masks(r) && !code; masks++) {
-		code = score(r, &f, masks, value, err);
-		if (!code) code = write_found(r, e->split, &f, masks, err);
-	}
+	static const int of_boxes[] = { NR_AP, NR_AP50, NR_AP75, NR_AP_SMALL, NR_AP_MEDIUM, NR_AP_LARGE, NR_AR100 };
+	static const int of_masks[] = { NR_AP, NR_AP50, NR_AP75, NR_AR100 };
+	struct detect *s = r->own;
+	struct nr_detector_found f;
+	struct nr_detector_score score;
+	int code = nr_detector_look(&s->runner, &s->eval_view, e, has_masks(r), &f, err);
+	if (!code) code = nr_detector_score(&f, r->source->classes, has_masks(r), &score, err);
+	for (int masks = 0; masks <= has_masks(r) && !code; masks++) code = write_found(r, e->split, &f, masks, err);
+	for (int i = 0; !code && i < OF_EVAL; i++) value[i] = i < MASK_AP ? score.box[of_boxes[i]] : score.mask[of_masks[i - MASK_AP]];
 	*samples = f.images;
-	release(&f);
+	nr_detector_found_release(&f);
 	return code;
 }
 
