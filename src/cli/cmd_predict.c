@@ -189,7 +189,11 @@ static int predict(struct cli *c, const struct predict *o, struct nr_weights *w,
 		const struct predict_texts how = { NULL, n.name, n.count, o->top, o->json };
 		return cli_predict_texts(c, &how, w, args->item[0], args->item + 1, args->count - 1);
 	}
-	if (w->detector && args->count > 1) {
+	if (!graphs && args->count < 2) {
+		cli_usage(c, "predict needs pictures after the weights");
+		return nr_hint(c->err, "norma predict runs/x/model.safetensors cat.jpg");
+	}
+	if (w->detector) {
 		struct nr_augment view = w->view;
 		struct nr_weights seen = *w;
 		if (refuse(c, o, not_of_detectors, "pictures to find objects in") || read_names(c, o->names, w, &n)) return c->err->code;
@@ -204,9 +208,7 @@ static int predict(struct cli *c, const struct predict *o, struct nr_weights *w,
 		const struct predict_graphs how = { (enum nr_molecule_outputs)o->outputs, n.name, n.count, o->json };
 		return cli_predict_graphs(c, &how, w, args->item + 1, args->count - 1);
 	}
-	if (args->count > 1) return predict_pictures(c, o, w, &n, args);
-	cli_usage(c, "predict needs pictures after the weights");
-	return nr_hint(c->err, "norma predict runs/x/model.safetensors cat.jpg");
+	return predict_pictures(c, o, w, &n, args);
 }
 
 static int run(struct cli *c, const void *conf, const struct nr_list *args)
