@@ -21,7 +21,7 @@ struct detect {
 	struct nr_detector_graph g;
 	struct nr_detector_runner runner;
 	const char *dir;
-	int64_t left_out, frozen, batchwise;    /* objects beyond the limit; batch norms of both kinds */
+	int64_t left_out;                       /* objects beyond the limit */
 };
 
 static const struct nr_detector *settings(const struct nr_task_run *r) { return r->settings; }
@@ -229,7 +229,7 @@ const struct nr_task nr_task_detect = {
 	.about = "Trains a detector on pictures with COCO's annotations (--data coco:path=DIR), on any model of pictures: one with\n"
 		 "levels (PVT, Swin), or a ViT, of whose last map a pyramid is made. The model's option image is the side of the\n"
 		 "input, which pictures fill with their proportions kept. A norm plan covers neck and heads too, which have no norms\n"
-		 "unless it says so: \"neck.*=gn head.*=gn\". Settings, metrics, checkpoints, Ctrl-C and resuming work as in\n"
+		 "unless it says so: \"neck.**=gn head.**=gn\". Settings, metrics, checkpoints, Ctrl-C and resuming work as in\n"
 		 "`norma train`.\n"
 		 "\n"
 		 "Each evaluation computes COCO's average precision of boxes, with mask_rcnn also of masks, and leaves what was found\n"
