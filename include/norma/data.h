@@ -44,7 +44,7 @@ struct nr_source {
 
 struct nr_rle;                              /* of picture/rle.h: lengths of runs of pixels */
 struct nr_object {                          /* something in a picture that detectors look for */
-	float box[4];                       /* x1 y1 x2 y2 in pixels of the picture */
+	double xywh[4];                     /* its box: left, top, width, height in pixels of the picture */
 	int32_t label;
 	bool crowd;                         /* a region of many, not counted one by one */
 	double area;                        /* as the data say, in pixels */

@@ -19,6 +19,7 @@
 
 /* ---- trained models --------------------------------------------------------------------------------------------------- */
 
+struct nr_detector;
 struct nr_dino;
 struct nr_weights {                         /* a model with its values: from one of our files, or a public one */
 	struct nr_arena *arena;
@@ -38,6 +39,7 @@ struct nr_weights {                         /* a model with its values: from one
 	int64_t step;
 	int64_t taken, kept, ignored;       /* entries filled; entries that the file did not have; tensors that nobody asked for */
 	const struct nr_mae *mae;           /* the store has the decoder of a masked autoencoder too; NULL: the model alone */
+	const struct nr_detector *detector; /* the store has neck and heads of a detector; or NULL */
 	const char *whole_norms;            /* then: the plan of both */
 	const struct nr_dino *dino;         /* the store has DINO's head too; or NULL */
 };
@@ -48,6 +50,7 @@ struct nr_weights_how {
 	const char *resample;               /* of a position table of another size: timm, mae, dino, bigvision; NULL: refuse it */
 	bool partial;                       /* entries may be missing, e.g. the head for another number of classes */
 	bool decoder;                       /* keep the decoder of a masked autoencoder, or DINO's head, if the file has one */
+	bool detector;                      /* keep neck and heads of a detector, if the file has them */
 	bool texts;                         /* of a file with a tower for pictures and one for texts, such as CLIP's: the latter */
 	void (*tell)(void *context, enum nr_import_fate, const char *name);     /* of each entry and tensor; or NULL */
 	void *context;

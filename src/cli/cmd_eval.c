@@ -8,6 +8,7 @@
 #include "class_tables.h"
 #include "infer/metrics.h"
 #include "model_flags.h"
+#include "objects.h"
 #include "predict_texts.h"
 
 enum { RUNNING, BATCH, RECOMPUTE };
@@ -72,6 +73,10 @@ static int measure(struct cli *c, const struct cli_model *m, struct cli_opened *
 		if (v->stats != RUNNING) return cli_usage(c, "--stats does not apply to a model that reads texts");
 		return cli_eval_texts(c, o->w, path, o->source, o->e.split, o->e.count, &(struct eval_texts){ v->m.json, v->confusion });
 	}
+	if (o->w->detector) {
+		if (v->stats != RUNNING || v->confusion) return cli_usage(c, "--stats and --confusion do not apply to a detector");
+		return cli_eval_objects(c, o, path, v->m.batch < 16 ? v->m.batch : 16, v->m.json);
+	}
 	const int64_t K = nr_model_int(&o->w->model, "classes");
 	const bool counts = v->confusion || K <= MOST_COUNTED;
 	int64_t *confusion = counts ? calloc((size_t)(K * K), sizeof *confusion) : NULL;
@@ -92,7 +97,12 @@ static int measure(struct cli *c, const struct cli_model *m, struct cli_opened *
 	return code;
 }
 
-static int run(struct cli *c, const void *conf, const struct nr_list *args) { return cli_model_run(c, conf, args, measure); }
+static int run(struct cli *c, const void *conf, const struct nr_list *args)
+{
+	struct eval v = *(const struct eval *)conf;
+	v.m.detector = true;
+	return cli_model_run(c, &v.m, args, measure);
+}
 
 const struct cli_command cli_eval = {
 	.name = "eval",
@@ -105,7 +115,8 @@ const struct cli_command cli_eval = {
 		 "It prints accuracy, precision and F1 of each class and their mean (macro-F1), which does not favour frequent\n"
 		 "classes; --confusion prints who is taken for whom, --json has all of it.\n"
 		 "\n"
-		 "A model of `norma text` is scored by accuracy, F1 and Matthews' correlation, or by Spearman's and Pearson's.",
+		 "A model of `norma text` is scored by accuracy, F1 and Matthews' correlation, or by Spearman's and Pearson's, one of\n"
+		 "`norma detect` by COCO's average precision and recall of boxes and masks.",
 	.conf_size = sizeof(struct eval),
 	.options = options,
 	.run = run,

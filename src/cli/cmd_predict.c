@@ -9,11 +9,12 @@
 #include "base/yaml.h"
 #include "cli.h"
 #include "norma/safetensors.h"
+#include "objects.h"
 #include "predict_graphs.h"
 #include "predict_texts.h"
 
 enum pixels { AUTO, IMAGENET, HALF };
-struct predict { char *model, *norm, *names; int64_t top; int32_t pixels; double crop_share; int32_t outputs; bool json; };
+struct predict { char *model, *norm, *names, *draw; int64_t top; int32_t pixels; double crop_share, score; int32_t outputs; bool json; };
 
 static const char *const pixel_names[] = { "auto", "imagenet", "half", NULL };
 static const char *const output_names[] = { "auto", "value", "probability", NULL };
@@ -29,6 +30,8 @@ static const struct nr_option options[] = {
 		"share of the picture that the centre crop keeps; 0: as in training"),
 	NR_OPT_ENUM(struct predict, outputs, "auto", output_names,
 		"outputs of a graph model: values, or probabilities of yes; auto: as it was trained"),
+	NR_OPT_FLOAT(struct predict, score, 0.5, 0, 1, "of a detector: what is found has at least this score"),
+	CLI_TEXT(struct predict, draw, "", "DIR", "of a detector: folder for the pictures with what was found in them"),
 	NR_OPT_BOOL(struct predict, json, "0", "print one line of JSON per picture, molecule or text"),
 	NR_OPT_END
 };
@@ -175,8 +178,10 @@ static int refuse(struct cli *c, const struct predict *o, const char *const *nam
 
 static int predict(struct cli *c, const struct predict *o, struct nr_weights *w, const struct nr_list *args)
 {
-	static const char *const of_pictures[] = { "top", "pixels", "crop_share", NULL }, *const of_graphs[] = { "outputs", NULL };
-	static const char *const not_of_texts[] = { "pixels", "crop_share", "outputs", NULL };
+	static const char *const of_pictures[] = { "top", "pixels", "crop_share", "score", "draw", NULL };
+	static const char *const not_of_texts[] = { "pixels", "crop_share", "outputs", "score", "draw", NULL };
+	static const char *const of_graphs[] = { "outputs", "score", "draw", NULL }, *const not_of_detectors[] = { "top", "outputs",
+		"crop_share", NULL };
 	const bool graphs = w->model.of->reads == NR_MOLECULES;
 	struct names n = { 0 };
 	if (w->model.of->reads == NR_TEXTS) {
@@ -184,15 +189,26 @@ static int predict(struct cli *c, const struct predict *o, struct nr_weights *w,
 		const struct predict_texts how = { NULL, n.name, n.count, o->top, o->json };
 		return cli_predict_texts(c, &how, w, args->item[0], args->item + 1, args->count - 1);
 	}
+	if (!graphs && args->count < 2) {
+		cli_usage(c, "predict needs pictures after the weights");
+		return nr_hint(c->err, "norma predict runs/x/model.safetensors cat.jpg");
+	}
+	if (w->detector) {
+		struct nr_augment view = w->view;
+		struct nr_weights seen = *w;
+		if (refuse(c, o, not_of_detectors, "pictures to find objects in") || read_names(c, o->names, w, &n)) return c->err->code;
+		set_up_view(&view, o);
+		seen.view = view;
+		const struct predict_objects how = { n.name, n.count, o->score, o->draw, o->json };
+		return cli_predict_objects(c, &how, &seen, args->item + 1, args->count - 1);
+	}
 	if (refuse(c, o, graphs ? of_pictures : of_graphs, graphs ? "graphs" : "pictures") || read_names(c, o->names, w, &n))
 		return c->err->code;
 	if (graphs) {
 		const struct predict_graphs how = { (enum nr_molecule_outputs)o->outputs, n.name, n.count, o->json };
 		return cli_predict_graphs(c, &how, w, args->item + 1, args->count - 1);
 	}
-	if (args->count > 1) return predict_pictures(c, o, w, &n, args);
-	cli_usage(c, "predict needs pictures after the weights");
-	return nr_hint(c->err, "norma predict runs/x/model.safetensors cat.jpg");
+	return predict_pictures(c, o, w, &n, args);
 }
 
 static int run(struct cli *c, const void *conf, const struct nr_list *args)
@@ -204,7 +220,7 @@ static int run(struct cli *c, const void *conf, const struct nr_list *args)
 		return nr_hint(c->err, "norma predict runs/x/model.safetensors cat.jpg");
 	}
 	cli_bound_spin(c);
-	int code = nr_weights_open(&w, args->item[0], &(struct nr_weights_how){ .model = o->model, .norms = o->norm }, c->err);
+	int code = nr_weights_open(&w, args->item[0], &(struct nr_weights_how){ .model = o->model, .norms = o->norm, .detector = true }, c->err);
 	if (!code) nr_store_fix(w->store);
 	if (!code) code = predict(c, o, w, args);
 	nr_weights_close(w);
@@ -226,6 +242,9 @@ const struct cli_command cli_predict = {
 		 "\n"
 		 "A model of `norma text` reads texts: arguments or, if there are none, one per line of standard input; a tab parts a\n"
 		 "pair. It prints the most probable classes, or the value.\n"
+		 "\n"
+		 "A detector of `norma detect` prints what it finds in each picture, with boxes in pixels and the areas of masks; --draw DIR\n"
+		 "leaves the pictures with marks there.\n"
 		 "\n"
 		 "A run's folder stands for its model.safetensors; best.safetensors has the weights behind predictions.csv.",
 	.conf_size = sizeof(struct predict),

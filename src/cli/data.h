@@ -8,9 +8,9 @@
 #include "norma/data.h"
 
 struct data {
-	char *root, *from, *mirror, *output, *augment, *length, *samples;
+	char *root, *from, *mirror, *output, *augment, *length, *samples, *shapes;
 	int32_t split;
-	int64_t count, cell, seed, depth, arguments;
+	int64_t count, cell, seed, depth, arguments, size;
 	bool optional, force, keep, all, json;
 };
 

@@ -8,6 +8,7 @@
 #include "data.h"
 #include "data/dataset.h"
 #include "data/measure.h"
+#include "picture/mark.h"
 
 enum { GAP = 2, SHEET_STREAM = 0x53484554 };    /* "SHET": which pictures */
 
@@ -71,6 +72,26 @@ static int draw(struct nr_picture *sheet, const struct nr_picture *p, int64_t ce
 	return NR_OK;
 }
 
+/* Its objects drawn onto it. */
+static int mark(const struct nr_source *s, enum nr_split split, int64_t i, struct nr_picture *p, struct nr_picture *spare,
+	struct nr_error *err)
+{
+	const struct nr_objects *o = nr_source_objects(s, split, i);
+	struct nr_mark_of *m = calloc((size_t)o->count + 1, sizeof *m);
+	if (!m) return nr_fail(err, NR_EMEMORY, "cannot draw", s->of->name, "out of memory");
+	for (int32_t k = 0; k < o->count; k++) {
+		const struct nr_object *x = &o->object[k];
+		m[k] = (struct nr_mark_of){ .mask = x->mask, .label = x->label, .text = s->class_name[x->label], .faint = x->crowd };
+		memcpy(m[k].xywh, x->xywh, sizeof m[k].xywh);
+	}
+	const int code = nr_picture_mark(p, m, o->count, 0, spare, err);
+	free(m);
+	if (code) return code;
+	const struct nr_picture swap = *p;
+	*p = *spare, *spare = swap;
+	return NR_OK;
+}
+
 struct augmented { struct nr_augment conf; struct nr_augment_scratch *scratch; float *out; };
 
 /* What the network gets, [-1,1], as bytes again. */
@@ -123,7 +144,8 @@ static int sheet_of(struct cli *c, const struct data *o, const struct nr_source 
 	const struct augmented *a)
 {
 	const int64_t side = s->h > s->w ? s->h : s->w, rows = (n + columns - 1) / columns;
-	const int64_t cell = o->cell ? o->cell : side ? side * ((63 + side) / side) : 96;
+	const bool marks = s->of->objects && s->class_name && !a;
+	const int64_t cell = o->cell ? o->cell : marks ? 256 : side ? side * ((63 + side) / side) : 96;
 	const int64_t h = rows * (cell + GAP) + GAP, w = columns * (cell + GAP) + GAP;
 	struct nr_picture sheet = { 0 }, p = { 0 }, small = { 0 };
 	struct nr_resize_scratch scratch = { 0 };
@@ -134,6 +156,7 @@ static int sheet_of(struct cli *c, const struct data *o, const struct nr_source 
 	for (int64_t i = 0; i < n && !e; i++) {
 		e = nr_source_get(s, (enum nr_split)o->split, pick[i].i, &p, NULL, c->err);
 		if (!e && a) e = augment(a, s, &p, o, pick[i].i, c->err);
+		if (!e && marks) e = mark(s, (enum nr_split)o->split, pick[i].i, &p, &small, c->err);
 		if (!e) e = draw(&sheet, &p, cell, i, columns, &small, &scratch, c->err);
 	}
 	if (!e) e = nr_picture_write_png(&sheet, o->output, c->err);

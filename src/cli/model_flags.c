@@ -37,7 +37,7 @@ static int choose_split(const struct cli_model *m, const struct nr_source *s, st
 static int open_model(struct cli_opened *o, struct cli *c, const struct cli_model *m, const char *path)
 {
 	*o = (struct cli_opened){ .bar = { .out = NULL } };
-	const struct nr_weights_how how = { .model = m->model, .norms = m->norm, .resample = m->resample };
+	const struct nr_weights_how how = { .model = m->model, .norms = m->norm, .resample = m->resample, .detector = m->detector };
 	if (nr_weights_open(&o->w, path, &how, c->err)) return c->err->code;
 	const char *data = *m->data ? m->data : o->w->data;
 	if (!data) {

@@ -12,6 +12,7 @@ struct cli_model {
 	int64_t batch, workers, limit;
 	double crop_share;
 	bool json;
+	bool detector;                      /* no flag: neck and heads of a detector are wanted, too */
 };
 #define CLI_MODEL_OPTIONS(S, f)                                                                                                        \
 	{ .name = "model", .type = NR_TSTRING, .offset = offsetof(S, f.model), .size = sizeof(char *), .text = "", .metavar = "MODEL",   \

@@ -80,6 +80,7 @@ int nr_listed_get(const struct nr_source *s, enum nr_split split, int64_t i, str
 		e = nr_fail(err, NR_EFORMAT, "cannot use", path.text,
 			"it has %d rows, the lower %d of which do not belong to the picture", p->h, l->cut);
 	if (!e) p->h -= l->cut;
+	if (!e && l->check) e = l->check(s, split, i, p, path.text, err);
 	nr_str_release(&path);
 	return e;
 }

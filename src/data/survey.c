@@ -50,7 +50,7 @@ static int list_files(const struct nr_source *s, struct survey *v, bool skip, st
 	struct nr_str all = { 0 }, path = { 0 };
 	for (int k = 0; k < NR_SPLITS; k++) v->count += s->count[k];
 	v->every = skip || v->count <= FULL;
-	nr_str_printf(&all, "%d %d\n", VERSION, v->every);
+	nr_str_printf(&all, "%d %d\n%s", VERSION, v->every, l->stamp ? l->stamp : "");
 	v->place = malloc((size_t)(v->count + 1) * sizeof *v->place);
 	v->seen = calloc((size_t)v->count + 1, sizeof *v->seen);
 	for (int64_t k = 0, n = 0; k < NR_SPLITS && v->place && v->seen; k++)

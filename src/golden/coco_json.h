@@ -6,5 +6,7 @@
 
 bool golden_is_rle(const char *path);
 void golden_rle(struct golden_case *);
+bool golden_is_coco_expected(const char *path);
+void golden_coco_expected(struct golden_case *);
 
 #endif

@@ -1,5 +1,5 @@
 /* norma-golden DIR...: runs every *.safetensors, the tokenizers' *.tsv, the expressions of listops*.tsv, the molecules of every smiles
- * folder and the masks of rle_cases*.json below the folders against libnorma and counts.
+ * folder, the masks of rle_cases*.json and the scores of *_expected.json of COCO below the folders against libnorma and counts.
  *
  * One line per failure (file, tensor, error, tolerance), the kinds without a handler, and at the end exactly
  * `N passed, M failed, K skipped`. Exit: 0 nothing failed and something was found, 1 otherwise, 2 usage. */
@@ -151,6 +151,7 @@ static void (*text_handler(const char *path))(struct golden_case *)
 	if (is_molecules(path)) return golden_smiles;
 	if (golden_is_listops(path)) return golden_listops;
 	if (golden_is_rle(path)) return golden_rle;
+	if (golden_is_coco_expected(path)) return golden_coco_expected;
 	return golden_is_tokens(path) ? golden_tokens : NULL;
 }
 

@@ -9,6 +9,7 @@
 #include "base/str.h"
 #include "base/yaml.h"
 #include "infer/weights.h"
+#include "models/detector.h"
 #include "models/dino.h"
 #include "models/guess.h"
 #include "models/mae.h"
@@ -205,12 +206,33 @@ static int read_dino(struct nr_weights *w, const char *path, struct nr_error *er
 	return code;
 }
 
+/* Neck and heads, as the file describes them. */
+static int read_detector(struct nr_weights *w, const char *path, struct nr_error *err)
+{
+	struct nr_st_file *f;
+	struct nr_detector *o = nr_arena_alloc(w->arena, sizeof *o);
+	if (!o) return out_of_memory(path, err);
+	if (nr_st_open(&f, path, err)) return err->code;
+	const char *text = nr_st_metadata(f, "norma.detector"), *plan = nr_st_metadata(f, "norma.detector.norms");
+	nr_option_defaults(nr_detector_options, o);
+	const int code = text ? nr_option_parse(nr_detector_options, o, text, w->arena, err) : NR_OK;
+	if (text) w->detector = o;
+	if (text) w->whole_norms = plan ? nr_arena_strdup(w->arena, plan) : w->norms;
+	nr_st_close(f);
+	return code;
+}
+
 /* Everything that the weights have a place for: encoder, heads, decoder. */
 static void record_whole(struct nr_net *n, const struct nr_weights *w, bool head, unsigned text_heads)
 {
 	struct nr_mae_graph g;
 	if (w->mae) {
 		nr_mae_record(n, &w->model, w->mae, 1, &g);
+		return;
+	}
+	if (w->detector) {
+		struct nr_detector_graph of;
+		nr_detector_detections(n, &w->model, w->detector, 1, &of);
 		return;
 	}
 	if (w->dino) {
@@ -243,7 +265,7 @@ static int name_entries(struct nr_weights *w, const char *path, bool head, unsig
 {
 	struct nr_net *n = nr_net_make(w->store);
 	if (!n) return out_of_memory(path, err);
-	const int code = record_with(n, w, w->mae ? w->whole_norms : w->norms, head, text_heads, err);
+	const int code = record_with(n, w, w->whole_norms ? w->whole_norms : w->norms, head, text_heads, err);
 	nr_net_free(n);
 	return code;
 }
@@ -312,6 +334,7 @@ static int read_all(struct nr_weights *w, const char *path, const struct nr_weig
 	if (!code && !w->pooler && w->model.of->reads == NR_TEXTS) code = nr_sentence_pooler(&w->pooler, path, w->arena, err);
 	if (!code && how->decoder) code = read_decoder(w, path, err);
 	if (!code && how->decoder && !w->mae && w->model.of->reads == NR_PICTURES) code = read_dino(w, path, err);
+	if (!code && how->detector) code = read_detector(w, path, err);
 	if (!code) code = nr_store_make(&w->store, 0, err);
 	/* A pre-trained encoder has no head; whoever takes what does not fit (partial) gets one with first values. */
 	if (!code) {

@@ -48,7 +48,7 @@ int nr_fpn(struct nr_net *n, const struct nr_fpn *c, nr_t *const *level, int cou
 			continue;
 		}
 		if (i > count && c->relu_between) from = nr_activate(n, "relu", from);
-		out[i] = at_level(n, "neck.out", from, (struct nr_map_conv){ .out = c->dim, .k = 3, .stride = 2 }, i, all);
+		out[i] = at_level(n, "neck.extra", from, (struct nr_map_conv){ .out = c->dim, .k = 3, .stride = 2 }, i, all);
 	}
 	return out[all - 1] ? all : 0;
 }

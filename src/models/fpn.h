@@ -3,8 +3,8 @@
  * FPN (Lin et al. 2017, arXiv:1612.03144): a 1 x 1 convolution of each level, the way down that adds the coarser one to each, a 3 x 3
  * convolution of each sum. Then further, coarser levels: those of RetinaNet (arXiv:1708.02002) or the one of R-CNN.
  *
- *   parameters  levels.I.neck.lateral.conv, levels.I.neck.out.conv; of further levels neck.out alone
- *   sites       neck.lateral, neck.out: no norm by default */
+ *   parameters  levels.I.neck.lateral.conv, levels.I.neck.out.conv; of further levels neck.extra alone
+ *   sites       neck.lateral, neck.out, neck.extra: no norm by default */
 #ifndef NR_FPN_H
 #define NR_FPN_H
 

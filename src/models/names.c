@@ -228,10 +228,10 @@ static bool of_training(const char *name)
 }
 
 /* What is thrown away after training: the decoder of a masked autoencoder, in our names, those of MAE and Hugging Face's; the head of
- * DINO, in ours and its own; the decoder of segmentation. */
+ * DINO, in ours and its own; the decoder of segmentation; neck and heads of a detector. */
 static bool of_decoder(const char *name)
 {
-	static const char *const first[] = { "decoder.", "decoder_", "segment.", "dino.", "head.mlp.", "head.last_layer.", "teacher.head.",
+	static const char *const first[] = { "decoder.", "decoder_", "segment.", "detect.", "dino.", "head.mlp.", "head.last_layer.", "teacher.head.",
 		"student.module.head.", "module.head.", NULL };
 	for (int i = 0; first[i]; i++)
 		if (!strncmp(name, first[i], strlen(first[i]))) return true;

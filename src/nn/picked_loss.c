@@ -125,3 +125,40 @@ nr_t *nr_picked_loss(struct nr_net *n, nr_t *x, nr_t *label, nr_t *target, nr_t 
 	nr_t *in[] = { x, target, weight, label };
 	return nr_apply_list(n, &nr_op_picked_loss, &a, sizeof a, label ? 4 : 3, in);
 }
+
+/* ---- pick_masks: of the values of all classes those of a row's, as probabilities; no gradient --------------------------------- */
+
+struct pick { int first; };
+
+static int pick_shape(struct nr_node *k)
+{
+	const nr_t *x = k->in[0], *label = k->in[1];
+	char s[64];
+	if (nr_expect(k, x->nd == 4 && label->dtype == NR_I32 && nr_len(label) == x->d[0], "%s has not one label for each map",
+		nr_shape_text(x, s, sizeof s)))
+		return NR_ESHAPE;
+	nr_out(k, 0, NR_REAL, 2, (int64_t[]){ x->d[0], x->d[1] * x->d[2] }, NULL);
+	return 0;
+}
+static void pick_forward(const struct nr_call *k)
+{
+	const struct pick *a = k->node->attr;
+	const int64_t rows = k->node->in[0]->d[0], places = k->node->out[0]->d[1], K = nr_cols(k->node->in[0]);
+	const real *x = k->x[0].p;
+	real *y = k->y[0].p;
+	for (int64_t i = 0; i < rows * places; i++) {
+		const int64_t label = nr_ints(&k->x[1])[i / places], c = label + a->first;
+		y[i] = label >= 0 && c < K ? (real)(1 / (1 + exp(-(double)x[i * K + c]))) : 0;
+	}
+}
+static nr_t *pick_try(struct nr_net *n, nr_t **x, const char *options) { return nr_pick_masks(n, x[0], x[1], options[0] == 'f'); }
+static const struct nr_case pick_cases[] = { { "6x2x3x4 2x3:i3", "f" }, { "1x1x1x1 1x1:i2", "l" }, { "3x4x4x2 3:i2", "l" }, { NULL, NULL } };
+const struct nr_op nr_op_pick_masks = {
+	.name = "pick_masks", .shape = pick_shape, .forward = pick_forward, .try_case = pick_try, .cases = pick_cases,
+};
+
+nr_t *nr_pick_masks(struct nr_net *n, nr_t *logit, nr_t *label, int background_first)
+{
+	const struct pick a = { background_first };
+	return nr_apply(n, &nr_op_pick_masks, &a, sizeof a, logit, label);
+}

@@ -6,10 +6,10 @@
 #include "nn/op.h"
 #include "nn/regions.h"
 
-enum { LOGIT, OFFSET, ANCHOR, SIZE };                                   /* inputs of proposals */
+enum { LOGIT, OFFSET, SIZE };                                   /* inputs of proposals */
 enum { PROBABILITY, OFFSETS, BOXES, COUNT, SIZES };                     /* and of detections */
 
-struct propose { struct nr_region_rule rule; int levels; int64_t per_level[NR_REGION_LEVELS]; };
+struct propose { struct nr_region_rule rule; struct nr_anchor_grid grid; };
 struct detect { struct nr_region_rule rule; int background_first; };
 
 static struct nr_decode decode_of(const struct nr_box_code *c)
@@ -44,7 +44,7 @@ static int64_t write_best(struct nr_select *s, int64_t rows, int32_t *place, rea
 static int64_t largest(const struct propose *a)
 {
 	int64_t most = 0;
-	for (int l = 0; l < a->levels; l++) most = nr_max64(most, a->per_level[l]);
+	for (int l = 0; l < a->grid.levels; l++) most = nr_max64(most, nr_anchor_count_at(&a->grid, l));
 	return most;
 }
 static int64_t before(const struct propose *a)
@@ -55,18 +55,17 @@ static int64_t before(const struct propose *a)
 static int propose_shape(struct nr_node *k)
 {
 	const struct propose *a = k->attr;
-	int64_t n = 0;
-	for (int l = 0; l < a->levels; l++) n += a->per_level[l];
+	const int64_t n = nr_anchor_count(&a->grid);
 	const nr_t *x = k->in[LOGIT];
 	const int64_t B = x->d[0], rows = a->rule.keep;
 	char s[64];
-	if (nr_expect(k, nr_len(x) == B * n && nr_len(k->in[OFFSET]) == 4 * B * n && nr_len(k->in[ANCHOR]) == 4 * n,
-		"scores %s, offsets and anchors are not those of %lld anchors", nr_shape_text(x, s, sizeof s), (long long)n) ||
+	if (nr_expect(k, nr_len(x) == B * n && nr_len(k->in[OFFSET]) == 4 * B * n, "scores %s and offsets are not those of %lld anchors",
+		 nr_shape_text(x, s, sizeof s), (long long)n) ||
 	    nr_expect(k, nr_len(k->in[SIZE]) == 2 * B && rows > 0 && n < INT32_MAX, "sizes of pictures, or no rows"))
 		return NR_ESHAPE;
 	nr_out(k, 0, NR_REAL, 3, (int64_t[]){ B, rows, 4 }, NULL);
 	nr_out(k, 1, NR_I32, 1, (int64_t[]){ B }, NULL);
-	k->scratch = (size_t)B * (bytes(rows, a->levels, before(a)) + (size_t)(2 * n) * sizeof(int32_t));
+	k->scratch = (size_t)B * (bytes(rows, a->grid.levels, before(a)) + (size_t)(2 * n) * sizeof(int32_t));
 	return 0;
 }
 
@@ -74,17 +73,20 @@ static int propose_shape(struct nr_node *k)
 static void propose_level(const struct nr_call *k, int64_t b, int l, struct nr_select *s, int32_t *order)
 {
 	const struct propose *a = k->node->attr;
-	int64_t from = 0, n = 0;
-	for (int i = 0; i < a->levels; i++) from += i < l ? a->per_level[i] : 0, n += a->per_level[i];
+	const int64_t n = nr_anchor_count(&a->grid), own = nr_anchor_count_at(&a->grid, l);
+	int64_t from = 0;
+	for (int i = 0; i < l; i++) from += nr_anchor_count_at(&a->grid, i);
 	const real *logit = (const real *)k->x[LOGIT].p + b * n + from, *offset = (const real *)k->x[OFFSET].p + 4 * (b * n + from);
-	const real *anchor = (const real *)k->x[ANCHOR].p + 4 * from, *size = (const real *)k->x[SIZE].p + 2 * b;
+	const real *size = (const real *)k->x[SIZE].p + 2 * b;
 	const struct nr_decode d = decode_of(&a->rule.code);
-	const int64_t own = a->per_level[l];
 	nr_sort_by_score(own, logit, order, order + own);
 	nr_select_start(s, l);
 	for (int64_t i = 0; i < nr_min64(own, s->most); i++) {
+		double anchor[4];
+		nr_anchor_box(&a->grid, from + order[i], anchor);
+		const real prior[4] = { (real)anchor[0], (real)anchor[1], (real)anchor[2], (real)anchor[3] };
 		real box[4];
-		nr_box_decode(&d, anchor + 4 * order[i], offset + 4 * order[i], (double)size[0], (double)size[1], box);
+		nr_box_decode(&d, prior, offset + 4 * order[i], (double)size[0], (double)size[1], box);
 		nr_select_add(s, l, box, logit[order[i]], order[i], a->rule.min_size);
 	}
 	nr_select_nms(s, l, a->rule.nms);
@@ -94,18 +96,18 @@ static void propose_forward(const struct nr_call *k)
 {
 	const struct propose *a = k->node->attr;
 	const int64_t B = k->node->in[LOGIT]->d[0], n = nr_len(k->node->in[LOGIT]) / B, rows = a->rule.keep, most = before(a);
-	int32_t *orders = (int32_t *)((char *)k->scratch + (size_t)B * bytes(rows, a->levels, most)), *place;
+	int32_t *orders = (int32_t *)((char *)k->scratch + (size_t)B * bytes(rows, a->grid.levels, most)), *place;
 #pragma omp parallel for schedule(static) private(place)
-	for (int64_t q = 0; q < B * a->levels; q++) {
-		const int64_t b = q / a->levels;
-		const int l = (int)(q % a->levels);
+	for (int64_t q = 0; q < B * a->grid.levels; q++) {
+		const int64_t b = q / a->grid.levels;
+		const int l = (int)(q % a->grid.levels);
 		int64_t from = 0;
-		for (int i = 0; i < l; i++) from += a->per_level[i];
-		struct nr_select s = select_of(k->scratch, b, rows, a->levels, most, &place);
+		for (int i = 0; i < l; i++) from += nr_anchor_count_at(&a->grid, i);
+		struct nr_select s = select_of(k->scratch, b, rows, a->grid.levels, most, &place);
 		propose_level(k, b, l, &s, orders + 2 * (b * n + from));
 	}
 	for (int64_t b = 0; b < B; b++) {
-		struct nr_select s = select_of(k->scratch, b, rows, a->levels, most, &place);
+		struct nr_select s = select_of(k->scratch, b, rows, a->grid.levels, most, &place);
 		nr_ints(&k->y[1])[b] = (int32_t)write_best(&s, rows, place, (real *)k->y[0].p + 4 * b * rows);
 	}
 }
@@ -176,22 +178,25 @@ static void detect_forward(const struct nr_call *k)
 
 static const struct nr_region_rule try_rule = { .code = { { .1, .1, .2, .2 }, 4, 1 }, .score = .1, .nms = .5, .before = 6, .keep = 5 };
 
-/* Sizes are 2 x 2 whole numbers; anchors are drawn, so that many are empty. */
+/* Sizes of pictures are about as large as the anchors, or negative, so that many boxes are empty. */
 static nr_t *propose_try(struct nr_net *n, nr_t **x, const char *options)
 {
 	struct nr_region_rule rule = try_rule;
-	const int64_t N = x[0]->d[1], level[] = { N - N / 3, N / 3 };
+	struct nr_anchor_grid grid = { .levels = x[0]->d[1] < 3 ? 1 : 2, .shapes = 1, .level = { { .h = 1, .w = x[0]->d[1], .dx = .1, .dy = 1 },
+		{ .h = x[0]->d[1] / 3, .w = 1, .dx = 1, .dy = .1 } } };
 	nr_t *count;
+	if (grid.levels == 2) grid.level[0].w -= grid.level[1].h;
+	for (int l = 0; l < 2; l++) nr_anchor_shapes(&grid.level[l], 1, (double[]){ .5 + l }, 1, (double[]){ 1.5 }, 0);
 	rule.before = options[0] - '0';
-	return nr_proposals(n, x[0], x[1], x[2], x[3], level, N < 3 ? 1 : 2, rule, &count);
+	return nr_proposals(n, x[0], x[1], x[2], &grid, rule, &count);
 }
 static nr_t *detect_try(struct nr_net *n, nr_t **x, const char *options)
 {
 	nr_t *score, *label;
 	return nr_detections(n, nr_softmax(n, x[0], 1, NULL), x[1], x[2], x[3], x[4], options[0] == 'f', try_rule, &score, &label);
 }
-static const struct nr_case propose_cases[] = { { "2x30 2x30x4 30x4 2x2", "6" }, { "1x1 1x1x4 1x4 1x2", "0" },
-	{ "3x90 3x90x4 90x4 3x2", "0" }, { NULL, NULL } };
+static const struct nr_case propose_cases[] = { { "2x30 2x30x4 2x2", "6" }, { "1x1 1x1x4 1x2", "0" }, { "3x90 3x90x4 3x2", "0" },
+	{ NULL, NULL } };
 static const struct nr_case detect_cases[] = { { "2x9x4 2x9x16 2x9x4 2:i10 2x2", "f" }, { "1x1x2 1x1x4 1x1x4 1:i1-1 1x2", "l" },
 	{ "3x40x3 3x40x8 3x40x4 3:i41 3x2", "l" }, { NULL, NULL } };
 
@@ -202,15 +207,12 @@ const struct nr_op nr_op_detections = {
 	.name = "detections", .shape = detect_shape, .forward = detect_forward, .try_case = detect_try, .cases = detect_cases,
 };
 
-nr_t *nr_proposals(struct nr_net *n, nr_t *logit, nr_t *offset, nr_t *anchor, nr_t *size, const int64_t *per_level, int levels,
-	struct nr_region_rule rule, nr_t **count)
+nr_t *nr_proposals(struct nr_net *n, nr_t *logit, nr_t *offset, nr_t *size, const struct nr_anchor_grid *grid, struct nr_region_rule rule,
+	nr_t **count)
 {
-	struct propose a = { .rule = rule, .levels = levels };
-	*count = NULL;
-	if (levels < 1 || levels > NR_REGION_LEVELS) return nr_net_fail(n, NR_ESHAPE, "proposals", "%d levels", levels);
-	memcpy(a.per_level, per_level, (size_t)levels * sizeof *per_level);
-	nr_t *y = nr_apply(n, &nr_op_proposals, &a, sizeof a, logit, offset, anchor, size);
-	if (y) *count = y->src->out[1];
+	const struct propose a = { .rule = rule, .grid = *grid };
+	nr_t *y = nr_apply(n, &nr_op_proposals, &a, sizeof a, logit, offset, size);
+	*count = y ? y->src->out[1] : NULL;
 	return y;
 }
 

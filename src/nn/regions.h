@@ -9,6 +9,7 @@
 #ifndef NR_REGIONS_H
 #define NR_REGIONS_H
 
+#include "math/anchors.h"
 #include "norma/graph.h"
 
 enum { NR_REGION_LEVELS = NR_MAXIN - 1 };
@@ -45,10 +46,10 @@ struct nr_region_rule {
 	double score, nms, min_size;        /* scores above; IoU up to; sides at least, and more than 0 */
 	int64_t before, keep;               /* of a level, before the others are removed (0: all); rows of a picture */
 };
-/* logit (B,N), offset (B,N,4), anchor (N,4), size (B,2) of the pictures (height, width); N is the sum of `per_level`.
- * *boxes (B,keep,4), best first, and how many: (B) int32. */
-nr_t *nr_proposals(struct nr_net *, nr_t *logit, nr_t *offset, nr_t *anchor, nr_t *size, const int64_t *per_level, int levels,
-	struct nr_region_rule, nr_t **count);
+/* logit (B,N), offset (B,N,4) of anchors, size (B,2) of the pictures (height, width). Returns boxes (B,keep,4), best first; how many:
+ * *count (B) int32. */
+nr_t *nr_proposals(struct nr_net *, nr_t *logit, nr_t *offset, nr_t *size, const struct nr_anchor_grid *, struct nr_region_rule,
+	nr_t **count);
 /* probability (B,P,K+1), offset (B,P,4 K or 4 (K+1)), boxes (B,P,4) with their counts, size -> boxes (B,keep,4), best first, scores
  * (B,keep), classes from 0 on (B,keep). Class 0 stands in column 1 if the background is first. */
 nr_t *nr_detections(struct nr_net *, nr_t *probability, nr_t *offset, nr_t *boxes, nr_t *count, nr_t *size, int background_first,
@@ -71,6 +72,9 @@ nr_t *nr_roi_sample(struct nr_net *, nr_t *boxes, nr_t *count, nr_t *truth, nr_t
 /* What sampled boxes should become: offsets (B,S,4) and weights (B,S), of positives 1 / number of rows in use. */
 nr_t *nr_box_targets(struct nr_net *, nr_t *boxes, nr_t *label, nr_t *match, nr_t *truth, const double std[4], int32_t background,
 	nr_t **weight);
+/* The probabilities of each box's class (B R,M M): logit (B R,M,M,K), label (B,R) from 0 on, -1: zeros. Column 0 is the background's if
+ * that is first. */
+nr_t *nr_pick_masks(struct nr_net *, nr_t *logit, nr_t *label, int background_first);
 struct nr_mask_target { int64_t rows, size, h, w; int aligned, threshold; int32_t background; };
 /* Of the first rows of each picture: the share of the true mask in each place (B,rows,size size), or whether it is half with a threshold;
  * weights (B,rows), of positives 1 / their number / places; their labels (B,rows). masks (B,G,bytes) are bits of h x w pixels

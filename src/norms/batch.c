@@ -9,12 +9,13 @@
 
 #include "norms/column.h"
 
-struct batch { float eps, momentum; bool affine; };
+struct batch { float eps, momentum; bool affine, frozen; };
 
 static const struct nr_option options[] = {
 	NR_OPT_FLOAT(struct batch, eps, 1e-5, 0, 1, "added to the variance"),
 	NR_OPT_FLOAT(struct batch, momentum, 0.1, 0, 1, "weight of this batch in the running statistics"),
 	NR_OPT_BOOL(struct batch, affine, "1", "learn a weight and a bias per channel"),
+	NR_OPT_BOOL(struct batch, frozen, "0", "train with the running statistics that the initial weights come with; nothing of it changes"),
 	NR_OPT_END
 };
 
@@ -26,7 +27,7 @@ static nr_t *try_case(struct nr_net *n, nr_t **x, const char *text)
 static const struct nr_case cases[] = {
 	{ "2x5x12", "eps=1e-3" }, { "3x4x7 3:i1-4", "valid | eps=0.01" }, { "9x1x3", "momentum=0.5" },
 	{ "7x5", "eps=1e-3" }, { "1x1x5", "" }, { "1x150x2", "affine=0" }, { "2x70x3 2:i1-70", "valid | affine=0" },
-	{ "2x3x1", "eps=0.1" }, { "5x2x133", "eps=0.1" }, { NULL, NULL },
+	{ "2x3x1", "eps=0.1" }, { "2x5x6", "affine=0,frozen=1" }, { "5x2x133", "eps=0.1" }, { NULL, NULL },
 };
 
 static const struct nr_op op = { .name = "batch", NR_COLUMN_BATCH_OP, .try_case = try_case, .cases = cases };
@@ -34,7 +35,7 @@ static const struct nr_op op = { .name = "batch", NR_COLUMN_BATCH_OP, .try_case 
 static nr_t *build(struct nr_net *n, nr_t *x, const void *conf)
 {
 	const struct batch *c = conf;
-	return nr_column_apply(n, &op, x, (struct nr_column_attr){ .eps = c->eps, .momentum = c->momentum, .batch = 1,
+	return nr_column_apply(n, &op, x, (struct nr_column_attr){ .eps = c->eps, .momentum = c->momentum, .batch = 1, .frozen = c->frozen,
 		.groups = nr_cols(x) }, c->affine, NULL);
 }
 

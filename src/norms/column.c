@@ -164,7 +164,8 @@ static void take_running(const struct walk *w, const struct nr_call *k)
 
 static int running(const struct nr_call *k)
 {
-	return ((const struct nr_column_attr *)k->node->attr)->batch && !k->ex->train;
+	const struct nr_column_attr *at = k->node->attr;
+	return at->batch && (!k->ex->train || at->frozen);
 }
 
 /* ---- forward ---------------------------------------------------------------------------------------------------- */
@@ -240,7 +241,7 @@ void nr_column_commit(const struct nr_call *k)
 {
 	const struct nr_column_attr *at = k->node->attr;
 	const int64_t C = k->x[0].c;
-	if (!k->ex->train) return;
+	if (!k->ex->train || at->frozen) return;
 	memcpy(k->x[at->running].p, k->pending, (size_t)C * sizeof(real));
 	memcpy(k->x[at->running + 1].p, (const real *)k->pending + C, (size_t)C * sizeof(real));
 }
@@ -380,6 +381,8 @@ nr_t *nr_column_apply(struct nr_net *n, const struct nr_op *op, nr_t *x, struct 
 		at.steps = (int8_t)count;
 		in[count++] = steps;
 	}
+	for (int i = 1; at.frozen && i <= at.running + 1; i++)
+		if (in[i]) in[i]->entry->frozen = 1;
 	return nr_apply_list(n, op, &at, sizeof at, count, in);
 }
 

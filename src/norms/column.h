@@ -9,6 +9,7 @@ struct nr_column_attr {
 	float eps, momentum;
 	int64_t groups;                     /* of channels that share statistics; as many as channels: none do */
 	int8_t batch;                       /* 1: over all samples, with running statistics; 0: each by itself */
+	int8_t frozen;                      /* with running statistics: they hold in training too, and no parameter learns */
 	int8_t unbiased;                    /* variance by n - 1 */
 	int8_t weight, running, valid, steps;   /* place among the inputs; 0: none. bias and running_var follow theirs */
 	int64_t warm;                       /* while steps is less, the running statistics stand still */

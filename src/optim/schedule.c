@@ -32,6 +32,12 @@ static double at_step(const struct nr_schedule *s, struct nr_schedule_at a)
 	return s->base * pow(s->gamma, passed);
 }
 
+/* The 1x schedule of detectors, 12 epochs with falls after the 8th and the 11th, for any number of steps. */
+static double at_detection(const struct nr_schedule *s, struct nr_schedule_at a)
+{
+	return s->base * pow(s->gamma, (12 * a.step >= 8 * s->total) + (12 * a.step >= 11 * s->total));
+}
+
 #define SCHEDULE(name, formula) static const struct nr_schedule_rule name##_rule = { #name, formula, at_##name };
 #include "optim/schedules.def"
 #undef SCHEDULE

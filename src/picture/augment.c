@@ -266,6 +266,23 @@ static void make_table(struct nr_augment_scratch *s, const struct scaling *k)
 		for (int v = 0; v < 256; v++) s->table[c][v] = ((float)v / 255.0f - (float)k->mean[c]) / (float)k->std[c];
 }
 
+int nr_augment_table(const struct nr_augment *a, const struct nr_pixel_stats *stats, int32_t channels, float table[3][256],
+	struct nr_error *err)
+{
+	struct nr_augment_scratch s = { .table = { { 0 } } };
+	struct scaling k;
+	if (find_scaling(a, stats, channels, &k, err)) return err->code;
+	make_table(&s, &k);
+	memcpy(table, s.table, sizeof s.table);
+	return NR_OK;
+}
+
+void nr_augment_room(struct nr_augment_scratch *s, struct nr_picture **p, struct nr_resize_scratch **resize)
+{
+	*p = &s->a;
+	*resize = &s->resize;
+}
+
 /* n pixels from p on (backwards if step is negative) to the planes. */
 static void emit(int32_t C, int32_t n, const uint8_t *p, ptrdiff_t step, const float table[3][256], float *out, int64_t plane)
 {

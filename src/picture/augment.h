@@ -51,5 +51,9 @@ void nr_erase(float *x, int32_t channels, int32_t size, double prob, struct nr_d
 /* What can be known without a picture; the loader asks before it starts. */
 int nr_augment_check(const struct nr_augment *, const struct nr_pixel_stats *, struct nr_error *);
 int32_t nr_augment_channels(const struct nr_augment *, const struct nr_pixel_stats *);
+/* What bytes of each channel become. */
+int nr_augment_table(const struct nr_augment *, const struct nr_pixel_stats *, int32_t channels, float table[3][256], struct nr_error *);
+/* A thread's own picture and memory to resize with. */
+void nr_augment_room(struct nr_augment_scratch *, struct nr_picture **, struct nr_resize_scratch **);
 
 #endif

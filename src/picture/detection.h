@@ -9,9 +9,10 @@
 struct nr_detection {
 	int64_t image_id;
 	int32_t label;
-	float box[4];                       /* x1 y1 x2 y2, pixels of the picture */
+	double xywh[4];                     /* its box: left, top, width, height in pixels of the picture */
 	double score;
 	struct nr_rle *mask;                /* of the whole picture; NULL: none */
+	double area;                        /* what counts for small, medium and large; 0: that of the box, or of the mask */
 };
 
 #endif

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/mem.h"
 #include "base/str.h"
 #include "picture/picture.h"
 
@@ -12,6 +13,16 @@ enum { SCALE = 5 };                             /* polygons are walked on a grid
 #define FARTHEST 1e6                            /* coordinates, pixels: one step of a walk is a fifth of one */
 
 void nr_rle_free(struct nr_rle *r) { free(r); }
+
+struct nr_rle *nr_rle_keep(const struct nr_rle *r, struct nr_arena *arena)
+{
+	const size_t runs = (size_t)r->runs * sizeof *r->run;
+	struct nr_rle *copy = nr_arena_alloc(arena, sizeof *copy + runs);
+	if (!copy) return NULL;
+	*copy = (struct nr_rle){ r->h, r->w, r->runs, (uint32_t *)(copy + 1) };
+	if (runs) memcpy(copy->run, r->run, runs);
+	return copy;
+}
 
 static struct nr_rle *make(int32_t h, int32_t w, int64_t runs, struct nr_error *err)
 {

@@ -10,12 +10,14 @@
 
 #include "norma/err.h"
 
+struct nr_arena;
 struct nr_str;
 
 struct nr_rle { int32_t h, w; int64_t runs; uint32_t *run; };  /* (runs), in one allocation with the struct */
 
 /* All that make one return NULL after an error. The caller frees it; NULL is fine. */
 void nr_rle_free(struct nr_rle *);
+struct nr_rle *nr_rle_keep(const struct nr_rle *, struct nr_arena *);        /* a copy that is the arena's */
 /* Runs must fill the picture exactly. */
 struct nr_rle *nr_rle_of_runs(int32_t h, int32_t w, const uint32_t *run, int64_t runs, struct nr_error *);
 struct nr_rle *nr_rle_of_mask(int32_t h, int32_t w, const uint8_t *mask, struct nr_error *);   /* (h,w) by rows; not 0: inside */

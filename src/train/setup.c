@@ -181,6 +181,22 @@ static int plan_steps(struct nr_trainer *t, struct nr_error *err)
 	return nr_schedule_check(&t->schedule, err) ? err->code : nr_trainer_past(t, err);
 }
 
+/* Statistics that shall never change must have been measured. */
+static int check_frozen(const struct nr_trainer *t, struct nr_error *err)
+{
+	for (int64_t i = 0; i < nr_store_count(t->w.store); i++) {
+		const struct nr_entry *e = nr_store_at(t->w.store, i);
+		const size_t length = strlen(e->name), tail = strlen(".running_var");
+		int64_t k = 0;
+		if (!e->buffer || !e->frozen || length < tail || strcmp(e->name + length - tail, ".running_var") != 0) continue;
+		while (k < e->count && nr_value(e)[k] == 1) k++;
+		if (k < e->count) continue;
+		nr_fail(err, NR_EVALUE, "cannot freeze a batch norm", e->name, "its running statistics were never measured");
+		return nr_hint(err, "begin with weights that have them (--init), or leave out frozen=1");
+	}
+	return NR_OK;
+}
+
 static int start_weights(struct nr_trainer *t, struct nr_error *err)
 {
 	if (!*t->c.init) return NR_OK;
@@ -212,7 +228,8 @@ int nr_trainer_setup(struct nr_trainer *t, struct nr_error *err)
 		c->augment.crop_share = c->crop_share;
 		if (check_sizes(t, err)) return err->code;
 	}
-	if (plan_steps(t, err) || record(t, err) || list_parameters(t, err) || start_weights(t, err)) return err->code;
+	if (plan_steps(t, err) || record(t, err) || list_parameters(t, err) || start_weights(t, err) || (!c->resume && check_frozen(t, err)))
+		return err->code;
 	for (int64_t i = 0; c->microscope && i < t->shapes; i++)
 		if (nr_microscope_ready(t->shape[i].microscope, t->shape[i].plan, err)) return err->code;
 	if (c->gradients && nr_layer_gradients_make(&t->layers, t->w.store, &t->params, t->arena, err)) return err->code;
@@ -234,6 +251,8 @@ int nr_trainer_setup(struct nr_trainer *t, struct nr_error *err)
 /* Does the node normalize by statistics of the batch? */
 static bool batchwise(const struct nr_node *k)
 {
+	for (int i = 1; i < k->n_in; i++)
+		if (k->in[i]->entry && k->in[i]->entry->buffer && k->in[i]->entry->frozen) return false;
 	return k->op->flags & NR_BATCHWISE && nr_len(k->out[0]) == nr_len(k->in[0]);    /* a loss is no norm */
 }
 
@@ -249,6 +268,14 @@ static void describe_batchwise(const struct nr_trainer *t, struct nr_str *s)
 {
 	int64_t sites = 0, least = INT64_MAX, most = 0;
 	const struct nr_net *net = t->shape[0].net;
+	int64_t frozen = 0;
+	for (int64_t i = 0; i < nr_store_count(t->w.store); i++) {
+		const struct nr_entry *e = nr_store_at(t->w.store, i);
+		const char *dot = strrchr(e->name, '.');
+		frozen += e->buffer && e->frozen && dot && !strcmp(dot, ".running_var");
+	}
+	if (frozen) nr_str_printf(s, "frozen            %lld batch norms keep the statistics, weights and biases of the initial weights\n",
+		(long long)frozen);
 	for (int32_t i = 0; i < net->n_node; i++) {
 		const struct nr_node *k = net->node[i];
 		if (!batchwise(k) || passed_before(net, i)) continue;

@@ -18,7 +18,7 @@ cmp -s "$tmp/listops/basic_train.tsv" "$tmp/again/basic_train.tsv" || fail "the 
 run 0 data check "listops:path=$tmp/listops"; says "160 samples"
 run 2 data make listops --length 8; complains "is not 2 whole numbers"
 run 2 data make listops --length 8:9; complains "leaves no length in between"
-run 2 data make cifar10; complains "only listops is drawn"
+run 2 data make cifar10; complains "only listops and shapes are drawn"
 run 1 data info listops; complains "norma data make listops"; one_line
 cp -r "$tmp/listops" "$tmp/bad"
 printf 'Source\tTarget\n[MAX 1 [MIM 2 3 ] ]\t3\n' >"$tmp/bad/basic_train.tsv"

@@ -32,7 +32,7 @@ static void levels_keep_their_size_and_get_one_width(void **state)
 			assert_int_equal(out[i]->tok->w, want[i][1]);
 			assert_int_equal(nr_cols(out[i]), 6);
 		}
-		const struct nr_entry *e = nr_store_find(r.store, "levels.3.neck.out.conv.weight");
+		const struct nr_entry *e = nr_store_find(r.store, "levels.3.neck.extra.conv.weight");
 		assert_int_equal(e ? e->d[1] : 0, extra == NR_FPN_CONV_INPUT ? 5 : extra == NR_FPN_CONV_OUTPUT ? 6 : 0);
 		assert_non_null(nr_store_find(r.store, "levels.2.neck.lateral.conv.bias"));
 		assert_null(nr_store_find(r.store, "levels.2.neck.lateral.weight"));
@@ -45,12 +45,12 @@ static void a_norm_takes_the_place_of_the_bias(void **state)
 	(void)state;
 	struct rig r = rig();
 	nr_t *out[NR_MAXLEVELS];
-	assert_int_equal(pyramid(&r, "layer neck.lateral=group:groups=2 levels[1:].neck.out=batch",
+	assert_int_equal(pyramid(&r, "layer neck.lateral=group:groups=2 levels[1:].neck.out=batch neck.extra=batch",
 		(struct nr_fpn){ .dim = 6, .extra = NR_FPN_CONV_OUTPUT, .extras = 1 }, out), 4);
 	assert_null(nr_store_find(r.store, "levels.0.neck.lateral.conv.bias"));
 	assert_non_null(nr_store_find(r.store, "levels.0.neck.lateral.weight"));
 	assert_non_null(nr_store_find(r.store, "levels.0.neck.out.conv.bias"));
-	assert_non_null(nr_store_find(r.store, "levels.3.neck.out.running_mean"));
+	assert_non_null(nr_store_find(r.store, "levels.3.neck.extra.running_mean"));
 	assert_int_equal(nr_norms_done(r.n, &r.err), 0);
 	release(&r);
 }
