@@ -331,6 +331,7 @@ void nr_claims_close(struct nr_claims *c)
 	if (!c) return;
 	while (c->own) nr_claims_drop(c, c->own->name);
 	if (*c->me && path_of(c, path, sizeof path, c->me, process_end)) unlink(path);
+	if (*c->me) sweep(c);                           /* what killed ones left is nobody's */
 	if (c->folder) rmdir(c->folder);
 	free(c->folder);
 	free(c);

@@ -42,7 +42,7 @@ static const struct nr_option options[] = {
 	CLI_TEXT(struct settings, qos, "", "NAME", "quality of service"),
 	CLI_TEXT(struct settings, constraint, "", "FEATURES", "features that nodes must have"),
 	{ .name = "sbatch", .type = NR_TLIST, .offset = offsetof(struct settings, sbatch), .size = sizeof(struct nr_list), .text = "",
-	  .metavar = "WORDS", .help = "further settings for sbatch: --sbatch \"--exclusive --mail-type=FAIL\"" },
+	  .metavar = "WORDS", .help = "further settings for sbatch: --sbatch=\"--exclusive --mail-type=FAIL\"" },
 	CLI_TEXT(struct settings, launch, "", "WORDS",
 		"before the command of every stage that trains: \"mpirun -n 4\"; with several nodes or ranks: srun --mpi=pmix"),
 	NR_OPT_END
@@ -78,7 +78,7 @@ static int read_sbatch(struct cli *c, const struct settings *v, struct nr_list *
 		const char *words = v->sbatch.item[i];
 		if (*words != '-') {
 			nr_fail(c->err, NR_EUSAGE, "cannot use the setting for sbatch", words, "it does not begin with '-'");
-			return nr_hint(c->err, "e.g. --sbatch \"--exclusive --mail-type=FAIL\"");
+			return nr_hint(c->err, "e.g. --sbatch=\"--exclusive --mail-type=FAIL\"");
 		}
 		if (add_setting(c, to, "", words)) return c->err->code;
 	}

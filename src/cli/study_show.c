@@ -238,14 +238,14 @@ static int print_scripts(struct cli *c, const struct nr_study *s, const struct c
 	return c->err->code;
 }
 
-/* *left: there are runs to do, and the file has their commands. */
-static int write_jobs(struct cli *c, const struct nr_study *s, const struct cli_study *how, bool *left)
+/* *left: so many runs are to be done, and the file has their commands. */
+static int write_jobs(struct cli *c, const struct nr_study *s, const struct cli_study *how, int64_t *left)
 {
 	struct nr_study plain;
 	const struct nr_study_how way = how_to_run(c, how);
 	int64_t runs = 0;
 	struct nr_str text = { 0 };
-	*left = false;
+	*left = 0;
 	if (name_file(c, s, how, &plain)) return c->err->code;
 	const int64_t *run = nr_study_open_runs(s, &way, &runs, c->arena, c->err);
 	if (!run || !runs) return c->err->code;
@@ -258,7 +258,7 @@ static int write_jobs(struct cli *c, const struct nr_study *s, const struct cli_
 	if (!code) nr_log_line(NR_LOG_INFO, "%lld of %lld runs are left%s%s; when their commands have run, the same command again makes the table",
 		(long long)runs, all, out ? "" : how->dry_run ? ", for " : ", in ", out ? "" : how->jobs_from);
 	nr_str_release(&text);
-	*left = true;
+	*left = runs;
 	return code;
 }
 
@@ -308,7 +308,7 @@ static int tune_first(struct cli *c, const struct nr_study *s, const struct cli_
 	if (record && access(record, F_OK) && nr_study_save(s, "study.yaml", c->err)) return c->err->code;     /* so that it can be gone on with */
 	nr_log_line(NR_LOG_INFO, "tuning: %lld runs for each of %lld arms", (long long)(tuning.arms / s->arms * tuning.seeds),
 		(long long)s->arms);
-	bool left = false;
+	int64_t left = 0;
 	int code = how->jobs_from ? write_jobs(c, &tuning, how, &left) : name_file(c, &tuning, how, &(struct nr_study){ 0 });
 	if (left) *jobs = true;
 	if (code || left) return code;
@@ -361,7 +361,8 @@ int cli_study_go(struct cli *c, const struct nr_study *asked, const struct cli_s
 {
 	struct nr_study study = *asked, *s = &study, plain, tuning;
 	struct outcome o;
-	bool left = false;
+	bool tuning_left = false;
+	int64_t left = 0;
 	s->columns = how->columns;
 	if (nr_tex_columns_check(s, how->columns, c->err)) return c->err->code;
 	const struct nr_study_how way = how_to_run(c, how);
@@ -370,10 +371,10 @@ int cli_study_go(struct cli *c, const struct nr_study *asked, const struct cli_s
 		return s->tune && nr_tune_study(s, &tuning, c->err) ? (int)c->err->code : print_scripts(c, s->tune ? &tuning : s, how);
 	if (how->dry_run) return fault == NR_EMEMORY || list_runs(c, s) ? (int)c->err->code : fault;     /* the list, then what is wrong */
 	if (fault) return fault;
-	if (s->tune && tune_first(c, asked, how, again, s, &left)) return c->err->code;
-	if (left) return NR_OK;
+	if (s->tune && tune_first(c, asked, how, again, s, &tuning_left)) return c->err->code;
+	if (tuning_left) return NR_OK;
 	int code = how->jobs_from ? write_jobs(c, s, how, &left) : name_file(c, s, how, &plain);
-	if (!code && left && strcmp(how->jobs_from, "-") != 0) code = print_summary(c, s, how, NULL, 0);        /* of what is there */
+	if (!code && left && left < s->arms * s->seeds && strcmp(how->jobs_from, "-") != 0) code = print_summary(c, s, how, NULL, 0);        /* of what is there */
 	if (code || left) return code;
 	code = run_all(c, s, how, &o);
 	if (!code) code = print_summary(c, s, how, o.run, o.runs);

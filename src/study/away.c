@@ -13,16 +13,18 @@ int nr_study_find_run(const struct nr_study *s, const char *text, int64_t *arm, 
 	const char *slash = strrchr(text, '/');
 	const size_t n = slash ? (size_t)(slash - text) : 0;
 	int64_t number = -1;
+	bool known = false;
 	if (slash && !strncmp(slash, "/seed-", 6) && !nr_parse_int(slash + 6, &number)) number = -1;
 	for (int64_t a = 0; a < s->arms; a++)
 		for (int64_t k = 0; k < s->seeds; k++) {
 			const char *name = s->arm[a].name, *folder = s->arm[a].folder;
 			const bool same = (strlen(folder) == n && !strncmp(folder, text, n)) || (strlen(name) == n && !strncmp(name, text, n));
-			char full[512];
 			if (same && s->seed[k] == number) return *arm = a, *seed = k, NR_OK;
-			snprintf(full, sizeof full, "%.480s/seed-%lld", folder, (long long)s->seed[k]);
-			nr_near_try(&near, full);
+			known |= same;
+			const char *full = nr_arena_printf(s->arena, "%s/seed-%lld", folder, (long long)s->seed[k]);
+			if (full) nr_near_try(&near, full);
 		}
+	if (known) return nr_fail(err, NR_ENAME, "no such run", text, "the study has the arm, but not the seed");
 	nr_fail(err, NR_ENAME, "no such run", text, "runs are named ARM/seed-S, like their folders");
 	return near.best ? nr_hint(err, "did you mean '%s'?", near.best) : (int)err->code;
 }
@@ -150,7 +152,9 @@ int nr_study_script(const struct nr_study *study, const struct nr_study_away *a,
 	nr_str_add(s, "\nshift \"$SLURM_ARRAY_TASK_ID\"\nexec ");
 	add_command(s, a);
 	nr_str_add(s, "\"$1\"");
-	if (!strstr(a->flags, " --threads")) nr_str_add(s, " --threads \"${SLURM_CPUS_PER_TASK:-${SLURM_CPUS_ON_NODE:-1}}\"");
+	const bool given = strstr(a->flags, " --threads"), ranks = strstr(a->flags, " --launch");
+	if (!given && ranks) nr_str_add(s, " --threads \"${SLURM_CPUS_PER_TASK:-1}\"");          /* of each rank */
+	else if (!given) nr_str_add(s, " --threads \"${SLURM_CPUS_PER_TASK:-${SLURM_CPUS_ON_NODE:-1}}\"");
 	nr_str_add(s, "\n");
 	return s->failed ? NR_EMEMORY : NR_OK;
 }

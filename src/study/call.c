@@ -66,7 +66,8 @@ int nr_call(const char *const *argv, struct nr_str *out, struct nr_str *trouble,
 	if (!number) read_both(a[0], b[0], out, trouble);
 	if (a[0] >= 0) close(a[0]);
 	if (b[0] >= 0) close(b[0]);
-	if (number == ENOENT) return nr_fail(err, NR_ENAME, "cannot find the command", argv[0], "it is not in PATH");
+	*status = number == ENOENT ? 127 : 126;
+	if (number == ENOENT) return nr_fail(err, NR_EIO, "cannot find the command", argv[0], "it is not in PATH");
 	if (number) return nr_fail(err, NR_EIO, "cannot start", argv[0], "%s", strerror(number));
 	while (waitpid(pid, &state, 0) < 0 && errno == EINTR) { }
 	*status = WIFEXITED(state) ? WEXITSTATUS(state) : 128 + WTERMSIG(state);

@@ -257,7 +257,9 @@ static int prepare_runs(struct engine *e)
 
 static int prepare(struct engine *e)
 {
-	if (prepare_runs(e)) return nr_fail(e->err, NR_EMEMORY, "cannot start the study", NULL, "out of memory");
+	const int code = prepare_runs(e);
+	if (code == NR_EMEMORY) nr_fail(e->err, NR_EMEMORY, "cannot start the study", NULL, "out of memory");
+	if (code) return code;
 	e->parallel = e->how->only ? 1 : e->s->parallel < e->runs ? e->s->parallel : e->runs;
 	if (e->how->slurm) e->parallel = 0;
 	const char *asked = getenv("OMP_NUM_THREADS");

@@ -25,6 +25,7 @@ struct entry {
 	double at;                          /* stages and parts of one done when it was submitted */
 	int tries;
 	bool cancelled;
+	bool old;                           /* another process submitted it, and it was not seen alive: how it ended is no news */
 };
 struct nr_queue {
 	struct entry *entry;                /* by run */
@@ -52,7 +53,7 @@ static double progress_of(struct engine *e, int64_t i)
 	struct nr_error ignored = { 0 };
 	double share = 0;
 	char note[96];
-	if (!nr_engine_job(e, i, &ignored)) nr_job_progress(&e->task[i].job, &e->task[i].pace, &share, note, sizeof note);
+	if (r->stage < e->s->stages && !nr_engine_job(e, i, &ignored)) nr_job_progress(&e->task[i].job, &e->task[i].pace, &share, note, sizeof note);
 	return (double)r->stage + share;
 }
 
@@ -65,7 +66,8 @@ static void read_record(struct engine *e, const char *path)
 		const int64_t i = find_run(e, json_string_value(json_array_get(runs, k)));
 		if (i < 0) continue;
 		struct entry *to = &e->queue->entry[i];
-		*to = (struct entry){ .index = (int64_t)k, .place = QUEUED, .tries = 1, .at = progress_of(e, i), .asked = nr_clock() };
+		*to = (struct entry){ .index = (int64_t)k, .place = QUEUED, .tries = 1, .at = progress_of(e, i), .asked = nr_clock(),
+			.old = true };
 		snprintf(to->job, sizeof to->job, "%s", job);
 	}
 	json_decref(o);
@@ -111,8 +113,9 @@ static void take_line(struct engine *e, const char *line)
 	if (sscanf(line, "%31[^_]_%31s %31s", job, index, state) != 3 || !nr_parse_int(index, &number)) return;
 	for (int64_t i = 0; i < e->runs; i++) {
 		struct entry *to = &e->queue->entry[i];
-		if (to->index == number && !strcmp(to->job, job))
-			to->place = !strcmp(state, "PENDING") || !strcmp(state, "CONFIGURING") || !strcmp(state, "REQUEUED") ? QUEUED : AT_WORK;
+		if (to->index != number || strcmp(to->job, job) != 0) continue;
+		to->place = !strcmp(state, "PENDING") || !strcmp(state, "CONFIGURING") || !strcmp(state, "REQUEUED") ? QUEUED : AT_WORK;
+		to->old = false;
 	}
 }
 
@@ -188,6 +191,8 @@ static bool goes_on(struct engine *e, int64_t i)
 	struct nr_study_run *r = &e->run[i];
 	char state[32], name[200];
 	const double at = progress_of(e, i);
+	if (of->old) of->tries = 0;
+	if (of->old) return true;
 	end_of(of, state, sizeof state);
 	snprintf(name, sizeof name, "%s, seed %lld", e->s->arm[r->arm].name, (long long)e->s->seed[r->seed]);
 	if (!strcmp(state, "CANCELLED")) {
@@ -260,7 +265,7 @@ static int submit_array(struct engine *e, const int64_t *run, int64_t runs)
 	if (!code) code = nr_save_file(file, nr_str_text(&script), script.len, e->err);
 	if (!code) q->number++;
 	if (!code) code = nr_call(argv, &out, &trouble, &status, e->err);
-	if (code == NR_ENAME) nr_hint(e->err, "is this a machine of the cluster? --jobs-from writes the commands for other schedulers");
+	if (code && status == 127) nr_hint(e->err, "is this a machine of the cluster? --jobs-from writes the commands for other schedulers");
 	if (!code && status) code = refused(e, &trouble, file);
 	if (!code && sscanf(nr_str_text(&out), "%31[0-9]", job) != 1)
 		code = nr_fail(e->err, NR_EFORMAT, "cannot read what sbatch said", file, "'%.80s' is no job", first_line(&out, e->arena));

@@ -29,7 +29,7 @@ bool nr_queue_may_run(const struct nr_queue *, int64_t run);
 void nr_queue_leave(struct engine *, bool interrupted);
 
 /* Runs a command and waits for it: what it printed, its exit code or 128 + signal. argv ends with NULL; the first one is looked for in
- * PATH. NR_ENAME: it is not there. */
+ * PATH. An error with *status 127: it is not there. */
 int nr_call(const char *const *argv, struct nr_str *out, struct nr_str *trouble, int *status, struct nr_error *);
 
 #endif
