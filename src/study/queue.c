@@ -14,7 +14,7 @@
 #include "study/slurm.h"
 
 enum { TRIES = 3 };                         /* submissions of a run in a row that bring it no step further */
-enum { SOON = 2, LATE = 30 };               /* seconds between questions to Slurm: rarer while nothing happens */
+enum { SOON = 1, LATE = 30 };               /* seconds between questions to Slurm: rarer while nothing happens */
 
 enum place { NONE, QUEUED, AT_WORK, GONE };
 struct entry {
