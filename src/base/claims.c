@@ -42,6 +42,11 @@ static bool claim_path(const struct nr_claims *c, char *path, size_t size, const
 	return snprintf(path, size, "%s/%s.%lld%s", c->folder, name, (long long)number, claim_end) < (int)size;
 }
 
+static int too_long(const struct nr_claims *c, struct nr_error *err)
+{
+	return nr_fail(err, NR_EIO, "cannot write", c->folder, "its path is too long");
+}
+
 /* The whole of a small file as text. false: it is not there. What cannot be read is empty. */
 static bool slurp(const char *path, char *text, size_t size, struct timespec *changed)
 {
@@ -112,7 +117,7 @@ static int join(struct nr_claims *c, struct nr_error *err)
 {
 	char path[PATH_MAX];
 	struct stat st;
-	if (!path_of(c, path, sizeof path, c->me, process_end)) return nr_fail(err, NR_EIO, "cannot write", c->folder, "its path is too long");
+	if (!path_of(c, path, sizeof path, c->me, process_end)) return too_long(c, err);
 	int fd = -1;
 	for (int tries = 0; fd < 0 && tries < 5; tries++) {    /* the last one of others who leave removes the folder */
 		if (nr_folder_make(c->folder, err)) return err->code;
@@ -143,7 +148,8 @@ static void sweep(const struct nr_claims *c)
 		char owner[NAME], path[PATH_MAX];
 		const char *end = ends_with(f->d_name, process_end);
 		if (!end || snprintf(owner, sizeof owner, "%.*s", (int)(end - f->d_name), f->d_name) >= (int)sizeof owner) continue;
-		if (strcmp(owner, c->me) && !process_lives(c, owner, NULL) && path_of(c, path, sizeof path, owner, process_end)) unlink(path);
+		const bool dead = strcmp(owner, c->me) && !process_lives(c, owner, NULL);
+		if (dead && path_of(c, path, sizeof path, owner, process_end)) unlink(path);
 	}
 	if (d) closedir(d);
 }
@@ -238,7 +244,7 @@ static int keep(struct nr_claims *c, const char *name, int64_t number, struct nr
 static int make(struct nr_claims *c, const char *name, int64_t number, struct nr_error *err)
 {
 	char path[PATH_MAX], text[NAME + 1];
-	if (!claim_path(c, path, sizeof path, name, number)) return nr_fail(err, NR_EIO, "cannot write", c->folder, "its path is too long");
+	if (!claim_path(c, path, sizeof path, name, number)) return too_long(c, err);
 	int fd = -1;
 	for (int tries = 0; fd < 0 && tries < 2; tries++) {
 		fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);

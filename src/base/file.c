@@ -124,8 +124,8 @@ void nr_file_unmap(const void *p, size_t size)
 bool nr_file_remote(const char *path)
 {
 	/* NFS, CIFS, SMB 2, SMB, Lustre, GPFS, BeeGFS, Ceph, AFS, OCFS2, GFS2, FUSE (sshfs, GlusterFS, ...) */
-	static const unsigned long shared[] = { 0x6969, 0xFF534D42, 0xFE534D42, 0x517B, 0x0BD00BD0, 0x47504653, 0x19830326, 0x00C36400, 0x5346414F,
-		0x7461636F, 0x01161970, 0x65735546 };
+	static const unsigned long shared[] = { 0x6969, 0xFF534D42, 0xFE534D42, 0x517B, 0x0BD00BD0, 0x47504653, 0x19830326, 0x00C36400,
+		0x5346414F, 0x7461636F, 0x01161970, 0x65735546 };
 	struct statfs fs;
 	if (statfs(path, &fs)) return false;
 	for (size_t i = 0; i < sizeof shared / sizeof *shared; i++)

@@ -1,4 +1,5 @@
 /* norma study FILE: arms x seeds from a file, with intervals and tests. */
+#include <errno.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -103,7 +104,8 @@ static int make_away(struct cli *c, const struct settings *v, struct nr_study_aw
 {
 	char program[PATH_MAX], folder[PATH_MAX];
 	const ssize_t n = readlink("/proc/self/exe", program, sizeof program - 1);
-	if (n < 0 || !getcwd(folder, sizeof folder)) return nr_fail(c->err, NR_EIO, "cannot find", "the program and its folder", "no permission");
+	if (n < 0 || !getcwd(folder, sizeof folder))
+		return nr_fail(c->err, NR_EIO, "cannot find", "the program and its folder", "%s", strerror(errno));
 	program[n] = 0;
 	const bool ranks = v->slurm && (v->nodes > 1 || v->ntasks > 1);
 	const char *launch = *v->launch ? v->launch : ranks ? "srun --mpi=pmix" : "";

@@ -33,16 +33,17 @@ static struct nr_scaling model_of(const struct bench *b, const struct cli_ranks 
 	return (struct nr_scaling){ .forward = own * p.forward_flops / products, .backward = own * p.backward_flops / products,
 		.update = o->step > 0 && o->step * 1e-3 < update ? o->step * 1e-3 : update, .latency = 1e-6 * o->latency,
 		.bandwidth = 1e9 * o->bandwidth, .memory = 1e9 * o->memory, .params = p.param_count,
-		.held = (double)(p.arena_bytes + p.scratch_bytes + 4 * p.buffer_count), .reduce = (enum nr_reduce)o->reduce, .bf16 = o->bf16,
-		.overlap = o->overlap, .bucket = o->bucket * (1 << 20), .steal = o->steal, .jitter = o->jitter, .shards = o->shards,
+		.held = (double)(p.arena_bytes + p.scratch_bytes + 4 * p.buffer_count), .reduce = (enum nr_reduce)o->reduce,
+		.bf16 = o->bf16, .overlap = o->overlap, .bucket = o->bucket * (1 << 20), .steal = o->steal, .jitter = o->jitter,
+		.shards = o->shards,
 		.channels = channels, .layers = o->sync ? layers : 0 };
 }
 
 static json_t *json_of(const struct nr_scaled *r, int64_t ranks, int64_t batch)
 {
-	return json_pack("{s:I, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:I, s:I}", "ranks", (json_int_t)ranks, "step_ms", 1e3 * r->step,
-		"own_ms", 1e3 * r->own, "exposed_ms", 1e3 * r->exposed, "sum_ms", 1e3 * r->sum, "sync_ms", 1e3 * r->sync, "wait_ms",
-		1e3 * r->wait, "efficiency", r->efficiency, "samples_per_second", (double)(ranks * batch) / r->step, "sent_bytes", r->sent,
+	return json_pack("{s:I, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:I, s:I}", "ranks", (json_int_t)ranks,
+		"step_ms", 1e3 * r->step, "own_ms", 1e3 * r->own, "exposed_ms", 1e3 * r->exposed, "sum_ms", 1e3 * r->sum, "sync_ms",
+		1e3 * r->sync, "wait_ms", 1e3 * r->wait, "efficiency", r->efficiency, "samples_per_second", (double)(ranks * batch) / r->step, "sent_bytes", r->sent,
 		"memory_bytes", r->memory, "messages", (json_int_t)r->messages, "buckets", (json_int_t)r->buckets);
 }
 
@@ -62,8 +63,8 @@ static void row(struct nr_table *t, const struct nr_scaled *r, int64_t ranks, in
 
 int cli_ranks_print(const struct bench *b, const struct cli_ranks *o, bool json, struct nr_error *err)
 {
-	static const char *const columns[] = { "ranks", "step ms", "waits ms", "sums ms", "sync ms", "efficiency", "samples/s", "sent MiB", "messages",
-		"memory MiB", NULL };
+	static const char *const columns[] = { "ranks", "step ms", "waits ms", "sums ms", "sync ms", "efficiency", "samples/s", "sent MiB",
+		"messages", "memory MiB", NULL };
 	int64_t layers;
 	int64_t *channels = batch_norms(b, &layers);
 	if (!channels) return nr_fail(err, NR_EMEMORY, "cannot plan the ranks", NULL, "out of memory");
@@ -83,8 +84,9 @@ int cli_ranks_print(const struct bench *b, const struct cli_ranks *o, bool json,
 	if (json) {
 		nr_table_free(t);
 		free(channels);
-		return cli_print_json(json_pack("{s:s, s:s, s:I, s:I, s:o}", "case", name, "reduce", nr_reduce_names[s.reduce], "gradient_bytes",
-			(json_int_t)((s.bf16 ? 2 : 4) * s.params), "sync_layers", (json_int_t)s.layers, "ranks", all), err);
+		return cli_print_json(json_pack("{s:s, s:s, s:I, s:I, s:o}", "case", name, "reduce", nr_reduce_names[s.reduce],
+			"gradient_bytes", (json_int_t)((s.bf16 ? 2 : 4) * s.params), "sync_layers", (json_int_t)s.layers, "ranks", all),
+			err);
 	}
 	json_decref(all);
 	printf("%s%s%s: %.1f MiB of gradients, %s sums, %.3g GB/s, %.3g us; a prediction, nothing was run\n", cli_bold(), name, cli_plain(),

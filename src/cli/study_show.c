@@ -250,13 +250,13 @@ static int write_jobs(struct cli *c, const struct nr_study *s, const struct cli_
 	const int64_t *run = nr_study_open_runs(s, &way, &runs, c->arena, c->err);
 	if (!run || !runs) return c->err->code;
 	const bool out = !strcmp(how->jobs_from, "-");
-	int code = nr_study_commands(s, how->away, run, runs, &text) ? nr_fail(c->err, NR_EMEMORY, "cannot write", how->jobs_from, "out of memory")
-								    : NR_OK;
+	int code = nr_study_commands(s, how->away, run, runs, &text);
+	if (code) nr_fail(c->err, NR_EMEMORY, "cannot write", how->jobs_from, "out of memory");
 	if (!code && out) fputs(nr_str_text(&text), stdout);
-	else if (!code && !how->dry_run) code = nr_save_file(how->jobs_from, nr_str_text(&text), text.len, c->err);
+	else if (!code) code = nr_save_file(how->jobs_from, nr_str_text(&text), text.len, c->err);
 	const long long all = (long long)(s->arms * s->seeds);
-	if (!code) nr_log_line(NR_LOG_INFO, "%lld of %lld runs are left%s%s; when their commands have run, the same command again makes the table",
-		(long long)runs, all, out ? "" : how->dry_run ? ", for " : ", in ", out ? "" : how->jobs_from);
+	if (!code) nr_log_line(NR_LOG_INFO, "%lld of %lld runs are left%s%s; when they are done, the same command makes the table",
+		(long long)runs, all, out ? "" : ", in ", out ? "" : how->jobs_from);
 	nr_str_release(&text);
 	*left = runs;
 	return code;
@@ -297,7 +297,8 @@ static void stop_if_interrupted(const struct outcome *o, const struct cli_study 
 
 /* The tuning runs, then the study with what was best in each arm. A setting that diverges is no trouble: it is not taken. *jobs: other
  * programs have to do the tuning runs first. */
-static int tune_first(struct cli *c, const struct nr_study *s, const struct cli_study *how, const char *again, struct nr_study *to, bool *jobs)
+static int tune_first(struct cli *c, const struct nr_study *s, const struct cli_study *how, const char *again, struct nr_study *to,
+	bool *jobs)
 {
 	struct nr_study tuning;
 	struct nr_summary m;
@@ -305,7 +306,8 @@ static int tune_first(struct cli *c, const struct nr_study *s, const struct cli_
 	struct nr_str text = { 0 };
 	const char *record = nr_arena_printf(c->arena, "%s/study.yaml", s->out);
 	if (nr_tune_study(s, &tuning, c->err)) return c->err->code;
-	if (record && access(record, F_OK) && nr_study_save(s, "study.yaml", c->err)) return c->err->code;     /* so that it can be gone on with */
+	/* so that it can be gone on with */
+	if (record && access(record, F_OK) && nr_study_save(s, "study.yaml", c->err)) return c->err->code;
 	nr_log_line(NR_LOG_INFO, "tuning: %lld runs for each of %lld arms", (long long)(tuning.arms / s->arms * tuning.seeds),
 		(long long)s->arms);
 	int64_t left = 0;
@@ -348,7 +350,7 @@ int cli_study_alone(struct cli *c, const struct nr_study *s, const struct cli_st
 	struct outcome o;
 	if (s->tune) {
 		nr_fail(c->err, NR_EVALUE, "cannot run single runs of", s->out, "its arms are tuned first");
-		return nr_hint(c->err, "when they are: norma study %s/tuned.yaml --run ...; the tuning runs are those of %s/tune/study.yaml", s->out, s->out);
+		return nr_hint(c->err, "the tuning runs are those of %s/tune/study.yaml; then there is %s/tuned.yaml", s->out, s->out);
 	}
 	const int code = run_all(c, s, how, &o);
 	nr_study_runs_free(o.run, o.runs);
@@ -374,7 +376,8 @@ int cli_study_go(struct cli *c, const struct nr_study *asked, const struct cli_s
 	if (s->tune && tune_first(c, asked, how, again, s, &tuning_left)) return c->err->code;
 	if (tuning_left) return NR_OK;
 	int code = how->jobs_from ? write_jobs(c, s, how, &left) : name_file(c, s, how, &plain);
-	if (!code && left && left < s->arms * s->seeds && strcmp(how->jobs_from, "-") != 0) code = print_summary(c, s, how, NULL, 0);        /* of what is there */
+	const bool some = left && left < s->arms * s->seeds && strcmp(how->jobs_from, "-") != 0;
+	if (!code && some) code = print_summary(c, s, how, NULL, 0);   /* of what is there */
 	if (code || left) return code;
 	code = run_all(c, s, how, &o);
 	if (!code) code = print_summary(c, s, how, o.run, o.runs);

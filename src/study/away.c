@@ -18,9 +18,9 @@ int nr_study_find_run(const struct nr_study *s, const char *text, int64_t *arm, 
 	for (int64_t a = 0; a < s->arms; a++)
 		for (int64_t k = 0; k < s->seeds; k++) {
 			const char *name = s->arm[a].name, *folder = s->arm[a].folder;
-			const bool same = (strlen(folder) == n && !strncmp(folder, text, n)) || (strlen(name) == n && !strncmp(name, text, n));
-			if (same && s->seed[k] == number) return *arm = a, *seed = k, NR_OK;
-			known |= same;
+			const bool same = !strncmp(folder, text, n) && !folder[n], named = !strncmp(name, text, n) && !name[n];
+			if ((same || named) && s->seed[k] == number) return *arm = a, *seed = k, NR_OK;
+			known |= n && (same || named);
 			const char *full = nr_arena_printf(s->arena, "%s/seed-%lld", folder, (long long)s->seed[k]);
 			if (full) nr_near_try(&near, full);
 		}
@@ -52,7 +52,8 @@ int64_t *nr_study_open_runs(const struct nr_study *s, const struct nr_study_how 
 	if (!run || !scratch) nr_fail(err, NR_EMEMORY, "cannot list the runs", s->out, "out of memory");
 	else if (s->stop.on) nr_summary_make(&m, s, NULL, 0, scratch, err);
 	for (int64_t i = 0; i < s->arms * s->seeds && !err->code; i++)
-		if (!(m.decision && nr_arm_settled(s, m.decision, i % s->arms)) && is_open(s, how, i % s->arms, i / s->arms, scratch, err)) run[(*count)++] = i;
+		if (!(m.decision && nr_arm_settled(s, m.decision, i % s->arms)) &&
+			is_open(s, how, i % s->arms, i / s->arms, scratch, err)) run[(*count)++] = i;
 	nr_arena_free(scratch);
 	return err->code ? NULL : run;
 }
@@ -120,7 +121,8 @@ static void add_path(struct nr_str *s, const char *text)
 }
 
 /* Threads follow the CPUs that the job has, however they were asked for. The signal leaves a minute to save before the time is over. */
-int nr_study_script(const struct nr_study *study, const struct nr_study_away *a, const int64_t *run, int64_t runs, int64_t number, struct nr_str *s)
+int nr_study_script(const struct nr_study *study, const struct nr_study_away *a, const int64_t *run, int64_t runs, int64_t number,
+	struct nr_str *s)
 {
 	const char *slash = strrchr(study->out, '/');
 	nr_str_add(s, "#!/bin/sh\n# Written by norma study --slurm, which watches it; it may be submitted by hand as well.\n");
@@ -134,7 +136,8 @@ int nr_study_script(const struct nr_study *study, const struct nr_study_away *a,
 		nr_str_add(s, "/");
 	}
 	add_path(s, study->out);
-	nr_str_printf(s, "/slurm/%lld-%%a.log\"\n#SBATCH --open-mode=append\n#SBATCH --requeue\n#SBATCH --signal=B:TERM@60\n", (long long)number);
+	nr_str_printf(s, "/slurm/%lld-%%a.log\"\n#SBATCH --open-mode=append\n#SBATCH --requeue\n", (long long)number);
+	nr_str_add(s, "#SBATCH --signal=B:TERM@60\n");
 	for (int64_t i = 0; i < a->sbatch.count; i++) nr_str_printf(s, "#SBATCH %s\n", a->sbatch.item[i]);
 	nr_str_add(s, "cd ");
 	add_word(s, a->folder);

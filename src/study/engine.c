@@ -288,7 +288,7 @@ int nr_study_run(const struct nr_study *s, const struct nr_study_how *how, const
 	if (!code) code = prepare(&e);
 	if (!code) code = take_folder(&e, &lock);
 	if (!code) code = nr_engine_look(&e);
-	if (!code && !how->only) code = nr_study_save(s, "study.yaml", err);          /* a process for single runs was told what the study is */
+	if (!code && !how->only) code = nr_study_save(s, "study.yaml", err);   /* a process for single runs was told what the study is */
 	if (!code && how->slurm) code = nr_queue_open(&e);
 	if (!code) loop(&e, interrupted);
 	if (!code) code = err->code;

@@ -262,8 +262,11 @@ bool nr_engine_catch_up(struct engine *e, int64_t i, bool held, bool ours)
 	const char *fault = scratch ? NULL : "out of memory";
 	while (!fault && r->stage < e->s->stages) {
 		struct nr_stage_mark m;
-		if (nr_engine_job(e, i, &trouble) || nr_mark_read(&t->job, &m, scratch, &trouble) ||
-			(m.status != NR_MARK_NONE && strcmp(m.settings, t->job.settings) && refuse_change(&trouble, &t->job, &m, scratch))) {
+		int code = nr_engine_job(e, i, &trouble);
+		if (!code) code = nr_mark_read(&t->job, &m, scratch, &trouble);
+		if (!code && m.status != NR_MARK_NONE && strcmp(m.settings, t->job.settings))
+			code = refuse_change(&trouble, &t->job, &m, scratch);
+		if (code) {
 			fault = nr_error_text(&trouble, text, sizeof text);
 		} else if (m.status == NR_MARK_BEGUN && ours && adopt(&t->job, m.seconds)) {
 			continue;

@@ -53,7 +53,8 @@ static double progress_of(struct engine *e, int64_t i)
 	struct nr_error ignored = { 0 };
 	double share = 0;
 	char note[96];
-	if (r->stage < e->s->stages && !nr_engine_job(e, i, &ignored)) nr_job_progress(&e->task[i].job, &e->task[i].pace, &share, note, sizeof note);
+	struct task *t = &e->task[i];
+	if (r->stage < e->s->stages && !nr_engine_job(e, i, &ignored)) nr_job_progress(&t->job, &t->pace, &share, note, sizeof note);
 	return (double)r->stage + share;
 }
 
@@ -169,8 +170,8 @@ static void end_of(const struct entry *of, char *state, size_t size)
 	}
 }
 
-/* The last thing that the task of a run said, or "". */
-static const char *last_words(struct engine *e, int64_t i)
+/* What the task of a run said. */
+static const char *log_of(struct engine *e, int64_t i)
 {
 	const struct entry *of = &e->queue->entry[i];
 	const char *log = NULL;
@@ -189,21 +190,23 @@ static bool goes_on(struct engine *e, int64_t i)
 {
 	struct entry *of = &e->queue->entry[i];
 	struct nr_study_run *r = &e->run[i];
-	char state[32], name[200];
+	char state[32], name[200], text[1024];
 	const double at = progress_of(e, i);
 	if (of->old) of->tries = 0;
 	if (of->old) return true;
 	end_of(of, state, sizeof state);
 	snprintf(name, sizeof name, "%s, seed %lld", e->s->arm[r->arm].name, (long long)e->s->seed[r->seed]);
 	if (!strcmp(state, "CANCELLED")) {
-		nr_engine_failed(e, r, nr_arena_printf(e->arena, "its task %s_%lld was cancelled; the same command submits it again", of->job,
-			(long long)of->index));
+		snprintf(text, sizeof text, "its task %s_%lld was cancelled; the same command submits it again", of->job,
+			(long long)of->index);
+		nr_engine_failed(e, r, text);
 		return false;
 	}
 	if (at > of->at) of->tries = 0;
 	if (of->tries >= TRIES) {
-		nr_engine_failed(e, r, nr_arena_printf(e->arena, "%d tasks in a row ended (%s) and brought it no step further; see %s", TRIES,
-			*state ? state : "unknown", last_words(e, i)));
+		snprintf(text, sizeof text, "%d tasks in a row ended (%s) and brought it no step further; see %s", TRIES,
+			*state ? state : "unknown", log_of(e, i));
+		nr_engine_failed(e, r, text);
 		return false;
 	}
 	nr_engine_say(e, "%s: task %s_%lld ended%s%s%s; submitted again", name, of->job, (long long)of->index, *state ? " (" : "", state,
@@ -265,7 +268,8 @@ static int submit_array(struct engine *e, const int64_t *run, int64_t runs)
 	if (!code) code = nr_save_file(file, nr_str_text(&script), script.len, e->err);
 	if (!code) q->number++;
 	if (!code) code = nr_call(argv, &out, &trouble, &status, e->err);
-	if (code && status == 127) nr_hint(e->err, "is this a machine of the cluster? --jobs-from writes the commands for other schedulers");
+	if (code && status == 127)
+		nr_hint(e->err, "is this a machine of the cluster? --jobs-from writes the commands for other schedulers");
 	if (!code && status) code = refused(e, &trouble, file);
 	if (!code && sscanf(nr_str_text(&out), "%31[0-9]", job) != 1)
 		code = nr_fail(e->err, NR_EFORMAT, "cannot read what sbatch said", file, "'%.80s' is no job", first_line(&out, e->arena));

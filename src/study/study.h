@@ -174,7 +174,7 @@ struct nr_study_how {
 	bool retry;                         /* also what diverged */
 	bool rerun;                         /* what was made with other settings is moved aside and made again */
 	bool force;                         /* trainings go on though data or instruction set changed: train --resume --force */
-	const struct nr_list *only;         /* single runs, as "FOLDER/seed-S"; NULL: all. Those that others certainly do are left to them */
+	const struct nr_list *only;         /* single runs, as "FOLDER/seed-S"; NULL: all. What others certainly do is left to them */
 	const char *launch;                 /* words before the command of a stage that trains: "srun --mpi=pmix"; NULL or "": none */
 	const struct nr_study_away *slurm;  /* runs are jobs of Slurm; NULL: they are processes of ours */
 };
@@ -194,7 +194,8 @@ int64_t *nr_study_open_runs(const struct nr_study *, const struct nr_study_how *
 /* One command of the shell for each of them, a line each. */
 int nr_study_commands(const struct nr_study *, const struct nr_study_away *, const int64_t *run, int64_t runs, struct nr_str *);
 /* The script that runs them as an array of jobs; number: of the script, for the names of its logs. */
-int nr_study_script(const struct nr_study *, const struct nr_study_away *, const int64_t *run, int64_t runs, int64_t number, struct nr_str *);
+int nr_study_script(const struct nr_study *, const struct nr_study_away *, const int64_t *run, int64_t runs, int64_t number,
+	struct nr_str *);
 /* How many of them go into one script: what arrays of Slurm can have by default. */
 enum { NR_STUDY_MAX_ARRAY = 1000 };
 void nr_study_runs_free(struct nr_study_run *, int64_t count);

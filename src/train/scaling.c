@@ -73,7 +73,7 @@ void nr_scaling_at(const struct nr_scaling *s, int64_t ranks, struct nr_scaled *
 	const struct cost c = cost_of(s->reduce, ranks);
 	const double bytes = (s->bf16 ? 2.0 : 4.0) * (double)s->params, values = 4 * (double)s->params;
 	*r = (struct nr_scaled){ .own = s->forward + s->backward + s->update };
-	r->memory = 4 * values + s->held + values * (double)levels(s->shards);          /* weights, gradients, two moments; sums that wait */
+	r->memory = 4 * values + s->held + values * (double)levels(s->shards);  /* weights, gradients, two moments; sums that wait */
 	if (ranks > 1) {
 		if (s->overlap) {
 			overlap(s, &c, bytes, r);

@@ -10,8 +10,8 @@
 #include "train/scaling.h"
 
 static const int64_t channels[] = { 192, 192, 64 };
-static const struct nr_scaling plain = { .forward = 0.1, .backward = 0.2, .update = 0.01, .latency = 20e-6, .bandwidth = 1.25e9, .memory = 10e9,
-	.params = 5000000, .held = 1e6, .bucket = 4 << 20, .shards = 1 };
+static const struct nr_scaling plain = { .forward = 0.1, .backward = 0.2, .update = 0.01, .latency = 20e-6, .bandwidth = 1.25e9,
+	.memory = 10e9, .params = 5000000, .held = 1e6, .bucket = 4 << 20, .shards = 1 };
 
 static struct nr_scaled at(const struct nr_scaling *s, int64_t ranks)
 {

@@ -30,7 +30,8 @@ static void read(struct nr_study *s, const char *out)
 {
 	struct nr_yaml_errors errors = { 0 };
 	char text[300];
-	const int n = snprintf(text, sizeof text, "stages: [train]\ngrid: {norm: [\"sep(bn,ln)\", ln]}\nseeds: [0, 7]\nmetric: train.loss\nout: \"%s\"\n", out);
+	const int n = snprintf(text, sizeof text, "stages: [train]\ngrid: {norm: [\"sep(bn,ln)\", ln]}\nseeds: [0, 7]\n"
+		"metric: train.loss\nout: \"%s\"\n", out);
 	err = (struct nr_error){ 0 };
 	assert_int_equal(nr_study_parse(s, text, (size_t)n, "made-up.yaml", commands, arena, &errors, &err), 0);
 }
@@ -68,8 +69,10 @@ static void a_command_is_one_line_of_the_shell(void **state)
 	read(&s, "runs/x");
 	assert_int_equal(nr_study_commands(&s, &away, run, 2, &text), 0);
 	assert_string_equal(nr_str_text(&text),
-		"cd '/home/it'\\''s' && NORMA_DATA='/a b' NORMA_ISA=avx2 /opt/norma study runs/x/study.yaml --retry --run sep_bn_ln/seed-7\n"
-		"cd '/home/it'\\''s' && NORMA_DATA='/a b' NORMA_ISA=avx2 /opt/norma study runs/x/study.yaml --retry --run ln/seed-0\n");
+		"cd '/home/it'\\''s' && NORMA_DATA='/a b' NORMA_ISA=avx2 "
+		"/opt/norma study runs/x/study.yaml --retry --run sep_bn_ln/seed-7\n"
+		"cd '/home/it'\\''s' && NORMA_DATA='/a b' NORMA_ISA=avx2 "
+		"/opt/norma study runs/x/study.yaml --retry --run ln/seed-0\n");
 	nr_str_release(&text);
 }
 
@@ -111,7 +114,8 @@ static void calls_tell_both_outputs_and_the_code(void **state)
 	(void)state;
 	struct nr_str out = { 0 }, trouble = { 0 };
 	int status = -1;
-	const char *const both[] = { "sh", "-c", "i=0; while [ $i -lt 20000 ]; do echo out; echo err >&2; i=$((i + 1)); done; exit 5", NULL };
+	static const char script[] = "i=0; while [ $i -lt 20000 ]; do echo out; echo err >&2; i=$((i + 1)); done; exit 5";
+	const char *const both[] = { "sh", "-c", script, NULL };
 	err = (struct nr_error){ 0 };
 	assert_int_equal(nr_call(both, &out, &trouble, &status, &err), 0);
 	assert_int_equal(status, 5);
