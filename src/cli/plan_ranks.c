@@ -41,8 +41,8 @@ static struct nr_scaling model_of(const struct bench *b, const struct cli_ranks 
 
 static json_t *json_of(const struct nr_scaled *r, int64_t ranks, int64_t batch)
 {
-	return json_pack("{s:I, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:I, s:I}", "ranks", (json_int_t)ranks,
-		"step_ms", 1e3 * r->step, "own_ms", 1e3 * r->own, "exposed_ms", 1e3 * r->exposed, "sum_ms", 1e3 * r->sum, "sync_ms",
+	static const char format[] = "{s:I, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:I, s:I}";
+	return json_pack(format, "ranks", (json_int_t)ranks, "step_ms", 1e3 * r->step, "own_ms", 1e3 * r->own, "exposed_ms", 1e3 * r->exposed, "sum_ms", 1e3 * r->sum, "sync_ms",
 		1e3 * r->sync, "wait_ms", 1e3 * r->wait, "efficiency", r->efficiency, "samples_per_second", (double)(ranks * batch) / r->step, "sent_bytes", r->sent,
 		"memory_bytes", r->memory, "messages", (json_int_t)r->messages, "buckets", (json_int_t)r->buckets);
 }
@@ -84,9 +84,9 @@ int cli_ranks_print(const struct bench *b, const struct cli_ranks *o, bool json,
 	if (json) {
 		nr_table_free(t);
 		free(channels);
+		const json_int_t bytes = (s.bf16 ? 2 : 4) * s.params;
 		return cli_print_json(json_pack("{s:s, s:s, s:I, s:I, s:o}", "case", name, "reduce", nr_reduce_names[s.reduce],
-			"gradient_bytes", (json_int_t)((s.bf16 ? 2 : 4) * s.params), "sync_layers", (json_int_t)s.layers, "ranks", all),
-			err);
+			"gradient_bytes", bytes, "sync_layers", (json_int_t)s.layers, "ranks", all), err);
 	}
 	json_decref(all);
 	printf("%s%s%s: %.1f MiB of gradients, %s sums, %.3g GB/s, %.3g us; a prediction, nothing was run\n", cli_bold(), name, cli_plain(),
