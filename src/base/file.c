@@ -11,6 +11,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include "base/mem.h"
@@ -118,4 +119,16 @@ void nr_file_unmap(const void *p, size_t size)
 	if (!p) return;
 	forget(p);
 	munmap((void *)(uintptr_t)p, size);
+}
+
+bool nr_file_remote(const char *path)
+{
+	/* NFS, CIFS, SMB 2, SMB, Lustre, GPFS, BeeGFS, Ceph, AFS, OCFS2, GFS2, FUSE (sshfs, GlusterFS, ...) */
+	static const unsigned long shared[] = { 0x6969, 0xFF534D42, 0xFE534D42, 0x517B, 0x0BD00BD0, 0x47504653, 0x19830326, 0x00C36400,
+		0x5346414F, 0x7461636F, 0x01161970, 0x65735546 };
+	struct statfs fs;
+	if (statfs(path, &fs)) return false;
+	for (size_t i = 0; i < sizeof shared / sizeof *shared; i++)
+		if (((unsigned long)fs.f_type & 0xFFFFFFFF) == shared[i]) return true;
+	return false;
 }

@@ -3,6 +3,7 @@
 #ifndef NR_FILE_H
 #define NR_FILE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
 
@@ -18,6 +19,8 @@ void nr_file_unmap(const void *, size_t);
 /* The path of the mapped file that an address lies in, for a handler of SIGBUS: somebody truncated it. NULL: none, or there are too
  * many to keep their names. Calls nothing that a handler may not call. */
 const char *nr_file_mapped_at(const void *address);
+/* Whether the file system of this path is one that other hosts see, too: NFS, Lustre and the like. */
+bool nr_file_remote(const char *path);
 /* From now on this process opens only what lies below these folders, given by their real paths, wherever links lead; NULL: anything.
  * The list is not copied. */
 void nr_file_confine(const struct nr_list *folders);

@@ -8,8 +8,13 @@
 #include "bench/bench.h"
 #include "cli.h"
 #include "norms/choice.h"
+#include "plan_ranks.h"
 
-struct plan { bool instructions, rebuild, infer, narrow, fuse, sites, json, tiny; struct nr_norm_choice norms; };
+struct plan {
+	bool instructions, rebuild, infer, narrow, fuse, sites, json, tiny;
+	struct nr_norm_choice norms;
+	struct cli_ranks ranks;
+};
 
 static const struct nr_option options[] = {
 	NR_OPT_BOOL(struct plan, instructions, "0", "list every instruction with its shape and FLOPs"),
@@ -20,6 +25,7 @@ static const struct nr_option options[] = {
 	NR_OPT_NORMS(struct plan, norms),
 	NR_OPT_BOOL(struct plan, sites, "0", "list the model's sites and the norm at each"),
 	NR_OPT_BOOL(struct plan, tiny, "0", "the very small version of the case"),
+	CLI_RANKS_OPTIONS(struct plan, ranks),
 	NR_OPT_BOOL(struct plan, json, "0", "print one line of JSON"),
 	NR_OPT_END
 };
@@ -110,12 +116,15 @@ static int run(struct cli *c, const void *conf, const struct nr_list *args)
 	struct bench_target t;
 	if (bench_target_parse(&t, args->item[0], o->tiny, c->err)) return c->err->code;
 	if (o->infer) t.train = false;
+	if (o->ranks.ranks && !t.train) return cli_usage(c, "--ranks is for training, not for %s", args->item[0]);
 	t.norm = nr_norm_choice_text(&o->norms, c->arena);
 	struct bench *b;
 	if (bench_open(&b, &t, flags_of(o), c->err))
 		return c->err->code;
 	int code = NR_OK;
-	if (o->sites) {
+	if (o->ranks.ranks) {
+		code = cli_ranks_print(b, &o->ranks, o->json, c->err);
+	} else if (o->sites) {
 		code = print_sites(b, o->json, c->err);
 	} else if (o->json) {
 		code = print_json(b, c->err);
@@ -134,7 +143,11 @@ const struct cli_command cli_plan = {
 	.usage = "CASE",
 	.about = "Records the case, plans it and prints the number of instructions, parameters, FLOPs, the planned memory, and what\n"
 		 "is alive at its peak. Nothing is run. Cases are those of `norma bench step`; CASE alone means CASE/train. Other\n"
-		 "norms come from --norm, --placement, --patch-norm and --residual; --sites shows where.",
+		 "norms come from --norm, --placement, --patch-norm and --residual; --sites shows where.\n"
+		 "\n"
+		 "--ranks K predicts time, memory and traffic of a step on 2, 4, ... and K ranks of MPI, each with the case's batch, from\n"
+		 "a model of the network (--latency, --bandwidth) and of a rank (--gflops, or --step: the time that `norma bench step\n"
+		 "CASE` measured). docs/scaling.md has the formulas and how well they hold.",
 	.conf_size = sizeof(struct plan),
 	.options = options,
 	.words = words,

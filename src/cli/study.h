@@ -8,7 +8,15 @@
 /* Commands that can be stages: they take a checkpoint or train, and print their result as JSON. In the arena; NULL: out of memory. */
 const struct nr_study_command *cli_study_commands(struct cli *);
 
-struct cli_study { bool retry, rerun, force, stop, dry_run, json; struct nr_list tune; char *columns; };
+struct cli_study {
+	bool retry, rerun, force, stop, dry_run, json;
+	struct nr_list tune;
+	char *columns;
+	const struct nr_list *only;             /* single runs; NULL: all */
+	const char *launch, *jobs_from;         /* "" or NULL: none */
+	struct nr_study_away *away;             /* for jobs_from and slurm */
+	bool slurm;
+};
 #define CLI_STUDY_OPTIONS(S, f)                                                                                                        \
 	{ .name = "tune", .type = NR_TLIST, .offset = offsetof(S, f.tune), .size = sizeof(struct nr_list), .text = "",                 \
 	  .metavar = "KEY=V,V",                                                                                                        \
@@ -34,6 +42,8 @@ struct cli_study { bool retry, rerun, force, stop, dry_run, json; struct nr_list
 int cli_study_tune(struct cli *, struct nr_study *, const struct cli_study *);
 /* Runs a checked study with a bar, writes its tables and prints one. again: the command that goes on with it. */
 int cli_study_go(struct cli *, const struct nr_study *, const struct cli_study *, const char *again);
+/* The runs of how->only, as a part of a study that others run too: no table. */
+int cli_study_alone(struct cli *, const struct nr_study *, const struct cli_study *, const char *again);
 /* The runs alone, without table: for commands that read the results themselves. Failed runs are an error. */
 int cli_study_runs(struct cli *, const struct nr_study *, const struct cli_study *, const char *again);
 

@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/progress.h"
+#include "base/save.h"
 #include "base/table.h"
 #include "norma/task.h"
 #include "study.h"
@@ -53,6 +54,8 @@ static const char *run_name(const struct nr_study *s, const struct nr_study_run 
 	return buf;
 }
 
+static bool is_running(const struct nr_study_run *r) { return r->status == NR_RUN_RUNNING || r->status == NR_RUN_ELSEWHERE; }
+
 static void draw(struct show *show, const struct nr_study_progress *p)
 {
 	enum { BAR = 24 };
@@ -63,7 +66,7 @@ static void draw(struct show *show, const struct nr_study_progress *p)
 	double parts = 0;
 	for (int64_t i = 0; i < p->runs; i++) {
 		const struct nr_study_run *r = &p->run[i];
-		const double stage = (double)r->stage + (r->status == NR_RUN_RUNNING ? r->share : 0);
+		const double stage = (double)r->stage + (is_running(r) ? r->share : 0);
 		parts += r->status == NR_RUN_FAILED || r->status == NR_RUN_SPARED ? 1 : stage / (double)p->study->stages;
 	}
 	const int full = (int)(parts / (double)p->runs * BAR + 0.5);
@@ -71,10 +74,11 @@ static void draw(struct show *show, const struct nr_study_progress *p)
 	for (int i = 0; i < BAR; i++) nr_str_add(&s, show->utf8 ? (i < full ? "━" : "─") : i < full ? "#" : "-");
 	nr_str_printf(&s, " %lld/%lld runs", (long long)(p->done + p->failed + p->spared), (long long)p->runs);
 	if (p->failed) nr_str_printf(&s, " (%lld failed)", (long long)p->failed);
+	if (p->queued) nr_str_printf(&s, "  %lld queued", (long long)p->queued);
 	if (!isnan(p->left)) nr_str_printf(&s, "  %s left", nr_duration_text(p->left, text, sizeof text));
 	for (int64_t i = 0; i < p->runs; i++) {
 		const struct nr_study_run *r = &p->run[i];
-		if (r->status != NR_RUN_RUNNING) continue;
+		if (!is_running(r)) continue;
 		nr_str_printf(&s, "  %s: %s", run_name(p->study, r, text, sizeof text), p->study->stage[r->stage].name);
 		if (r->share > 0) nr_str_printf(&s, " %.0f %%, %s", 100 * r->share, r->note);
 	}
@@ -124,6 +128,12 @@ static void tell(void *context, const struct nr_study_progress *p, const struct 
 			"[%lld/%lld] %s is decided: no further runs", ended, runs, p->study->arm[changed->arm].name);
 	}
 	if (show->terminal) draw(show, p);
+}
+
+static void say(void *context, const char *text)
+{
+	(void)context;
+	nr_log_line(NR_LOG_INFO, "%s", text);
 }
 
 /* ---- from the runs to the table ------------------------------------------------------------------------------------------------- */
@@ -193,7 +203,63 @@ struct outcome { struct nr_study_run *run; int64_t runs, done, failed, reused; b
 static struct nr_study_how how_to_run(const struct cli *c, const struct cli_study *how)
 {
 	return (struct nr_study_how){ .program = "/proc/self/exe", .threads = c->common->threads, .retry = how->retry,
-		.rerun = how->rerun, .force = how->force };
+		.rerun = how->rerun, .force = how->force, .only = how->only, .launch = how->launch,
+		.slurm = how->slurm ? how->away : NULL };
+}
+
+/* ---- runs that go elsewhere ------------------------------------------------------------------------------------------------------ */
+
+/* The file that their commands read: study.yaml, or with tuning what came of it. */
+static int name_file(struct cli *c, const struct nr_study *s, const struct cli_study *how, struct nr_study *to)
+{
+	if (!how->away) return NR_OK;
+	*to = *s;
+	to->tune = NULL;
+	const char *name = s->tune ? "tuned.yaml" : "study.yaml";
+	how->away->study = nr_arena_printf(c->arena, "%s/%s", s->out, name);
+	if (!how->away->study) return nr_fail(c->err, NR_EMEMORY, "cannot start the study", NULL, "out of memory");
+	return how->dry_run ? NR_OK : nr_study_save(to, name, c->err);
+}
+
+static int print_scripts(struct cli *c, const struct nr_study *s, const struct cli_study *how)
+{
+	struct nr_study plain;
+	const struct nr_study_how way = how_to_run(c, how);
+	int64_t runs, number = 0;
+	if (name_file(c, s, how, &plain)) return c->err->code;
+	const int64_t *run = nr_study_open_runs(s, &way, &runs, c->arena, c->err);
+	struct nr_str text = { 0 };
+	for (int64_t i = 0; run && i < runs; i += NR_STUDY_MAX_ARRAY)
+		nr_study_script(s, how->away, run + i, runs - i < NR_STUDY_MAX_ARRAY ? runs - i : NR_STUDY_MAX_ARRAY, ++number, &text);
+	if (text.failed) nr_fail(c->err, NR_EMEMORY, "cannot print the scripts", NULL, "out of memory");
+	else fputs(nr_str_text(&text), stdout);
+	if (!runs && !c->err->code) nr_log_line(NR_LOG_INFO, "all runs are done: there is nothing to submit");
+	nr_str_release(&text);
+	return c->err->code;
+}
+
+/* *left: so many runs are to be done, and the file has their commands. */
+static int write_jobs(struct cli *c, const struct nr_study *s, const struct cli_study *how, int64_t *left)
+{
+	struct nr_study plain;
+	const struct nr_study_how way = how_to_run(c, how);
+	int64_t runs = 0;
+	struct nr_str text = { 0 };
+	*left = 0;
+	if (name_file(c, s, how, &plain)) return c->err->code;
+	const int64_t *run = nr_study_open_runs(s, &way, &runs, c->arena, c->err);
+	if (!run || !runs) return c->err->code;
+	const bool out = !strcmp(how->jobs_from, "-");
+	int code = nr_study_commands(s, how->away, run, runs, &text);
+	if (code) nr_fail(c->err, NR_EMEMORY, "cannot write", how->jobs_from, "out of memory");
+	if (!code && out) fputs(nr_str_text(&text), stdout);
+	else if (!code) code = nr_save_file(how->jobs_from, nr_str_text(&text), text.len, c->err);
+	const long long all = (long long)(s->arms * s->seeds);
+	if (!code) nr_log_line(NR_LOG_INFO, "%lld of %lld runs are left%s%s; when they are done, the same command makes the table",
+		(long long)runs, all, out ? "" : ", in ", out ? "" : how->jobs_from);
+	nr_str_release(&text);
+	*left = runs;
+	return code;
 }
 
 static int run_all(struct cli *c, const struct nr_study *s, const struct cli_study *how, struct outcome *o)
@@ -203,7 +269,7 @@ static int run_all(struct cli *c, const struct nr_study *s, const struct cli_stu
 	struct nr_progress plain;
 	nr_progress_init(&plain, NULL, "", 1, 0);       /* knows what the terminal can draw */
 	show.utf8 = plain.utf8;
-	const struct nr_study_watch watch = { tell, &show };
+	const struct nr_study_watch watch = { tell, say, &show };
 	const struct nr_study_how way = how_to_run(c, how);
 	*o = (struct outcome){ 0 };
 	if (show.terminal) nr_log_before(clear, &show);
@@ -220,16 +286,19 @@ static int run_all(struct cli *c, const struct nr_study *s, const struct cli_stu
 	return code;
 }
 
-static void stop_if_interrupted(const struct outcome *o, const char *again)
+static void stop_if_interrupted(const struct outcome *o, const struct cli_study *how, const char *again)
 {
 	if (!o->interrupted) return;
-	nr_log_line(NR_LOG_INFO, "interrupted with %lld of %lld runs done; resume with: %s", (long long)o->done, (long long)o->runs, again);
+	nr_log_line(NR_LOG_INFO, "interrupted with %lld of %lld runs done; %s with: %s", (long long)o->done, (long long)o->runs,
+		how->slurm ? "watch the others" : "resume", again);
 	fflush(stdout);
 	exit(130);
 }
 
-/* The tuning runs, then the study with what was best in each arm. A setting that diverges is no trouble: it is not taken. */
-static int tune_first(struct cli *c, const struct nr_study *s, const struct cli_study *how, const char *again, struct nr_study *to)
+/* The tuning runs, then the study with what was best in each arm. A setting that diverges is no trouble: it is not taken. *jobs: other
+ * programs have to do the tuning runs first. */
+static int tune_first(struct cli *c, const struct nr_study *s, const struct cli_study *how, const char *again, struct nr_study *to,
+	bool *jobs)
 {
 	struct nr_study tuning;
 	struct nr_summary m;
@@ -237,11 +306,16 @@ static int tune_first(struct cli *c, const struct nr_study *s, const struct cli_
 	struct nr_str text = { 0 };
 	const char *record = nr_arena_printf(c->arena, "%s/study.yaml", s->out);
 	if (nr_tune_study(s, &tuning, c->err)) return c->err->code;
-	if (record && access(record, F_OK) && nr_study_save(s, c->err)) return c->err->code;     /* so that it can be gone on with */
+	/* so that it can be gone on with */
+	if (record && access(record, F_OK) && nr_study_save(s, "study.yaml", c->err)) return c->err->code;
 	nr_log_line(NR_LOG_INFO, "tuning: %lld runs for each of %lld arms", (long long)(tuning.arms / s->arms * tuning.seeds),
 		(long long)s->arms);
-	int code = run_all(c, &tuning, how, &o);
-	if (!code) stop_if_interrupted(&o, again);
+	int64_t left = 0;
+	int code = how->jobs_from ? write_jobs(c, &tuning, how, &left) : name_file(c, &tuning, how, &(struct nr_study){ 0 });
+	if (left) *jobs = true;
+	if (code || left) return code;
+	code = run_all(c, &tuning, how, &o);
+	if (!code) stop_if_interrupted(&o, how, again);
 	if (!code) code = nr_summary_make(&m, &tuning, o.run, o.runs, c->arena, c->err);
 	if (!code) code = nr_tune_apply(s, &m, to, c->err);
 	nr_study_runs_free(o.run, o.runs);
@@ -267,25 +341,48 @@ int cli_study_runs(struct cli *c, const struct nr_study *s, const struct cli_stu
 	const int code = run_all(c, s, how, &o);
 	nr_study_runs_free(o.run, o.runs);
 	if (code) return code;
-	stop_if_interrupted(&o, again);
+	stop_if_interrupted(&o, how, again);
+	return say_failed(c, s, &o);
+}
+
+int cli_study_alone(struct cli *c, const struct nr_study *s, const struct cli_study *how, const char *again)
+{
+	struct outcome o;
+	if (s->tune) {
+		nr_fail(c->err, NR_EVALUE, "cannot run single runs of", s->out, "its arms are tuned first");
+		return nr_hint(c->err, "the tuning runs are those of %s/tune/study.yaml; then there is %s/tuned.yaml", s->out, s->out);
+	}
+	const int code = run_all(c, s, how, &o);
+	nr_study_runs_free(o.run, o.runs);
+	if (code) return code;
+	stop_if_interrupted(&o, how, again);
 	return say_failed(c, s, &o);
 }
 
 int cli_study_go(struct cli *c, const struct nr_study *asked, const struct cli_study *how, const char *again)
 {
-	struct nr_study study = *asked, *s = &study;
+	struct nr_study study = *asked, *s = &study, plain, tuning;
 	struct outcome o;
+	bool tuning_left = false;
+	int64_t left = 0;
 	s->columns = how->columns;
 	if (nr_tex_columns_check(s, how->columns, c->err)) return c->err->code;
 	const struct nr_study_how way = how_to_run(c, how);
 	const int fault = nr_study_rehearse(s, &way, c->err);
+	if (how->dry_run && how->slurm && !fault)
+		return s->tune && nr_tune_study(s, &tuning, c->err) ? (int)c->err->code : print_scripts(c, s->tune ? &tuning : s, how);
 	if (how->dry_run) return fault == NR_EMEMORY || list_runs(c, s) ? (int)c->err->code : fault;     /* the list, then what is wrong */
 	if (fault) return fault;
-	if (s->tune && tune_first(c, asked, how, again, s)) return c->err->code;
-	int code = run_all(c, s, how, &o);
+	if (s->tune && tune_first(c, asked, how, again, s, &tuning_left)) return c->err->code;
+	if (tuning_left) return NR_OK;
+	int code = how->jobs_from ? write_jobs(c, s, how, &left) : name_file(c, s, how, &plain);
+	const bool some = left && left < s->arms * s->seeds && strcmp(how->jobs_from, "-") != 0;
+	if (!code && some) code = print_summary(c, s, how, NULL, 0);   /* of what is there */
+	if (code || left) return code;
+	code = run_all(c, s, how, &o);
 	if (!code) code = print_summary(c, s, how, o.run, o.runs);
 	nr_study_runs_free(o.run, o.runs);
 	if (code) return code;
-	stop_if_interrupted(&o, again);
+	stop_if_interrupted(&o, how, again);
 	return say_failed(c, s, &o);
 }

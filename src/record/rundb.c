@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/file.h"
 #include "base/str.h"
 #include "record/rundb_sql.h"
 
@@ -86,11 +87,14 @@ static int check(struct nr_rundb *s, int64_t *version, struct nr_error *err)
 	return NR_OK;
 }
 
-/* Another process may be switching, too; SQLite does not wait by itself here. */
+/* Another process may be switching, too; SQLite does not wait by itself here. The log has memory that processes share, which those of
+ * several hosts cannot: a file system that others see gets a journal that is deleted after every change. */
 static int use_log(struct nr_rundb *s, double wait, struct nr_error *err)
 {
+	static const char log[] = "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; PRAGMA foreign_keys=ON";
+	static const char plain[] = "PRAGMA journal_mode=DELETE; PRAGMA synchronous=FULL; PRAGMA foreign_keys=ON";
 	const double start = nr_clock();
-	while (sqlite3_exec(s->db, "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; PRAGMA foreign_keys=ON", NULL, NULL, NULL)) {
+	while (sqlite3_exec(s->db, nr_file_remote(s->path) ? plain : log, NULL, NULL, NULL)) {
 		const int code = sqlite3_errcode(s->db);
 		if ((code != SQLITE_BUSY && code != SQLITE_LOCKED) || nr_clock() - start > wait)
 			return nr_rundb_fail(s, "cannot open the run database", err);

@@ -32,14 +32,17 @@ int nr_runfile_open(struct nr_runfile *f, const char *path, struct nr_error *err
 }
 
 /* Locks of the open file, not of the process: a fork that closes its copy does not give them up. */
-int nr_runfile_lock(struct nr_runfile *f, struct nr_error *err)
+static int take_lock(struct nr_runfile *f, short type, struct nr_error *err)
 {
-	struct flock lock = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
+	struct flock lock = { .l_type = type, .l_whence = SEEK_SET };
 	if (!fcntl(f->fd, F_OFD_SETLK, &lock) || (errno != EAGAIN && errno != EACCES)) return NR_OK;  /* or no locks here */
 	nr_fail(err, NR_EIO, "cannot write", f->path, "another process is recording into this run");
 	nr_hint(err, "wait until it ends, or choose another directory");
 	return NR_EIO;
 }
+
+int nr_runfile_lock(struct nr_runfile *f, struct nr_error *err) { return take_lock(f, F_WRLCK, err); }
+int nr_runfile_share(struct nr_runfile *f, struct nr_error *err) { return take_lock(f, F_RDLCK, err); }
 
 int nr_runfile_append(struct nr_runfile *f, const void *data, size_t n, struct nr_error *err)
 {

@@ -18,6 +18,8 @@ struct nr_runfile {
 int nr_runfile_open(struct nr_runfile *, const char *path, struct nr_error *);
 /* Until the file is closed or the process ends, however that happens. An error if another process holds it. base/lock.h asks. */
 int nr_runfile_lock(struct nr_runfile *, struct nr_error *);
+/* The same for several at once: an error only if one of them locked it for itself alone. */
+int nr_runfile_share(struct nr_runfile *, struct nr_error *);
 /* After a failure the file is as it was before. */
 int nr_runfile_append(struct nr_runfile *, const void *, size_t, struct nr_error *);
 int nr_runfile_cut(struct nr_runfile *, int64_t size, struct nr_error *);

@@ -1,5 +1,4 @@
-/* Running a study: which run is due, its processes, signals, and what is known already. */
-#include <errno.h>
+/* Running a study: which run is due, its processes, signals. What is known of the runs: engine_state.c. */
 #include <math.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -13,138 +12,31 @@
 #include "base/save.h"
 #include "base/str.h"
 #include "record/runfile.h"
-#include "study/job.h"
-#include "study/results.h"
-#include "study/study.h"
+#include "study/engine.h"
+#include "study/slurm.h"
 
 enum { PATIENCE = 120 };                    /* seconds to wait for a process that an earlier study left */
 
-struct task { struct nr_job job; struct nr_job_pace pace; double before; };       /* before: seconds of earlier attempts */
-
-struct engine {
-	const struct nr_study *s;
-	const struct nr_study_how *how;
-	const struct nr_study_watch *watch;
-	struct nr_study_run *run;
-	struct task *task;
-	int64_t runs, parallel, threads;
-	double *spent;                      /* by stage: seconds of finished ones */
-	int64_t *finished;
-	struct nr_arena *arena;
-	struct nr_error *err;
-	bool stopping;
-	struct nr_looks looks;
-	double *value;                      /* (arms, seeds) of the main metric; NAN: not there */
-	struct nr_decision *decision;       /* (arms) */
-};
-
-static void tell(struct engine *e, const struct nr_study_run *changed);
-static void note_value(struct engine *e, const struct nr_study_run *r);
-
-/* ---- what is there ---------------------------------------------------------------------------------------------------------- */
-
-static int refuse_change(struct engine *e, const struct nr_job *j, const struct nr_stage_mark *m)
-{
-	nr_fail(e->err, NR_EVALUE, "the settings have changed since", j->dir, "was made: %s", nr_mark_difference(m, j, e->arena));
-	return nr_hint(e->err,
-		"give the study another out, or use --rerun to repeat the run and move the old one aside");
-}
-
-/* A process that ended while nobody watched has printed its result. */
-static bool adopt(const struct nr_job *j, double seconds)
-{
-	struct nr_error ignored = { 0 };
-	json_t *o = nr_job_result(j);
-	const char *status = o ? json_string_value(json_object_get(o, "status")) : NULL;
-	const bool whole = o && (!status || !strcmp(status, "done") || !strcmp(status, "stopped early"));
-	const bool saved = whole && !nr_result_save(j, o, &ignored) &&
-		!nr_mark_write(j, NR_MARK_DONE, nr_result_seconds(j, o, seconds), NULL, &ignored);
-	json_decref(o);
-	return saved;
-}
-
-static int look_at_stage(struct engine *e, struct nr_study_run *r, int64_t stage, bool *done)
-{
-	struct nr_job j;
-	struct nr_stage_mark m;
-	*done = false;
-	if (nr_job_make(&j, e->s, r->arm, r->seed, stage, e->arena, e->err) || nr_mark_read(&j, &m, e->arena, e->err)) return e->err->code;
-	if (m.status != NR_MARK_NONE && strcmp(m.settings, j.settings))
-		return e->how->rerun ? nr_job_set_aside(&j, e->err) : refuse_change(e, &j, &m);
-	if (m.status == NR_MARK_BEGUN && adopt(&j, m.seconds) && nr_mark_read(&j, &m, e->arena, e->err)) return e->err->code;
-	if (!nr_mark_counts(&m, e->how)) return NR_OK;
-	if (m.status == NR_MARK_DIVERGED) {
-		r->status = NR_RUN_FAILED;
-		r->reused = true;
-		r->fault = strdup(m.fault);
-		return NR_OK;
-	}
-	*done = true;
-	r->seconds += m.seconds;
-	e->spent[stage] += m.seconds;
-	e->finished[stage]++;
-	return NR_OK;
-}
-
-/* Of every run the first stage that is not done; other settings are found before anything runs. */
-static int look(struct engine *e)
-{
-	for (int64_t i = 0; i < e->runs; i++) {
-		struct nr_study_run *r = &e->run[i];
-		r->arm = i % e->s->arms;                /* seed by seed, so that the arms can be compared early */
-		r->seed = i / e->s->arms;
-		bool all = true, done;
-		for (int64_t k = 0; k < e->s->stages; k++) {
-			if (look_at_stage(e, r, k, &done)) return e->err->code;
-			if (all && done) r->stage = k + 1;
-			all &= done;
-		}
-		if (all) r->status = NR_RUN_DONE, r->reused = true;
-		if (all) note_value(e, r);
-	}
-	return NR_OK;
-}
-
-/* ---- early stop --------------------------------------------------------------------------------------------------------------- */
-
-static void note_value(struct engine *e, const struct nr_study_run *r)
-{
-	if (!e->looks.count) return;
-	const char *metric = e->s->metric, *dot = strchr(metric, '.');
-	const char *file = nr_arena_printf(e->arena, "%.*s.json", (int)(dot - metric), metric);
-	const char *path = file ? nr_study_path(e->s, r->arm, r->seed, file, e->arena) : NULL;
-	struct nr_error ignored = { 0 };
-	json_t *o = path ? nr_json_load(path, &ignored) : NULL;
-	double v;
-	if (o && nr_result_number(o, dot + 1, &v)) e->value[r->arm * e->s->seeds + r->seed] = v;
-	json_decref(o);
-}
-
-/* What no decision waits for is not begun; what runs may end. */
-static void spare(struct engine *e)
-{
-	struct nr_error trouble = { 0 };
-	if (!e->looks.count || nr_looks_decide(&e->looks, e->s, e->value, e->decision, &trouble)) return;
-	for (int64_t a = 0; a < e->s->arms; a++) {
-		const struct nr_study_run *last = NULL;
-		for (int64_t i = 0; nr_arm_settled(e->s, e->decision, a) && i < e->runs; i++)
-			if (e->run[i].arm == a && e->run[i].status == NR_RUN_WAITING) {
-				e->run[i].status = NR_RUN_SPARED;
-				last = &e->run[i];
-			}
-		if (last) tell(e, last);
-	}
-}
-
 /* ---- starting and ending ---------------------------------------------------------------------------------------------------- */
 
-static void failed(struct engine *e, struct nr_study_run *r, const char *fault)
+/* Ours from now on, or false: another process has it, or had it and it is over. */
+static bool claim(struct engine *e, int64_t i)
 {
-	r->status = NR_RUN_FAILED;
-	r->pid = 0;
-	free(r->fault);
-	r->fault = strdup(fault);
-	tell(e, r);
+	struct nr_study_run *r = &e->run[i];
+	struct task *t = &e->task[i];
+	struct nr_error trouble = { 0 };
+	char text[1024];
+	if (t->claimed) return true;
+	if (nr_claims_take(e->claims, t->claim, &t->claimed, &trouble)) {
+		nr_engine_failed(e, r, nr_error_text(&trouble, text, sizeof text));
+		return false;
+	}
+	if (!t->claimed) {
+		r->status = NR_RUN_ELSEWHERE;
+		r->began = nr_clock();
+		return false;
+	}
+	return !nr_engine_catch_up(e, i, false, true);
 }
 
 /* The first unfinished stage of a run, in its slot. Troubles are the run's, not the study's. */
@@ -157,15 +49,16 @@ static void start(struct engine *e, int64_t i)
 	char text[1024];
 	pid_t pid = 0;
 	const double now = nr_clock();
-	if (nr_job_make(&t->job, e->s, r->arm, r->seed, r->stage, e->arena, &trouble) || nr_mark_read(&t->job, &m, e->arena, &trouble) ||
+	if (!claim(e, i)) return;
+	if (nr_engine_job(e, i, &trouble) || nr_mark_read(&t->job, &m, e->arena, &trouble) ||
 		nr_folder_make(t->job.base, &trouble) || nr_mark_write(&t->job, NR_MARK_BEGUN, m.seconds, NULL, &trouble) ||
 		nr_job_start(&t->job, e->how, e->threads, &pid, e->arena, &trouble)) {
-		failed(e, r, nr_error_text(&trouble, text, sizeof text));
+		nr_engine_failed(e, r, nr_error_text(&trouble, text, sizeof text));
 		return;
 	}
 	if (!pid) {                                     /* another process still writes there */
 		if (r->began <= 0) r->began = now;
-		if (now - r->began > PATIENCE) failed(e, r, "another process is recording into this run");
+		if (now - r->began > PATIENCE) nr_engine_failed(e, r, "another process is recording into this run");
 		return;
 	}
 	t->pace = (struct nr_job_pace){ 0 };
@@ -175,18 +68,7 @@ static void start(struct engine *e, int64_t i)
 	r->began = now;
 	r->share = 0;
 	r->note[0] = 0;
-	tell(e, r);
-}
-
-/* A metric that the first result lacks is a slip in the study: better said after one run than after all. */
-static void check_metric(struct engine *e, const struct nr_study_run *r, json_t *result)
-{
-	const char *stage = e->s->stage[r->stage].name, *metric = e->s->metric;
-	const size_t n = strlen(stage);
-	double v;
-	if (e->finished[r->stage] || strncmp(metric, stage, n) || metric[n] != '.' || nr_result_number(result, metric + n + 1, &v)) return;
-	nr_result_unknown(result, stage, metric, e->err);
-	e->stopping = true;
+	nr_engine_tell(e, r);
 }
 
 static void finished(struct engine *e, struct nr_study_run *r, struct task *t)
@@ -197,26 +79,17 @@ static void finished(struct engine *e, struct nr_study_run *r, struct task *t)
 	const double seconds = nr_result_seconds(&t->job, o, t->before + nr_clock() - r->began);
 	if (!o) {
 		nr_mark_write(&t->job, NR_MARK_FAILED, seconds, "it printed no result", &trouble);
-		failed(e, r, "it printed no result");
+		nr_engine_failed(e, r, "it printed no result");
 		return;
 	}
 	if (nr_result_save(&t->job, o, &trouble) || nr_mark_write(&t->job, NR_MARK_DONE, seconds, NULL, &trouble)) {
-		failed(e, r, nr_error_text(&trouble, text, sizeof text));
+		nr_engine_failed(e, r, nr_error_text(&trouble, text, sizeof text));
 	} else {
-		check_metric(e, r, o);
+		nr_engine_check_metric(e, r, o);
 		unlink(t->job.raw);
-		r->seconds += seconds;
-		e->spent[r->stage] += seconds;
-		e->finished[r->stage++]++;
-		r->pid = 0;
-		r->began = 0;
-		r->share = 0;
-		r->status = r->stage == e->s->stages ? NR_RUN_DONE : NR_RUN_WAITING;
-		if (r->status == NR_RUN_DONE) {
-			tell(e, r);
-			note_value(e, r);
-			spare(e);
-		}
+		nr_engine_stage_done(e, r, seconds);
+		r->status = NR_RUN_WAITING;
+		if (r->stage == e->s->stages) nr_engine_done(e, r);
 	}
 	json_decref(o);
 }
@@ -228,74 +101,28 @@ static void ended(struct engine *e, int64_t i, int status)
 	struct task *t = &e->task[i];
 	struct nr_error ignored = { 0 };
 	const double seconds = t->before + nr_clock() - r->began;
-	const bool asked = (WIFEXITED(status) && WEXITSTATUS(status) == INTERRUPTED) || (WIFSIGNALED(status) && WTERMSIG(status) == SIGINT);
+	const int by = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
+	const bool asked = (WIFEXITED(status) && WEXITSTATUS(status) == INTERRUPTED) || by == SIGINT || by == SIGTERM;
 	if (WIFEXITED(status) && WEXITSTATUS(status) == 0) {
 		finished(e, r, t);
 	} else if (e->stopping && asked) {
 		nr_mark_write(&t->job, NR_MARK_BEGUN, seconds, NULL, &ignored);
+		nr_engine_release(e, r);
 		r->status = NR_RUN_WAITING;
 		r->pid = 0;
 		r->began = 0;
 	} else {
 		const char *words = nr_job_last_words(&t->job, e->arena);
-		char *fault = WIFSIGNALED(status) ? nr_arena_printf(e->arena, "killed by signal %d; %s", WTERMSIG(status), words)
-						  : nr_arena_printf(e->arena, "%s", words);
+		char *fault = by ? nr_arena_printf(e->arena, "killed by signal %d; %s", by, words) : nr_arena_printf(e->arena, "%s", words);
 		const bool diverged = WIFEXITED(status) && WEXITSTATUS(status) == DIVERGED;
-		nr_mark_write(&t->job, diverged ? NR_MARK_DIVERGED : NR_MARK_FAILED, seconds, fault, &ignored);
-		failed(e, r, fault ? fault : "out of memory");
+		const bool again = e->how->only && (by == SIGKILL || by == SIGTERM);    /* a scheduler's doing: it can go on elsewhere */
+		nr_mark_write(&t->job, again ? NR_MARK_BEGUN : diverged ? NR_MARK_DIVERGED : NR_MARK_FAILED, seconds, again ? NULL : fault,
+			&ignored);
+		nr_engine_failed(e, r, fault ? fault : "out of memory");
 	}
-}
-
-/* ---- time left ---------------------------------------------------------------------------------------------------------------- */
-
-/* By the mean time of each stage so far, or, before one has finished, by how far the running one is. */
-static double seconds_left(const struct engine *e)
-{
-	double guess[NR_STUDY_MAX_STAGES] = { 0 }, left = 0;
-	for (int64_t k = 0; k < e->s->stages; k++)
-		if (e->finished[k]) guess[k] = e->spent[k] / (double)e->finished[k];
-	for (int64_t i = 0; i < e->runs; i++) {
-		const struct nr_study_run *r = &e->run[i];
-		if (r->status != NR_RUN_RUNNING || e->finished[r->stage] || r->share < 0.01) continue;
-		guess[r->stage] = (nr_clock() - r->began) / r->share;
-	}
-	if (guess[0] <= 0) return NAN;
-	int64_t open = 0;
-	for (int64_t i = 0; i < e->runs; i++) {
-		const struct nr_study_run *r = &e->run[i];
-		if (r->status != NR_RUN_WAITING && r->status != NR_RUN_RUNNING) continue;
-		open++;
-		for (int64_t k = r->stage; k < e->s->stages; k++) {
-			double part = guess[k];
-			if (k == r->stage && r->status == NR_RUN_RUNNING)
-				part = r->share > 0 ? part * (1 - r->share) : fmax(0, part - (nr_clock() - r->began));
-			left += part;
-		}
-	}
-	const int64_t at_once = open < e->parallel ? open : e->parallel;
-	return at_once ? left / (double)at_once : 0;
-}
-
-static void tell(struct engine *e, const struct nr_study_run *changed)
-{
-	struct nr_study_progress p = { .study = e->s, .run = e->run, .runs = e->runs, .left = seconds_left(e) };
-	for (int64_t i = 0; i < e->runs; i++) {
-		p.done += e->run[i].status == NR_RUN_DONE;
-		p.failed += e->run[i].status == NR_RUN_FAILED;
-		p.running += e->run[i].status == NR_RUN_RUNNING;
-		p.spared += e->run[i].status == NR_RUN_SPARED;
-	}
-	if (e->watch && e->watch->tell) e->watch->tell(e->watch->context, &p, changed);
 }
 
 /* ---- the loop ------------------------------------------------------------------------------------------------------------------ */
-
-static int64_t count(const struct engine *e, enum nr_run_status status)
-{
-	int64_t n = 0;
-	for (int64_t i = 0; i < e->runs; i++) n += e->run[i].status == status;
-	return n;
-}
 
 static void reap(struct engine *e)
 {
@@ -312,14 +139,45 @@ static void reap(struct engine *e)
 static void fill_slots(struct engine *e)
 {
 	for (int begun = 1; begun >= 0; begun--)
-		for (int64_t i = 0; i < e->runs && !e->stopping && count(e, NR_RUN_RUNNING) < e->parallel; i++)
+		for (int64_t i = 0; i < e->runs && !e->stopping && nr_engine_count(e, NR_RUN_RUNNING) < e->parallel; i++)
 			if (e->run[i].status == NR_RUN_WAITING && (e->run[i].stage > 0) == begun) start(e, i);
+}
+
+/* A process that slept for long (suspended, its file server gone) may find that others gave it up for dead: its child must not write
+ * beside theirs. It saves and ends. */
+static void keep_claims(struct engine *e)
+{
+	if (!nr_claims_beat(e->claims)) return;
+	for (int64_t i = 0; i < e->runs; i++) {
+		struct nr_study_run *r = &e->run[i];
+		int status;
+		if (!e->task[i].claimed || nr_claims_ours(e->claims, e->task[i].claim)) continue;
+		if (r->pid) kill((pid_t)r->pid, SIGTERM);
+		if (r->pid) waitpid((pid_t)r->pid, &status, 0);
+		nr_engine_release(e, r);
+		r->pid = 0;
+		r->began = r->share = 0;
+		r->status = NR_RUN_ELSEWHERE;
+	}
 }
 
 static void interrupt(struct engine *e)
 {
 	for (int64_t i = 0; i < e->runs; i++)
 		if (e->run[i].status == NR_RUN_RUNNING) kill((pid_t)e->run[i].pid, SIGINT);
+}
+
+static void fill(struct engine *e)
+{
+	if (e->queue) nr_queue_turn(e);
+	else fill_slots(e);
+}
+
+static bool open_runs(const struct engine *e)
+{
+	int64_t left = 0;
+	for (int64_t i = 0; i < e->runs; i++) left += e->task[i].left;
+	return nr_engine_count(e, NR_RUN_WAITING) || nr_engine_count(e, NR_RUN_ELSEWHERE) > left;
 }
 
 static void loop(struct engine *e, bool *interrupted)
@@ -333,29 +191,32 @@ static void loop(struct engine *e, bool *interrupted)
 	sigaddset(&wanted, SIGHUP);
 	sigaddset(&wanted, SIGCHLD);
 	sigprocmask(SIG_BLOCK, &wanted, &before);
-	spare(e);
-	fill_slots(e);
-	while (count(e, NR_RUN_RUNNING) || (!e->stopping && count(e, NR_RUN_WAITING))) {
+	nr_engine_spare(e);
+	fill(e);
+	while (nr_engine_count(e, NR_RUN_RUNNING) || (!e->stopping && open_runs(e))) {
 		const int number = sigtimedwait(&wanted, NULL, &pause);
 		if (number == SIGINT || number == SIGTERM || number == SIGHUP) {
 			*interrupted = e->stopping = told = true;
 			interrupt(e);
 		}
+		keep_claims(e);
 		reap(e);
+		nr_engine_poll(e);
 		if (e->stopping && !told) {
 			told = true;
 			interrupt(e);
 		}
-		fill_slots(e);
-		tell(e, NULL);
+		if (!e->stopping) fill(e);
+		nr_engine_tell(e, NULL);
 	}
+	if (e->queue && e->stopping) nr_queue_leave(e, *interrupted);
 	sigprocmask(SIG_SETMASK, &before, NULL);
 }
 
-int nr_study_save(const struct nr_study *s, struct nr_error *err)
+int nr_study_save(const struct nr_study *s, const char *name, struct nr_error *err)
 {
 	struct nr_str text = { 0 };
-	char *path = nr_arena_printf(s->arena, "%s/study.yaml", s->out);
+	char *path = nr_arena_printf(s->arena, "%s/%s", s->out, name);
 	nr_study_text(s, &text);
 	int code = path && !text.failed ? nr_folder_make(s->out, err)
 					: nr_fail(err, NR_EMEMORY, "cannot start the study", NULL, "out of memory");
@@ -364,34 +225,54 @@ int nr_study_save(const struct nr_study *s, struct nr_error *err)
 	return code;
 }
 
-/* One study at a time in a folder. */
+/* Several processes share a folder; study.lock says to others that one is at it. */
 static int take_folder(struct engine *e, struct nr_runfile *lock)
 {
-	char *path = nr_arena_printf(e->arena, "%s/study.lock", e->s->out);
-	if (!path) return nr_fail(e->err, NR_EMEMORY, "cannot start the study", NULL, "out of memory");
+	char *path = nr_arena_printf(e->arena, "%s/study.lock", e->s->out), *claims = nr_arena_printf(e->arena, "%s/.claims", e->s->out);
+	if (!path || !claims) return nr_fail(e->err, NR_EMEMORY, "cannot start the study", NULL, "out of memory");
 	if (nr_folder_make(e->s->out, e->err) || nr_runfile_open(lock, path, e->err)) return e->err->code;
-	if (nr_runfile_lock(lock, e->err)) return e->err->code;
+	if (nr_runfile_share(lock, e->err) || nr_claims_open(&e->claims, claims, e->err)) return e->err->code;
 	nr_save_sweep(e->s->out, NULL);
 	return NR_OK;
 }
 
+/* Seed by seed, so that the arms can be compared early. */
+static int prepare_runs(struct engine *e)
+{
+	const struct nr_study *s = e->s;
+	const struct nr_list *only = e->how->only;
+	e->runs = only ? only->count : s->arms * s->seeds;
+	e->run = calloc((size_t)e->runs, sizeof *e->run);
+	e->task = nr_arena_alloc(e->arena, (size_t)e->runs * sizeof *e->task);
+	for (int64_t i = 0; e->run && e->task && i < e->runs; i++) {
+		struct nr_study_run *r = &e->run[i];
+		r->arm = i % s->arms;
+		r->seed = i / s->arms;
+		if (only && nr_study_find_run(s, only->item[i], &r->arm, &r->seed, e->err)) return e->err->code;
+		e->task[i].claim = nr_arena_printf(e->arena, "%s,seed-%lld", s->arm[r->arm].folder, (long long)s->seed[r->seed]);
+		if (!e->task[i].claim) return NR_EMEMORY;
+	}
+	return e->run && e->task ? NR_OK : NR_EMEMORY;
+}
+
 static int prepare(struct engine *e)
 {
-	e->runs = e->s->arms * e->s->seeds;
-	e->parallel = e->s->parallel < e->runs ? e->s->parallel : e->runs;
+	const int code = prepare_runs(e);
+	if (code == NR_EMEMORY) nr_fail(e->err, NR_EMEMORY, "cannot start the study", NULL, "out of memory");
+	if (code) return code;
+	e->parallel = e->how->only ? 1 : e->s->parallel < e->runs ? e->s->parallel : e->runs;
+	if (e->how->slurm) e->parallel = 0;
 	const char *asked = getenv("OMP_NUM_THREADS");
 	int64_t all = e->how->threads;
 	if (!all && (!asked || !nr_parse_int(asked, &all))) all = e->parallel > 1 ? sysconf(_SC_NPROCESSORS_ONLN) : 0;
-	e->threads = all ? all / e->parallel > 1 ? all / e->parallel : 1 : 0;
-	e->run = calloc((size_t)e->runs, sizeof *e->run);
-	e->task = nr_arena_alloc(e->arena, (size_t)e->runs * sizeof *e->task);
+	if (e->parallel) e->threads = all ? all / e->parallel > 1 ? all / e->parallel : 1 : 0;
 	e->spent = nr_arena_alloc(e->arena, (size_t)e->s->stages * sizeof *e->spent);
 	e->finished = nr_arena_alloc(e->arena, (size_t)e->s->stages * sizeof *e->finished);
-	e->value = nr_arena_alloc(e->arena, (size_t)e->runs * sizeof *e->value);
+	e->value = nr_arena_alloc(e->arena, (size_t)(e->s->arms * e->s->seeds) * sizeof *e->value);
 	e->decision = nr_arena_alloc(e->arena, (size_t)e->s->arms * sizeof *e->decision);
-	if (!e->run || !e->task || !e->spent || !e->finished || !e->value || !e->decision)
+	if (!e->spent || !e->finished || !e->value || !e->decision)
 		return nr_fail(e->err, NR_EMEMORY, "cannot start the study", NULL, "out of memory");
-	for (int64_t i = 0; i < e->runs; i++) e->value[i] = NAN;
+	for (int64_t i = 0; i < e->s->arms * e->s->seeds; i++) e->value[i] = NAN;
 	return nr_looks_make(&e->looks, e->s, e->arena, e->err);
 }
 
@@ -406,10 +287,12 @@ int nr_study_run(const struct nr_study *s, const struct nr_study_how *how, const
 	int code = e.arena ? NR_OK : nr_fail(err, NR_EMEMORY, "cannot start the study", NULL, "out of memory");
 	if (!code) code = prepare(&e);
 	if (!code) code = take_folder(&e, &lock);
-	if (!code) code = look(&e);
-	if (!code) code = nr_study_save(s, err);
+	if (!code) code = nr_engine_look(&e);
+	if (!code && !how->only) code = nr_study_save(s, "study.yaml", err);   /* a process for single runs was told what the study is */
+	if (!code && how->slurm) code = nr_queue_open(&e);
 	if (!code) loop(&e, interrupted);
 	if (!code) code = err->code;
+	nr_claims_close(e.claims);
 	nr_runfile_close(&lock);
 	nr_arena_free(e.arena);
 	*runs = e.run;

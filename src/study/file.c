@@ -14,7 +14,7 @@ struct reader { struct nr_study *s; struct nr_yaml_tree *tree; struct nr_error *
 #define COMPLAIN(r, at, hint, ...) nr_yaml_tree_complain((r)->tree, at, hint, __VA_ARGS__)
 
 static const char *const top_keys[] = { "title", "question", "base", "stages", "grid", "arms", "seeds", "metric", "also", "baseline",
-	"bound", "parallel", "out", "published", "stop", "tune", "plugins", NULL };
+	"bound", "parallel", "out", "published", "stop", "tune", "tuning", "plugins", NULL };
 
 static int no_memory(struct reader *r) { return nr_fail(r->err, NR_EMEMORY, "cannot read the study", NULL, "out of memory"); }
 
@@ -338,6 +338,7 @@ static void read_all(struct reader *r, const struct nr_yaml_node *root, const ch
 	s->baseline = text_of(r, root, "baseline", NULL);
 	s->bound = text_of(r, root, "bound", NULL);
 	s->out = text_of(r, root, "out", default_out(r, file));
+	s->tuning = !strcmp(text_of(r, root, "tuning", ""), "true");           /* of OUT/tune/study.yaml */
 	const struct nr_yaml_node *parallel = nr_yaml_value(root, "parallel");
 	s->parallel = 1;
 	if (parallel && (!nr_parse_int(parallel->text, &s->parallel) || s->parallel < 1 || s->parallel > 64))

@@ -102,12 +102,28 @@ static char **environment(int64_t threads, struct nr_arena *arena)
 	return nr_list_add(&list, NULL, arena) ? NULL : list.item;
 }
 
+/* Words before the program: it is found by its own name then, since theirs would be /proc/self/exe. */
+static int add_launcher(const struct nr_study_how *how, struct nr_list *args, struct nr_arena *arena)
+{
+	char program[4096];
+	const ssize_t n = readlink(how->program, program, sizeof program - 1);
+	const char *s = how->launch;
+	int code = NR_OK;
+	while (*(s += strspn(s, " "))) {
+		const size_t length = strcspn(s, " ");
+		code |= add(args, nr_arena_printf(arena, "%.*s", (int)length, s), arena);
+		s += length;
+	}
+	if (n > 0) program[n] = 0;
+	return code | add(args, nr_arena_strdup(arena, n > 0 ? program : how->program), arena);
+}
+
 /* The log gets the command, so that it can be repeated by hand. */
 static int open_log(const struct nr_job *j, const struct nr_list *args)
 {
 	const int fd = open(j->log, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
 	if (fd < 0) return fd;
-	dprintf(fd, "$ norma");
+	dprintf(fd, "$");
 	for (int64_t i = 0; i < args->count; i++) dprintf(fd, strpbrk(args->item[i], " ()*[]'") ? " \"%s\"" : " %s", args->item[i]);
 	dprintf(fd, "\n");
 	return fd;
@@ -123,15 +139,15 @@ static void become(const char *program, char **argv, char **env, int out, int lo
 	prctl(PR_SET_PDEATHSIG, SIGTERM);               /* if the study is killed, a training saves and ends */
 	const int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
 	if (getppid() != parent || null < 0 || dup2(null, 0) < 0 || dup2(out, 1) < 0 || dup2(log, 2) < 0) return;
-	execve(program, argv, env);
+	execvpe(program, argv, env);
 	dprintf(2, "norma: cannot start '%s': %s\n", program, strerror(errno));
 }
 
 static int spawn(const struct nr_job *j, const char *program, const struct nr_list *args, char **env, pid_t *pid, struct nr_error *err)
 {
 	const int log = open_log(j, args), out = open(j->raw, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-	char name[] = "norma", *argv[1024] = { name };
-	int n = 1;
+	char *argv[1024] = { NULL };
+	int n = 0;
 	for (int64_t i = 0; i < args->count && n < 1023; i++) argv[n++] = args->item[i];
 	argv[n] = NULL;
 	const pid_t parent = getpid();
@@ -160,12 +176,14 @@ int nr_job_start(const struct nr_job *j, const struct nr_study_how *how, int64_t
 	*pid = 0;
 	if (nr_folder_make(j->base, err)) return err->code;
 	if (stage->trains && events && nr_file_locked(events)) return NR_OK;
-	int code = stage->trains && exists(j->dir, "last.safetensors") ? resume_arguments(j, how->force, &args, arena)
-								      : fresh_arguments(j, &args, arena, err);
+	const bool launched = stage->trains && how->launch && *how->launch;
+	int code = launched ? add_launcher(how, &args, arena) : add(&args, nr_arena_strdup(arena, "norma"), arena);
+	if (!code && stage->trains && exists(j->dir, "last.safetensors")) code = resume_arguments(j, how->force, &args, arena);
+	else if (!code) code = fresh_arguments(j, &args, arena, err);
 	if (!code) code = add(&args, nr_arena_strdup(arena, "--json"), arena);
 	if (err->code) return err->code;
 	if (code || !env || !events) return nr_fail(err, NR_EMEMORY, "cannot start", stage->name, "out of memory");
-	return spawn(j, how->program, &args, env, pid, err);
+	return spawn(j, launched ? args.item[0] : how->program, &args, env, pid, err);
 }
 
 /* ---- what it leaves ------------------------------------------------------------------------------------------------------------ */

@@ -31,6 +31,8 @@
  *   ARM/seed-S/STAGE/          run directory of a stage that trains
  *   ARM/seed-S/STAGE.json      result of the stage; STAGE.log: what it said; STAGE.mark: its settings and whether it is done
  *   runs.db                    run database of all of them
+ *   .claims/                   while it runs: which process does which run (base/claims.h)
+ *   slurm/                     scripts, jobs and logs of --slurm
  *   results.csv table.{md,tex,csv,json}
  */
 #ifndef NR_STUDY_H
@@ -118,8 +120,8 @@ int nr_study_check(struct nr_study *, struct nr_error *);
 /* The study as a file that nr_study_parse reads, with the same runs. */
 int nr_study_text(const struct nr_study *, struct nr_str *);
 
-/* That file, study.yaml in the study's folder, flags included: `norma study OUT/study.yaml` goes on with it from anywhere. */
-int nr_study_save(const struct nr_study *, struct nr_error *);
+/* That file in the study's folder, flags included: `norma study OUT/study.yaml` goes on with it from anywhere. */
+int nr_study_save(const struct nr_study *, const char *name, struct nr_error *);
 
 /* The settings of a stage in a run, one for each option, by name. NULL when out of memory. */
 struct nr_settings *nr_study_settings(const struct nr_study *, int64_t arm, int64_t stage, struct nr_arena *);
@@ -127,7 +129,8 @@ const struct nr_option *nr_study_option(const struct nr_study_command *, const c
 
 /* ---- running --------------------------------------------------------------------------------------------------------------- */
 
-enum nr_run_status { NR_RUN_WAITING, NR_RUN_RUNNING, NR_RUN_DONE, NR_RUN_FAILED, NR_RUN_SPARED };  /* SPARED: stopped early */
+/* SPARED: stopped early; ELSEWHERE: another process or a job of Slurm is at it */
+enum nr_run_status { NR_RUN_WAITING, NR_RUN_RUNNING, NR_RUN_DONE, NR_RUN_FAILED, NR_RUN_SPARED, NR_RUN_ELSEWHERE };
 struct nr_study_run {
 	int64_t arm, seed;                  /* seed: its place in the list */
 	enum nr_run_status status;
@@ -144,14 +147,25 @@ struct nr_study_run {
 struct nr_study_progress {
 	const struct nr_study *study;
 	const struct nr_study_run *run;
-	int64_t runs, done, failed, running, spared;
+	int64_t runs, done, failed, running, spared, elsewhere;
+	int64_t queued;                     /* waiting in the queue of Slurm */
 	double left;                        /* seconds, NAN: not known yet */
 };
 
 struct nr_study_watch {
 	/* Every half second and when something changed; changed: the run that just ended or began a stage, or NULL. */
 	void (*tell)(void *context, const struct nr_study_progress *, const struct nr_study_run *changed);
+	void (*say)(void *context, const char *text);   /* NULL: not told. One line of news */
 	void *context;
+};
+
+/* Where runs go that do not run here: commands of single runs, each of which may be repeated at any time. */
+struct nr_study_away {
+	const char *norma, *folder, *study; /* the command, where it is started, the file that it reads; as the shell sees them there */
+	const char *flags;                  /* further ones: " --retry"; "" */
+	const char *const *env;             /* "NORMA_DATA=/data": set for it; ends with NULL */
+	struct nr_list sbatch;              /* settings for Slurm: "--partition=short" */
+	int64_t at_once;                    /* of the array; 0: what Slurm allows */
 };
 
 struct nr_study_how {
@@ -160,6 +174,9 @@ struct nr_study_how {
 	bool retry;                         /* also what diverged */
 	bool rerun;                         /* what was made with other settings is moved aside and made again */
 	bool force;                         /* trainings go on though data or instruction set changed: train --resume --force */
+	const struct nr_list *only;         /* single runs, as "FOLDER/seed-S"; NULL: all. What others certainly do is left to them */
+	const char *launch;                 /* words before the command of a stage that trains: "srun --mpi=pmix"; NULL or "": none */
+	const struct nr_study_away *slurm;  /* runs are jobs of Slurm; NULL: they are processes of ours */
 };
 
 /* Looks ahead at every stage of every arm that has yet to run: do its data open, have they its splits, its kind of samples, its
@@ -170,6 +187,17 @@ int nr_study_rehearse(const struct nr_study *, const struct nr_study_how *, stru
  * they have saved. A run that fails does not stop the others. The caller frees *runs with nr_study_runs_free. */
 int nr_study_run(const struct nr_study *, const struct nr_study_how *, const struct nr_study_watch *, struct nr_study_run **runs,
 	int64_t *count, bool *interrupted, struct nr_error *);
+/* Which run is meant by "ARM/seed-S", with the arm's folder or name. */
+int nr_study_find_run(const struct nr_study *, const char *text, int64_t *arm, int64_t *seed, struct nr_error *);
+/* The runs that are not done yet, as places in seed-by-seed order (seed * arms + arm). In the arena; NULL: none, or an error. */
+int64_t *nr_study_open_runs(const struct nr_study *, const struct nr_study_how *, int64_t *count, struct nr_arena *, struct nr_error *);
+/* One command of the shell for each of them, a line each. */
+int nr_study_commands(const struct nr_study *, const struct nr_study_away *, const int64_t *run, int64_t runs, struct nr_str *);
+/* The script that runs them as an array of jobs; number: of the script, for the names of its logs. */
+int nr_study_script(const struct nr_study *, const struct nr_study_away *, const int64_t *run, int64_t runs, int64_t number,
+	struct nr_str *);
+/* How many of them go into one script: what arrays of Slurm can have by default. */
+enum { NR_STUDY_MAX_ARRAY = 1000 };
 void nr_study_runs_free(struct nr_study_run *, int64_t count);
 
 /* Folders by the names of the arms; two names can give one folder, then the later one gets a number. */

@@ -91,6 +91,7 @@ int nr_study_text(const struct nr_study *study, struct nr_str *s)
 			nr_str_printf(s, "%s%lld", i ? ", " : ", looks: [", (long long)study->stop.look[i]);
 		nr_str_add(s, study->stop.looks ? "]}\n" : "}\n");
 	}
+	if (study->tuning) nr_str_add(s, "tuning: true\n");
 	nr_tune_write(study, s);
 	nr_published_write(study, s);
 	return s->failed ? NR_EMEMORY : NR_OK;

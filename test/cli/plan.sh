@@ -31,4 +31,17 @@ run 2 plan vit_tiny_bs8 --tiny --norm "blocks[7:].*=bn"; complains "no site matc
 run 2 plan vit_tiny_bs8 --tiny --placement pots; complains "did you mean 'post'?"; one_line
 run 2 plan vit_tiny_bs8 --tiny --patch-norm daul; complains "did you mean 'dual'?"; one_line
 run 2 plan vit_tiny_bs8 --tiny --norm "batch:momentom=1"; complains "did you mean 'momentum'?"; one_line
+
+# on several ranks, on paper
+run 0 plan mae32_bs128 --ranks 6; says "5.0 MiB of gradients, halving sums"; says "efficiency"; silent
+[ "$(awk '$1 + 0 > 0 { print $1 }' "$tmp/out" | tr '\n' ' ')" = "1 2 4 6 " ] || fail "the rows: $out"
+run 0 plan mae32_bs128 --tiny --ranks 1 --json; json efficiency sent_bytes; says '"sent_bytes":0.0'; says '"efficiency":1.0'
+run 0 plan mae32_bs128 --ranks 2 --json; says '"gradient_bytes":5281216'; says '"sent_bytes":5281216.0'; says '"messages":2'
+run 0 plan mae32_bs128 --ranks 8 --bf16 --reduce ring --overlap --bucket 1 --json; says '"gradient_bytes":2640608'; says '"buckets":3'; says '"messages":42'
+run 0 plan vit_tiny_bs8 --tiny --ranks 4 --sync --norm bn --json; ! grep -q '"sync_layers":0' <<<"$out" || fail "no batch norms: $out"
+run 0 plan vit_tiny_bs8 --tiny --ranks 4 --sync --json; says '"sync_layers":0'
+run 0 plan vit_tiny_bs8 --ranks 1 --step 612 --json; says '"step_ms":612.0'
+run 2 plan vit_tiny_bs8/infer --ranks 2; complains "--ranks is for training"; one_line
+run 2 plan vit_tiny_bs8 --ranks 2 --bandwidth 0; complains "is not between"; one_line
+run 2 plan vit_tiny_bs8 --ranks 2 --reduce rign; complains "did you mean 'ring'?"; one_line
 exit "$failed"
