@@ -11,6 +11,7 @@ enum nr_data_stream {
 	NR_STREAM_SAMPLE = 33 << 24,
 	NR_STREAM_NOISE = 34 << 24,
 	NR_STREAM_MIX = 35 << 24,
+	NR_STREAM_VIEW = 36 << 24,          /* where a picture and its label map are cut, blocks i << 16 ... */
 };
 
 struct nr_draws { struct nr_rng rng; uint64_t next; };
