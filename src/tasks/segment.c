@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/mem.h"
 #include "base/real.h"
 #include "infer/classes.h"
 #include "infer/segmenter.h"
@@ -58,7 +59,8 @@ static int settle(struct nr_task_run *r, struct nr_error *err)
 	}
 	if (o.zoom_min > o.zoom_max)
 		return nr_fail(err, NR_EVALUE, "cannot augment", NULL, "zoom_min %g is more than zoom_max %g", o.zoom_min, o.zoom_max);
-	if (o.window && nr_task_set(r, "image", o.window, err)) return err->code;
+	if (o.window && nr_model_set(&r->w->model, "image", nr_arena_printf(r->arena, "%lld", (long long)o.window), r->arena, err))
+		return err->code;
 	if (nr_task_set(r, "classes", r->source->classes, err) || nr_task_set(r, "channels", r->source->channels, err)) return err->code;
 	r->w->norms = nr_norms_without(r->norms, "segment", r->arena);          /* a checkpoint is also read without its decoder */
 	if (!r->w->norms) return nr_fail(err, NR_EMEMORY, "cannot start the training", NULL, "out of memory");
@@ -245,6 +247,7 @@ const struct nr_task nr_task_segment = {
 	.options = options,
 	.settings_size = sizeof(struct settings),
 	.defaults = defaults,
+	.from = "init",
 	.sample = "picture",
 	.own_size = sizeof(struct segment),
 	.of_step = of_step,
