@@ -11,9 +11,10 @@
 #include "norma/safetensors.h"
 #include "predict_graphs.h"
 #include "predict_texts.h"
+#include "segments.h"
 
 enum pixels { AUTO, IMAGENET, HALF };
-struct predict { char *model, *norm, *names; int64_t top; int32_t pixels; double crop_share; int32_t outputs; bool json; };
+struct predict { char *model, *norm, *names; int64_t top; int32_t pixels; double crop_share; int32_t outputs; struct cli_view view; char *out; bool json; };
 
 static const char *const pixel_names[] = { "auto", "imagenet", "half", NULL };
 static const char *const output_names[] = { "auto", "value", "probability", NULL };
@@ -29,6 +30,8 @@ static const struct nr_option options[] = {
 		"share of the picture that the centre crop keeps; 0: as in training"),
 	NR_OPT_ENUM(struct predict, outputs, "auto", output_names,
 		"outputs of a graph model: values, or probabilities of yes; auto: as it was trained"),
+	CLI_VIEW_OPTIONS(struct predict, view),
+	CLI_TEXT(struct predict, out, "segmented", "DIR", "segmentation: folder for the pictures that it makes"),
 	NR_OPT_BOOL(struct predict, json, "0", "print one line of JSON per picture, molecule or text"),
 	NR_OPT_END
 };
@@ -159,16 +162,25 @@ static int predict_pictures(struct cli *c, const struct predict *o, struct nr_we
 	return code;
 }
 
+static int predict_segments(struct cli *c, const struct predict *o, struct nr_weights *w, const struct names *names,
+	const struct nr_list *args)
+{
+	const struct predict_segments how = { &o->view, o->out, names->name, names->count, o->top, o->json };
+	struct nr_augment view = w->view;
+	set_up_view(&view, o);
+	return cli_predict_segments(c, &how, w, &view, args->item + 1, args->count - 1);
+}
+
 /* ---- the command ------------------------------------------------------------------------------------------------------------- */
 
 /* A flag that says nothing to this model is an error if it was given. */
-static int refuse(struct cli *c, const struct predict *o, const char *const *names, const char *reads)
+static int refuse(struct cli *c, const struct predict *o, const char *const *names, const char *what)
 {
 	char text[64];
 	for (; *names; names++) {
 		const struct nr_option *row = nr_option_find(options, *names);
 		if (strcmp(nr_option_text(row, o, text, sizeof text), row->text) != 0)
-			return cli_usage(c, "%s=%s does not apply to a model that reads %s", *names, text, reads);
+			return cli_usage(c, "%s=%s does not apply to a model that %s", *names, text, what);
 	}
 	return NR_OK;
 }
@@ -176,20 +188,23 @@ static int refuse(struct cli *c, const struct predict *o, const char *const *nam
 static int predict(struct cli *c, const struct predict *o, struct nr_weights *w, const struct nr_list *args)
 {
 	static const char *const of_pictures[] = { "top", "pixels", "crop_share", NULL }, *const of_graphs[] = { "outputs", NULL };
-	static const char *const not_of_texts[] = { "pixels", "crop_share", "outputs", NULL };
+	static const char *const not_of_texts[] = { "pixels", "crop_share", "outputs", NULL }, *const of_maps[] = { "view", "side", "stride",
+		"out", NULL };
 	const bool graphs = w->model.of->reads == NR_MOLECULES;
 	struct names n = { 0 };
+	if (!w->segment && refuse(c, o, of_maps, "does not segment")) return c->err->code;
 	if (w->model.of->reads == NR_TEXTS) {
-		if (refuse(c, o, not_of_texts, "texts") || read_names(c, o->names, w, &n)) return c->err->code;
+		if (refuse(c, o, not_of_texts, "reads texts") || read_names(c, o->names, w, &n)) return c->err->code;
 		const struct predict_texts how = { NULL, n.name, n.count, o->top, o->json };
 		return cli_predict_texts(c, &how, w, args->item[0], args->item + 1, args->count - 1);
 	}
-	if (refuse(c, o, graphs ? of_pictures : of_graphs, graphs ? "graphs" : "pictures") || read_names(c, o->names, w, &n))
+	if (refuse(c, o, graphs ? of_pictures : of_graphs, graphs ? "reads graphs" : "reads pictures") || read_names(c, o->names, w, &n))
 		return c->err->code;
 	if (graphs) {
 		const struct predict_graphs how = { (enum nr_molecule_outputs)o->outputs, n.name, n.count, o->json };
 		return cli_predict_graphs(c, &how, w, args->item + 1, args->count - 1);
 	}
+	if (args->count > 1 && w->segment) return predict_segments(c, o, w, &n, args);
 	if (args->count > 1) return predict_pictures(c, o, w, &n, args);
 	cli_usage(c, "predict needs pictures after the weights");
 	return nr_hint(c->err, "norma predict runs/x/model.safetensors cat.jpg");
@@ -223,6 +238,9 @@ const struct cli_command cli_predict = {
 		 "after a space is a name. It prints a value for each task in the units of its targets, or the probability of yes,\n"
 		 "as `norma graph` writes them to predictions.csv. Molecules that cannot be read are reported with their line; the\n"
 		 "others are still predicted, and the exit code is 1.\n"
+		 "\n"
+		 "Of a model of `norma segment` it writes two pictures for each, in --out: NAME.png with the classes in colours over the\n"
+		 "picture, NAME.labels.png with their numbers; and prints which share of the pixels the classes have.\n"
 		 "\n"
 		 "A model of `norma text` reads texts: arguments or, if there are none, one per line of standard input; a tab parts a\n"
 		 "pair. It prints the most probable classes, or the value.\n"

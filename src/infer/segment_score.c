@@ -49,11 +49,13 @@ int nr_segmenter_score(struct nr_segmenter *s, const struct nr_evaluation *e, co
 	struct scoring k = { .loss = 0 };
 	double *iou = malloc((size_t)K * sizeof *iou);
 	int code = iou ? NR_OK : nr_fail(err, NR_EMEMORY, "cannot evaluate", NULL, "out of memory");
-	int64_t done = 0;
+	int64_t done = 0, seen = 0;
 	memset(e->confusion, 0, (size_t)K * (size_t)K * sizeof *e->confusion);
 	for (int64_t i = 0; i < n && !code; i++) {
 		code = score_one(s, &k, e, i, err);
-		if (!code && each && i < each->most) code = each->see(each->out, i, &k.picture, &k.truth, &k.map, err);
+		const int64_t most = each ? each->most < n ? each->most : n : 0;
+		if (!code && seen < most && i == (2 * seen + 1) * n / (2 * most))
+			code = each->see(each->out, seen++, &k.picture, &k.truth, &k.map, err);
 		if (code) break;
 		done++;
 		if (e->watch && e->watch(e->context, done, n)) break;

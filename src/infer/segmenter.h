@@ -38,13 +38,13 @@ int nr_segmenter_run(struct nr_segmenter *, const struct nr_picture *, const str
 	int64_t *pixels, struct nr_error *);
 
 struct nr_segment_score { double loss, miou, pixel_acc, mean_acc; int64_t samples; };   /* shares of 1 */
-/* Called with the first `most` samples; or NULL. */
+/* Called with so many samples, spread over all, as number i of them. */
 struct nr_segment_each {
 	int64_t most;
 	int (*see)(void *out, int64_t i, const struct nr_picture *, const struct nr_picture *truth, const struct nr_picture *map, struct nr_error *);
 	void *out;
 };
-/* All samples of the evaluation; e->confusion is written over, not NULL. */
+/* All samples of the evaluation; e->confusion is written over, not NULL. each may be NULL. */
 int nr_segmenter_score(struct nr_segmenter *, const struct nr_evaluation *, const struct nr_segment_each *, struct nr_segment_score *,
 	struct nr_error *);
 

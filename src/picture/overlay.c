@@ -13,6 +13,13 @@ void nr_class_colour(int32_t k, uint8_t rgb[3])
 		for (int c = 0; c < 3; c++) rgb[c] |= (uint8_t)((bits >> c & 1) << place);
 }
 
+void nr_class_colours(const uint8_t (*own)[3], int32_t classes, uint8_t (*out)[3])
+{
+	for (int32_t k = 0; k < classes; k++)
+		if (own) memcpy(out[k], own[k], 3);
+		else nr_class_colour(k, out[k]);
+}
+
 int nr_overlay(const struct nr_picture *p, const struct nr_picture *map, const uint8_t (*colour)[3], int32_t classes, double share,
 	struct nr_picture *out, struct nr_error *err)
 {
@@ -23,12 +30,10 @@ int nr_overlay(const struct nr_picture *p, const struct nr_picture *map, const u
 			const int64_t row = ((int64_t)2 * y + 1) * map->h / (2 * p->h), column = ((int64_t)2 * x + 1) * map->w / (2 * p->w);
 			const uint8_t k = map->pixels[row * map->w + column], *from = p->pixels + at * (size_t)p->channels;
 			const uint8_t own[3] = { from[0], from[p->channels == 3 ? 1 : 0], from[p->channels == 3 ? 2 : 0] };
-			uint8_t rgb[3], *to = out->pixels + 3 * at;
+			uint8_t *to = out->pixels + 3 * at;
 			memcpy(to, own, 3);
 			if (k >= classes) continue;
-			if (colour) memcpy(rgb, colour[k], 3);
-			else nr_class_colour(k, rgb);
-			for (int c = 0; c < 3; c++) to[c] = (uint8_t)(share * rgb[c] + (1 - share) * nr_luma(own) + .5);
+			for (int c = 0; c < 3; c++) to[c] = (uint8_t)(share * colour[k][c] + (1 - share) * nr_luma(own) + .5);
 		}
 	return NR_OK;
 }

@@ -58,6 +58,7 @@ struct pictures {
 };
 
 static const struct nr_picture_bytes *reconstruction(const struct nr_runfolder *r) { return &r->reconstruction; }
+static const struct nr_picture_bytes *segmentation(const struct nr_runfolder *r) { return &r->segmentation; }
 static const struct nr_picture_bytes *attention(const struct nr_runfolder *r) { return &r->attention; }
 
 static const char *held_out(const struct nr_runfolder *r, struct nr_arena *arena)
@@ -74,6 +75,13 @@ static const char *neighbours(const struct nr_runfolder *r, struct nr_arena *are
 			  : nr_arena_printf(arena, "seed %lld; k-NN %.1f %%", (long long)r->seed, 100 * knn);
 }
 
+static const char *overlap(const struct nr_runfolder *r, struct nr_arena *arena)
+{
+	const double miou = nr_runfolder_last(r, "eval_miou");
+	return isnan(miou) ? nr_arena_printf(arena, "seed %lld", (long long)r->seed)
+			   : nr_arena_printf(arena, "seed %lld; mean IoU %.1f %%", (long long)r->seed, 100 * miou);
+}
+
 static const struct pictures kinds[] = {
 	{ "pictures", "Reconstructions", "Held-out pictures: original, what was seen of it, and what "
 		"the decoder made of that. Sharp edges and right textures were understood, a blur is an average.",
@@ -82,6 +90,9 @@ static const struct pictures kinds[] = {
 		"that [CLS] gives to every patch; yellow is the most. Maps that follow a shape look at the object, maps that are the same "
 		"for every picture look at places.",
 	  "Attention of [CLS] in each head, with", NULL, attention, neighbours },
+	{ "segmentation", "Classes of pixels", "Held-out pictures: the picture, its true classes and those that the model tells; where "
+		"a pixel does not count the picture shows. The colours are those of the table of classes.",
+	  "Held-out pictures: original, truth, and prediction with", NULL, segmentation, overlap },
 };
 
 /* One for each arm: that of its first run which has one. */
@@ -114,5 +125,6 @@ static int pictures(struct nr_str *s, const struct pictures *k, const struct nr_
 void nr_section_pictures(struct nr_str *s, const struct nr_arms *a, bool said, struct nr_arena *arena)
 {
 	const int maps = pictures(s, &kinds[1], a, false, arena);
-	pictures(s, &kinds[0], a, said && !maps, arena);
+	const int segments = pictures(s, &kinds[2], a, false, arena);
+	pictures(s, &kinds[0], a, said && !maps && !segments, arena);
 }

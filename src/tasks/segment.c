@@ -43,6 +43,7 @@ struct segment {
 	struct nr_segmenter *eval;
 	struct nr_segment_maker maker;
 	struct nr_segment_sheet sheet;
+	uint8_t (*colour)[3];                           /* (classes) */
 	int64_t *confusion;                             /* (classes,classes) of the last evaluation */
 	enum nr_split split;                            /* of that evaluation */
 };
@@ -104,8 +105,11 @@ static int ready(struct nr_task_run *r, int64_t batch, struct nr_error *err)
 	s->maker.side = o->view.side;
 	s->maker.zoom_min = o->zoom_min, s->maker.zoom_max = o->zoom_max;
 	s->maker.most = o->most_of_one;
-	if (!(s->confusion = calloc(K * K, sizeof *s->confusion)))
+	s->colour = nr_arena_alloc(r->arena, K * sizeof *s->colour);
+	s->confusion = calloc(K * K, sizeof *s->confusion);
+	if (!s->colour || !s->confusion)
 		return nr_fail(err, NR_EMEMORY, "cannot start the training", NULL, "out of memory");
+	nr_class_colours(r->source->colour, r->source->classes, s->colour);
 	return nr_segmenter_open(&s->eval, r->w, &decoder, r->norms, &o->view, &r->c->augment, &stats, err);
 }
 
@@ -157,7 +161,7 @@ static int evaluate(struct nr_task_run *r, const struct nr_evaluation *e, double
 	counted.confusion = s->confusion;
 	s->split = e->split;
 	const struct nr_segment_each each = { PICTURES, nr_segment_sheet_see, &s->sheet };
-	nr_segment_sheet_begin(&s->sheet, r->source->classes, r->source->colour);
+	nr_segment_sheet_begin(&s->sheet, r->source->classes, (const uint8_t(*)[3])s->colour);
 	if (nr_segmenter_score(s->eval, &counted, &each, &score, err)) return err->code;
 	value[LOSS] = score.loss;
 	value[MIOU] = score.miou;
@@ -178,7 +182,7 @@ static int predictions(struct nr_task_run *r, struct nr_str *text, struct nr_err
 {
 	const struct segment *s = r->own;
 	const struct nr_class_counts told = { .classes = r->source->classes, .confusion = s->confusion, .name = r->source->class_name,
-		.pixels = true, .colour = r->source->colour };
+		.pixels = true, .colour = (const uint8_t(*)[3])s->colour };
 	return nr_class_counts_record(text, &told, nr_split_name(s->split), err);
 }
 
@@ -192,14 +196,10 @@ static void describe(const struct nr_task_run *r, struct nr_str *s)
 static int meta(const struct nr_task_run *r, struct nr_st_meta *m)
 {
 	const struct settings *o = r->settings;
+	const struct segment *s = r->own;
 	const int64_t n = 3 * (int64_t)r->source->classes;
 	double *colour = nr_arena_alloc(r->arena, (size_t)n * sizeof *colour);
-	uint8_t rgb[3];
-	for (int64_t i = 0; colour && i < n; i++) {
-		if (r->source->colour) memcpy(rgb, r->source->colour[i / 3], 3);
-		else nr_class_colour((int32_t)(i / 3), rgb);
-		colour[i] = rgb[i % 3];
-	}
+	for (int64_t i = 0; colour && i < n; i++) colour[i] = s->colour[i / 3][i % 3];
 	m[0] = (struct nr_st_meta){ "norma.segment", nr_options_text(nr_segment_options, &o->decoder, r->arena) };
 	m[1] = (struct nr_st_meta){ "norma.segment.norms", r->norms };
 	m[2] = (struct nr_st_meta){ "norma.segment.view", nr_options_text(nr_segment_view_options, &o->view, r->arena) };

@@ -7,7 +7,7 @@
 enum { NR_SEGMENT_ROWS = 8 };
 struct nr_segment_sheet {
 	int32_t classes;
-	const uint8_t (*colour)[3];
+	const uint8_t (*colour)[3];         /* (classes), the caller's */
 	int64_t rows;
 	struct nr_picture row[NR_SEGMENT_ROWS];
 };
