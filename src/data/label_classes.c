@@ -16,7 +16,7 @@
 #include "data/label_maps.h"
 #include "picture/picture.h"
 
-enum { LOOKED_AT = 2000, COLOURS = 64 };
+enum { LOOKED_AT = 2000, COLOURS = 64, TOLD = 20 };
 
 static const char *const files[] = { "classes.txt", "class_names.txt", "labels.txt", "names.txt", "codes.txt", "label_colors.txt",
 	"class_dict.csv", "classes.csv", "objectInfo150.txt", NULL };
@@ -185,8 +185,8 @@ static int tell_bad(const struct nr_source *s, const struct seen *of, int64_t n,
 	for (int64_t q = 0; q < n; q++)
 		if (of[q].bad.code && !bad++) first = &of[q];
 	if (bad == 1) *err = first->bad;
-	for (int64_t q = 0; q < n && bad > 1; q++)
-		if (of[q].bad.code) nr_log_line(NR_LOG_ERROR, "%s", nr_error_text(&of[q].bad, text, sizeof text));
+	for (int64_t q = 0, told = 0; q < n && bad > 1; q++)
+		if (of[q].bad.code && told++ < TOLD) nr_log_line(NR_LOG_ERROR, "%s", nr_error_text(&of[q].bad, text, sizeof text));
 	if (bad > 1) nr_fail(err, NR_EFORMAT, "cannot use", s->dir, "%lld of %lld label maps are not right", (long long)bad, (long long)n);
 	return bad ? (int)err->code : NR_OK;
 }
