@@ -36,6 +36,7 @@ struct nr_source {
 	int32_t columns;                    /* texts of a sample: 1 lines, 2 pairs, 3 with a negative */
 	char **class_name;                  /* (classes), or NULL */
 	float mean[3], std[3];              /* of the training pictures / 255, by channel; std 0: not known */
+	const uint8_t (*colour)[3];         /* (classes) of label maps, RGB; NULL: they have none of their own */
 	const char *dir;                    /* where its files are */
 	const char *said;                   /* how it was divided and what was left out, for a run's header; NULL: nothing to say */
 	struct nr_arena *arena;             /* holds the source and all that belongs to it */
@@ -56,6 +57,8 @@ struct nr_objects {
 	int32_t h, w, count;                /* of the picture; of its objects */
 	struct nr_object *object;           /* (count) */
 };
+
+enum { NR_NO_CLASS = 255 };                 /* in a label map: the pixel does not count */
 
 struct nr_dataset {
 	const char *name, *title, *cite, *licence;
@@ -78,6 +81,8 @@ struct nr_dataset {
 	double (*value)(const struct nr_source *, enum nr_split, int64_t i);     /* a number instead of a class; NAN: none. Or NULL */
 	/* The objects in a picture, for detectors; they live as long as the source. NULL after out of memory. Or NULL: it has none */
 	const struct nr_objects *(*objects)(const struct nr_source *, enum nr_split, int64_t i);
+	/* The class of every pixel, of the picture's size, in one channel: NR_NO_CLASS does not count. Or NULL: it has none */
+	int (*map)(const struct nr_source *, enum nr_split, int64_t i, struct nr_picture *, struct nr_error *);
 	void (*close)(struct nr_source *);
 };
 
@@ -113,6 +118,9 @@ NR_API int nr_source_expect(const struct nr_source *, enum nr_kind, struct nr_er
 NR_API int32_t nr_source_label(const struct nr_source *, enum nr_split, int64_t i);    /* without reading the picture */
 NR_API double nr_source_value(const struct nr_source *, enum nr_split, int64_t i);     /* NAN: it has none */
 NR_API const struct nr_objects *nr_source_objects(const struct nr_source *, enum nr_split, int64_t i);    /* NULL: there are none */
+/* A label map (nr_dataset.map), checked to have the picture's size if that is given. */
+NR_API int nr_source_map(const struct nr_source *, enum nr_split, int64_t i, const struct nr_picture *of, struct nr_picture *map,
+	struct nr_error *);
 NR_API struct nr_pixel_stats nr_source_pixel_stats(const struct nr_source *);
 
 /* ---- the loader: threads that keep a queue of batches full ------------------------------------------------------------ */

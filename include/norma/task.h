@@ -59,6 +59,7 @@ struct nr_task {
 	const struct nr_option *options;
 	size_t settings_size;
 	const struct nr_task_default *defaults;     /* of any row, where another is better; ends with NULL. Or NULL */
+	const char *from;                   /* its option that a study gives the weights of the stage before; NULL: it takes none */
 	const char *auto_model;             /* what the model `auto` is without weights that say it; NULL: a model must be named */
 
 	/* Samples and measures */

@@ -11,6 +11,7 @@ enum nr_data_stream {
 	NR_STREAM_SAMPLE = 33 << 24,
 	NR_STREAM_NOISE = 34 << 24,
 	NR_STREAM_MIX = 35 << 24,
+	NR_STREAM_VIEW = 36 << 24,          /* where a picture and its label map are cut, blocks i << 16 ... */
 	NR_STREAM_SHAPES = 37 << 24,        /* + 1: grain; the step is the picture */
 };
 

@@ -33,9 +33,17 @@ static int32_t label(const struct nr_source *s, enum nr_split split, int64_t i)
 	(void)s, (void)split;
 	return (int32_t)(i % CLASSES);
 }
+/* The band is the class of its pixels; a row has none. */
+static int get_map(const struct nr_source *s, enum nr_split split, int64_t i, struct nr_picture *p, struct nr_error *err)
+{
+	(void)s, (void)split;
+	if (nr_picture_resize(p, SIDE, SIDE, 1, err)) return err ? (int)err->code : NR_EMEMORY;
+	for (int y = 0; y < SIDE; y++) memset(p->pixels + y * SIDE, y == SIDE - 1 ? NR_NO_CLASS : y / 4 == i % CLASSES, SIDE);
+	return NR_OK;
+}
 static const struct nr_dataset pictures = { .name = "made-up-pictures", .title = "bands, for norma check", .cite = "none",
 	.licence = "none", .facts = "48 / 8, 16 x 16 grey, 4 classes", .kind = NR_PICTURES,
-	.open = open_pictures, .get = get_picture, .label = label };
+	.open = open_pictures, .get = get_picture, .label = label, .map = get_map };
 
 static int have_pictures(struct nr_error *err)
 {

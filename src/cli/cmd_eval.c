@@ -10,10 +10,11 @@
 #include "model_flags.h"
 #include "objects.h"
 #include "predict_texts.h"
+#include "segments.h"
 
 enum { RUNNING, BATCH, RECOMPUTE };
 enum { MOST_COUNTED = 4096 };                   /* classes whose confusion is counted unasked: 128 MiB */
-struct eval { struct cli_model m; int32_t stats; int64_t stats_batches; bool confusion; };
+struct eval { struct cli_model m; int32_t stats; int64_t stats_batches; bool confusion; struct cli_view view; };
 
 static const char *const kinds[] = { "running", "batch", "recompute", NULL };
 static const struct nr_option options[] = {
@@ -22,6 +23,7 @@ static const struct nr_option options[] = {
 		"statistics of batchwise norms: running ones, the batch's own, or measured again"),
 	NR_OPT_INT(struct eval, stats_batches, 50, 1, 1000000, "training batches used by recompute"),
 	NR_OPT_BOOL(struct eval, confusion, "0", "print the confusion matrix; rows are true classes"),
+	CLI_VIEW_OPTIONS(struct eval, view),
 	NR_OPT_END
 };
 
@@ -68,6 +70,11 @@ static int print_score(const struct eval *v, const struct cli_opened *o, const c
 static int measure(struct cli *c, const struct cli_model *m, struct cli_opened *o, const char *path)
 {
 	const struct eval *v = (const struct eval *)(const void *)m;
+	if (o->w->segment) {
+		if (v->stats != RUNNING) return cli_usage(c, "--stats does not apply to a model of segmentation");
+		return cli_eval_segments(c, o, &v->view, v->confusion, v->m.json, path);
+	}
+	if (cli_view_given(&v->view)) return cli_usage(c, "--view, --side and --stride are for models of `norma segment`");
 	if (o->w->model.of->reads == NR_TEXTS) {
 		nr_progress_release(&o->bar);
 		if (v->stats != RUNNING) return cli_usage(c, "--stats does not apply to a model that reads texts");
@@ -115,8 +122,9 @@ const struct cli_command cli_eval = {
 		 "It prints accuracy, precision and F1 of each class and their mean (macro-F1), which does not favour frequent\n"
 		 "classes; --confusion prints who is taken for whom, --json has all of it.\n"
 		 "\n"
-		 "A model of `norma text` is scored by accuracy, F1 and Matthews' correlation, or by Spearman's and Pearson's, one of\n"
-		 "`norma detect` by COCO's average precision and recall of boxes and masks.",
+		 "A model of `norma segment` is scored by mean IoU and the IoU of each class, one of `norma detect` by COCO's average\n"
+		 "precision and recall of boxes and masks, one of `norma text` by accuracy, F1 and Matthews' correlation, or by\n"
+		 "Spearman's and Pearson's.",
 	.conf_size = sizeof(struct eval),
 	.options = options,
 	.run = run,

@@ -12,9 +12,18 @@
 #include "objects.h"
 #include "predict_graphs.h"
 #include "predict_texts.h"
+#include "segments.h"
 
 enum pixels { AUTO, IMAGENET, HALF };
-struct predict { char *model, *norm, *names, *draw; int64_t top; int32_t pixels; double crop_share, score; int32_t outputs; bool json; };
+struct predict {
+	char *model, *norm, *names, *draw;
+	int64_t top;
+	int32_t pixels;
+	double crop_share, score;
+	int32_t outputs;
+	struct cli_view view;
+	bool json;
+};
 
 static const char *const pixel_names[] = { "auto", "imagenet", "half", NULL };
 static const char *const output_names[] = { "auto", "value", "probability", NULL };
@@ -31,7 +40,9 @@ static const struct nr_option options[] = {
 	NR_OPT_ENUM(struct predict, outputs, "auto", output_names,
 		"outputs of a graph model: values, or probabilities of yes; auto: as it was trained"),
 	NR_OPT_FLOAT(struct predict, score, 0.5, 0, 1, "of a detector: what is found has at least this score"),
-	CLI_TEXT(struct predict, draw, "", "DIR", "of a detector: folder for the pictures with what was found in them"),
+	CLI_VIEW_OPTIONS(struct predict, view),
+	CLI_TEXT(struct predict, draw, "", "DIR",
+		"folder for the pictures with what was found drawn into them (segmentation: segmented/, others: none)"),
 	NR_OPT_BOOL(struct predict, json, "0", "print one line of JSON per picture, molecule or text"),
 	NR_OPT_END
 };
@@ -162,16 +173,25 @@ static int predict_pictures(struct cli *c, const struct predict *o, struct nr_we
 	return code;
 }
 
+static int predict_segments(struct cli *c, const struct predict *o, struct nr_weights *w, const struct names *names,
+	const struct nr_list *args)
+{
+	const struct predict_segments how = { &o->view, *o->draw ? o->draw : "segmented", names->name, names->count, o->top, o->json };
+	struct nr_augment view = w->view;
+	set_up_view(&view, o);
+	return cli_predict_segments(c, &how, w, &view, args->item + 1, args->count - 1);
+}
+
 /* ---- the command ------------------------------------------------------------------------------------------------------------- */
 
 /* A flag that says nothing to this model is an error if it was given. */
-static int refuse(struct cli *c, const struct predict *o, const char *const *names, const char *reads)
+static int refuse(struct cli *c, const struct predict *o, const char *const *names, const char *what)
 {
 	char text[64];
 	for (; *names; names++) {
 		const struct nr_option *row = nr_option_find(options, *names);
 		if (strcmp(nr_option_text(row, o, text, sizeof text), row->text) != 0)
-			return cli_usage(c, "%s=%s does not apply to a model that reads %s", *names, text, reads);
+			return cli_usage(c, "%s=%s does not apply to a model that %s", *names, text, what);
 	}
 	return NR_OK;
 }
@@ -180,12 +200,14 @@ static int predict(struct cli *c, const struct predict *o, struct nr_weights *w,
 {
 	static const char *const of_pictures[] = { "top", "pixels", "crop_share", "score", "draw", NULL };
 	static const char *const not_of_texts[] = { "pixels", "crop_share", "outputs", "score", "draw", NULL };
-	static const char *const of_graphs[] = { "outputs", "score", "draw", NULL }, *const not_of_detectors[] = { "top", "outputs",
-		"crop_share", NULL };
+	static const char *const of_graphs[] = { "outputs", NULL }, *const of_detectors[] = { "score", NULL };
+	static const char *const not_of_detectors[] = { "top", "outputs", "crop_share", NULL };
+	static const char *const of_maps[] = { "view", "side", "stride", NULL }, *const of_drawn[] = { "draw", NULL };
 	const bool graphs = w->model.of->reads == NR_MOLECULES;
 	struct names n = { 0 };
+	if (!w->segment && refuse(c, o, of_maps, "does not segment")) return c->err->code;
 	if (w->model.of->reads == NR_TEXTS) {
-		if (refuse(c, o, not_of_texts, "texts") || read_names(c, o->names, w, &n)) return c->err->code;
+		if (refuse(c, o, not_of_texts, "reads texts") || read_names(c, o->names, w, &n)) return c->err->code;
 		const struct predict_texts how = { NULL, n.name, n.count, o->top, o->json };
 		return cli_predict_texts(c, &how, w, args->item[0], args->item + 1, args->count - 1);
 	}
@@ -196,18 +218,21 @@ static int predict(struct cli *c, const struct predict *o, struct nr_weights *w,
 	if (w->detector) {
 		struct nr_augment view = w->view;
 		struct nr_weights seen = *w;
-		if (refuse(c, o, not_of_detectors, "pictures to find objects in") || read_names(c, o->names, w, &n)) return c->err->code;
+		if (refuse(c, o, not_of_detectors, "finds objects in pictures") || read_names(c, o->names, w, &n)) return c->err->code;
 		set_up_view(&view, o);
 		seen.view = view;
 		const struct predict_objects how = { n.name, n.count, o->score, o->draw, o->json };
 		return cli_predict_objects(c, &how, &seen, args->item + 1, args->count - 1);
 	}
-	if (refuse(c, o, graphs ? of_pictures : of_graphs, graphs ? "graphs" : "pictures") || read_names(c, o->names, w, &n))
+	const char *reads = graphs ? "reads graphs" : "reads pictures";
+	if (refuse(c, o, of_detectors, "is no detector") || (!w->segment && refuse(c, o, of_drawn, "classifies")) ||
+		refuse(c, o, graphs ? of_pictures : of_graphs, reads) || read_names(c, o->names, w, &n))
 		return c->err->code;
 	if (graphs) {
 		const struct predict_graphs how = { (enum nr_molecule_outputs)o->outputs, n.name, n.count, o->json };
 		return cli_predict_graphs(c, &how, w, args->item + 1, args->count - 1);
 	}
+	if (w->segment) return predict_segments(c, o, w, &n, args);
 	return predict_pictures(c, o, w, &n, args);
 }
 
@@ -239,6 +264,9 @@ const struct cli_command cli_predict = {
 		 "after a space is a name. It prints a value for each task in the units of its targets, or the probability of yes,\n"
 		 "as `norma graph` writes them to predictions.csv. Molecules that cannot be read are reported with their line; the\n"
 		 "others are still predicted, and the exit code is 1.\n"
+		 "\n"
+		 "Of a model of `norma segment` it writes two pictures for each, in --out: NAME.png with the classes in colours over the\n"
+		 "picture, NAME.labels.png with their numbers; and prints which share of the pixels the classes have.\n"
 		 "\n"
 		 "A model of `norma text` reads texts: arguments or, if there are none, one per line of standard input; a tab parts a\n"
 		 "pair. It prints the most probable classes, or the value.\n"

@@ -46,23 +46,22 @@ static int print_json(struct cli *c, const struct nr_source *s, enum nr_split sp
 /* At most so many bars; above that only the range of the counts. */
 static void histogram(const struct nr_source *s, const int64_t *count, int64_t none)
 {
+	const char *what = s->of->objects ? "Objects" : s->of->map ? "Pixels" : "Pictures";
 	enum { MOST = 110, WIDTH = 40 };
 	int64_t most = 1, least = INT64_MAX;
 	for (int32_t i = 0; i < s->classes; i++) {
 		if (count[i] > most) most = count[i];
 		if (count[i] < least) least = count[i];
 	}
-	const char *what = s->of->objects ? "objects" : "pictures";
-	if (none) printf("\n%lld %s\n", (long long)none, s->of->objects ? "crowds, of which objects are not counted" :
-		"pictures have no label");
+	if (none && s->of->objects) printf("\n%lld crowds, of which objects are not counted\n", (long long)none);
+	else if (none) printf("\n%lld %s no label\n", (long long)none, s->of->map ? "pixels have" : "pictures have");
 	if (s->classes < 1 || most < least) return;
-	printf("\n%s%s of each class%s: %lld to %lld\n", cli_bold(), s->of->objects ? "Objects" : "Pictures", cli_plain(), (long long)least,
-		(long long)most);
+	printf("\n%s%s of each class%s: %lld to %lld\n", cli_bold(), what, cli_plain(), (long long)least, (long long)most);
 	if (s->classes > MOST) return;
 	struct nr_table *t = nr_table_make();
 	nr_table_column(t, "class", NR_RIGHT);
 	nr_table_column(t, "name", NR_LEFT);
-	nr_table_column(t, what, NR_RIGHT);
+	nr_table_column(t, s->of->objects ? "objects" : s->of->map ? "pixels" : "pictures", NR_RIGHT);
 	nr_table_column(t, "", NR_LEFT);
 	for (int32_t i = 0; i < s->classes; i++) {
 		char bar[WIDTH * 3 + 1] = "";
@@ -154,9 +153,11 @@ int data_info(struct cli *c, const struct data *o, const char *name)
 		nr_progress_release(&bar);
 	}
 	if (!e && s->of->kind == NR_PICTURES) {
-		const int64_t none = s->of->objects ? count_objects(s, split, count) : nr_source_histogram(s, split, count);
-		if (o->json) e = print_json(c, s, split, &m, count);
-		else print_text(s, split, &m, count, none);
+		int64_t none = 0;
+		if (s->of->map) e = nr_source_map_histogram(s, split, count, &none, c->err);
+		else none = s->of->objects ? count_objects(s, split, count) : nr_source_histogram(s, split, count);
+		if (!e && o->json) e = print_json(c, s, split, &m, count);
+		else if (!e) print_text(s, split, &m, count, none);
 	}
 	nr_source_close(s);
 	return e;

@@ -30,7 +30,7 @@ const struct nr_study_command *cli_study_commands(struct cli *c)
 		const struct nr_task *task = (*p)->task;
 		if (task) one.metric = nr_arena_printf(c->arena, "eval_%s", task->of_eval[task->decides].name);
 		if (!one.options || (task && !one.metric)) return NULL;
-		if (nr_study_option(&one, "tower") && task) one.checkpoint_option = "tower";
+		one.checkpoint_option = task ? task->from : NULL;
 		one.trains = nr_study_option(&one, "out") && nr_study_option(&one, "store");      /* it leaves a run directory */
 		if (nr_study_option(&one, "json") && (one.trains || one.takes_checkpoint)) *to++ = one;
 	}

@@ -13,6 +13,7 @@
 #include "base/mem.h"
 #include "base/registry.h"
 #include "base/str.h"
+#include "data/listed.h"
 #include "data/plain_path.h"
 #include "fetch/checksum.h"
 
@@ -333,6 +334,22 @@ double nr_source_value(const struct nr_source *s, enum nr_split split, int64_t i
 const struct nr_objects *nr_source_objects(const struct nr_source *s, enum nr_split split, int64_t i)
 {
 	return split >= 0 && split < NR_SPLITS && i >= 0 && i < s->count[split] && s->of->objects ? s->of->objects(s, split, i) : NULL;
+}
+
+int nr_source_map(const struct nr_source *s, enum nr_split split, int64_t i, const struct nr_picture *of, struct nr_picture *map,
+	struct nr_error *err)
+{
+	char file[1024];
+	if (!s->of->map) {
+		nr_fail(err, NR_EVALUE, "cannot use", s->of->name, "its pictures have no label maps, a class for every pixel");
+		return nr_hint(err, "camvid and ade20k have, and your own: labelmaps:path=DIR");
+	}
+	if (split < 0 || split >= NR_SPLITS || i < 0 || i >= s->count[split])
+		return nr_fail(err, NR_EVALUE, "cannot read", s->of->name, "no label map %lld in split %s", (long long)i, nr_split_name(split));
+	if (s->of->map(s, split, i, map, err)) return err ? (int)err->code : NR_EFORMAT;
+	if (!of || (map->h == of->h && map->w == of->w)) return NR_OK;
+	return nr_fail(err, NR_ESHAPE, "cannot use the label map of", nr_source_file(s, split, i, file, sizeof file),
+		"it has %d x %d pixels, the picture %d x %d", map->w, map->h, of->w, of->h);
 }
 
 int nr_source_get(const struct nr_source *s, enum nr_split split, int64_t i, struct nr_picture *p,

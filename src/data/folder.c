@@ -3,11 +3,8 @@
  * where it is when others are added; of a class of two or more at least one goes to each side. Classes are numbered in the
  * order of their names, as torchvision's ImageFolder does. survey.c looks at all pictures once. */
 #include <ctype.h>
-#include <dirent.h>
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 #include <sys/stat.h>
 
 #include "base/log.h"
@@ -15,6 +12,7 @@
 #include "base/str.h"
 #include "data/dataset.h"
 #include "data/listed.h"
+#include "data/names_in.h"
 #include "data/survey.h"
 
 enum { MAX_DEPTH = 8 };
@@ -34,20 +32,9 @@ static const struct nr_option options[] = {
 /* Files that are no pictures, by their kind. */
 struct others { int64_t count, of[KINDS]; char kind[KINDS][16]; int kinds; };
 
-struct names { char **item; size_t count, room; };
-
 static int by_text(const void *a, const void *b)
 {
 	return strcmp(*(char *const *)a, *(char *const *)b);
-}
-
-static bool is_picture(const char *name)
-{
-	static const char *const kinds[] = { ".jpg", ".jpeg", ".png", ".webp", ".tif", ".tiff" };
-	const char *dot = strrchr(name, '.');
-	for (size_t i = 0; dot && dot > name && i < sizeof kinds / sizeof *kinds; i++)
-		if (!strcasecmp(dot, kinds[i])) return true;
-	return false;
 }
 
 static void note_other(struct others *o, const char *name)
@@ -65,43 +52,14 @@ static void note_other(struct others *o, const char *name)
 
 static bool is_folder(const struct nr_source *s, const char *path)
 {
-	struct stat st;
-	const char *full = nr_arena_printf(s->arena, "%s/%s", s->dir, path);
-	return full && !stat(full, &st) && S_ISDIR(st.st_mode);
+	return nr_is_folder(nr_arena_printf(s->arena, "%s/%s", s->dir, path));
 }
 
-/* Names in a folder below s->dir, sorted, without those that begin with a dot. */
-static int list(struct nr_source *s, const char *path, struct names *out, struct nr_error *err)
+/* Names in a folder below s->dir. */
+static int list(struct nr_source *s, const char *path, struct nr_names_in *out, struct nr_error *err)
 {
 	const char *full = nr_arena_printf(s->arena, "%s/%s", s->dir, path);
-	DIR *d = full ? opendir(full) : NULL;
-	*out = (struct names){ 0 };
-	if (!d) return nr_fail(err, NR_EIO, "cannot read", full ? full : path, "%s", strerror(errno));
-	int e = NR_OK;
-	for (struct dirent *f; !e && (f = readdir(d));) {
-		if (*f->d_name == '.') continue;
-		if (out->count == out->room) {
-			out->room = out->room ? 2 * out->room : 256;
-			char **more = realloc(out->item, out->room * sizeof *more);
-			if (more) out->item = more;
-			else e = nr_fail(err, NR_EMEMORY, "cannot read", full, "out of memory");
-		}
-		if (!e && !(out->item[out->count++] = nr_arena_strdup(s->arena, f->d_name)))
-			e = nr_fail(err, NR_EMEMORY, "cannot read", full, "out of memory");
-	}
-	closedir(d);
-	if (e) free(out->item), *out = (struct names){ 0 };
-	else if (out->count) qsort(out->item, out->count, sizeof *out->item, by_text);
-	return e;
-}
-
-/* FNV-1a, its upper 32 bits mixed once more, as a number in [0,1). */
-static double hash(const char *name)
-{
-	uint64_t h = 0xcbf29ce484222325u;
-	for (; *name; name++) h = (h ^ (unsigned char)*name) * 0x100000001b3u;
-	h = (h ^ h >> 33) * 0xff51afd7ed558ccdu;
-	return (double)(h >> 32) * 0x1p-32;
+	return full ? nr_names_in(full, out, s->arena, err) : nr_fail(err, NR_EMEMORY, "cannot read", path, "out of memory");
 }
 
 struct walk {
@@ -129,7 +87,7 @@ static bool enter(struct walk *w, const char *path, int depth)
 
 static int add_pictures(struct walk *w, const char *path, const char *inner, int depth)
 {
-	struct names n;
+	struct nr_names_in n;
 	if (!enter(w, path, depth + 1)) return NR_OK;
 	if (list(w->s, path, &n, w->err)) return w->err->code;
 	int e = NR_OK;
@@ -137,8 +95,8 @@ static int add_pictures(struct walk *w, const char *path, const char *inner, int
 		const char *full = nr_arena_printf(w->s->arena, "%s/%s", path, n.item[i]);
 		const char *name = nr_arena_printf(w->s->arena, "%s/%s", inner, n.item[i]);
 		if (!full || !name) e = nr_fail(w->err, NR_EMEMORY, "cannot read", path, "out of memory");
-		else if (is_picture(n.item[i]))
-			e = nr_listed_add(w->s, w->val > 0 && hash(name) < w->val ? NR_VAL : w->split, full,
+		else if (nr_is_picture_name(n.item[i]))
+			e = nr_listed_add(w->s, w->val > 0 && nr_name_share(name) < w->val ? NR_VAL : w->split, full,
 				w->class, w->err);
 		else if (!is_folder(w->s, full)) note_other(w->others, n.item[i]);
 		else if (depth < MAX_DEPTH) e = add_pictures(w, full, name, depth + 1);
@@ -156,7 +114,7 @@ static int32_t find_class(const struct nr_source *s, const char *name)
 /* The folders below path are classes; those of the first split decide which there are. */
 static int read_split(struct nr_source *s, const char *path, enum nr_split split, double val, struct others *others, struct nr_error *err)
 {
-	struct names n;
+	struct nr_names_in n;
 	if (list(s, path, &n, err)) return err->code;
 	size_t kept = 0;
 	for (size_t i = 0; i < n.count; i++) {
@@ -195,7 +153,7 @@ static int move_one(struct nr_source *s, enum nr_split from, enum nr_split to, i
 	for (int64_t i = 0; i < s->count[from]; i++) {
 		if (l->split[from].label[i] != class) continue;
 		const char *inner = strchr(l->split[from].path[i], '/');
-		const double h = hash(inner ? inner + 1 : l->split[from].path[i]);
+		const double h = nr_name_share(inner ? inner + 1 : l->split[from].path[i]);
 		if (best < 0 || (least ? h < at : h > at)) best = i, at = h;
 	}
 	if (nr_listed_add(s, to, l->split[from].path[best], class, err)) return err->code;

@@ -73,6 +73,22 @@ int64_t nr_source_histogram(const struct nr_source *s, enum nr_split split, int6
 	return none;
 }
 
+int nr_source_map_histogram(const struct nr_source *s, enum nr_split split, int64_t *count, int64_t *none, struct nr_error *err)
+{
+	struct nr_picture map = { 0 };
+	int code = NR_OK;
+	*none = 0;
+	memset(count, 0, (size_t)s->classes * sizeof *count);
+	for (int64_t i = 0; i < s->count[split] && !code; i++) {
+		code = nr_source_map(s, split, i, NULL, &map, err);
+		for (int64_t k = 0; !code && k < (int64_t)map.h * map.w; k++)
+			if (map.pixels[k] < s->classes) count[map.pixels[k]]++;
+			else ++*none;
+	}
+	nr_picture_release(&map);
+	return code;
+}
+
 /* All targets, and some of the graphs. */
 static void add_graphs(struct nr_str *all, const struct nr_source *s, enum nr_split split, int64_t step)
 {
@@ -102,6 +118,8 @@ int nr_source_digest(const struct nr_source *s, enum nr_split split, char *hex, 
 		code = nr_source_get(s, split, i, &picture, NULL, err);
 		const size_t bytes = code ? 0 : (size_t)picture.h * (size_t)picture.w * (size_t)picture.channels;
 		nr_str_add_n(&all, (const char *)picture.pixels, bytes);
+		if (code || !s->of->map || (code = nr_source_map(s, split, i, NULL, &picture, err))) continue;
+		nr_str_add_n(&all, (const char *)picture.pixels, (size_t)picture.h * (size_t)picture.w);
 	}
 	if (!code && all.failed) code = nr_fail(err, NR_EMEMORY, "cannot read", s->of->name, "out of memory");
 	if (!code) nr_checksum_bytes(nr_str_text(&all), all.len, NR_SHA256, hex);

@@ -10,6 +10,7 @@
 
 #include "base/mem.h"
 #include "data/dataset.h"
+#include "data/label_maps.h"
 
 static bool ends_with(const char *name, const char *end)
 {
@@ -57,6 +58,7 @@ static const struct nr_dataset *of_folder(const char *path, struct nr_arena *are
 	struct stat st;
 	const char *raw = nr_arena_printf(arena, "%s/raw/edge.csv.gz", path);
 	if (raw && !stat(raw, &st)) return nr_dataset_find("molecules", err);
+	if (nr_label_folder_like(path, arena)) return nr_dataset_find("labelmaps", err);
 	if (folders_in(path, arena)) return nr_dataset_find("folder", err);
 	unclear(path, "the folder has no folders in it, one for each class of pictures", err);
 	nr_hint(err, "pictures are in %s/CLASS/*.jpg; others are files: text:path=FILE, molecules:path=FILE.csv", path);

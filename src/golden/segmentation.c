@@ -37,13 +37,15 @@ static void open_case(struct golden_case *c, struct run *r, const char *text, co
 	struct nr_error err = { 0 };
 	r->truth = golden_ints(c, 3, "in.gt");
 	golden_model_open(c, &r->m, text, "timm", norms, golden_config(c, "ln_eps", "layer_norm_eps", 1e-6));
-	golden_expect(c, !nr_segment_settle(&r->m.model, c->arena, &err), "a final norm on tokens");
 	r->m.naming = names_of(c, r->m.naming, bn);
 	r->decoder = (struct nr_segmentation){ .decoder = bn ? NR_SEGMENT_BN : NR_SEGMENT_DENSE,
 		.classes = (int64_t)golden_number(c, "classes"),
 		.batch = nr_arena_printf(c->arena, "batch:eps=%.17g,momentum=%.17g", golden_number_or(c, "bn_eps", 1e-5),
 			golden_number_or(c, "bn_momentum", 0.1)) };
+	golden_expect(c, !nr_segment_settle(&r->m.model, &r->decoder, c->arena, &err), "a final norm on tokens");
+	r->m.model.norms.eps = golden_config(c, "ln_eps", "layer_norm_eps", 1e-6);
 	struct nr_net *n = r->m.net;
+	golden_expect(c, !nr_norms_use(n, norms, &r->m.model.norms, &err), "a plan with the decoder's norm");
 	r->image = nr_input(n, "image", NR_REAL, NR_SHAPE(x.d[0], x.d[1], x.d[2], x.d[3]));
 	r->labels = nr_input(n, "label", NR_I32, NR_SHAPE(r->truth.d[0], r->truth.d[1], r->truth.d[2]));
 	r->logits = nr_tap(n, "logits", nr_segment_logits(n, &r->m.model, &r->decoder, &(struct nr_inputs){ .image = r->image }));

@@ -8,6 +8,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "base/yaml.h"
+#include "infer/segmenter.h"
 #include "infer/weights.h"
 #include "models/detector.h"
 #include "models/dino.h"
@@ -222,6 +223,40 @@ static int read_detector(struct nr_weights *w, const char *path, struct nr_error
 	return code;
 }
 
+static const uint8_t (*read_colours(const char *text, int64_t classes, struct nr_arena *arena))[3]
+{
+	int64_t n;
+	const double *v = read_numbers(text, &n, arena);
+	uint8_t(*colour)[3] = v && n == 3 * classes ? nr_arena_alloc(arena, (size_t)classes * sizeof *colour) : NULL;
+	for (int64_t i = 0; colour && i < n; i++) colour[i / 3][i % 3] = (uint8_t)v[i];
+	return (const uint8_t(*)[3])colour;
+}
+
+/* The decoder of a segmentation, which is as much a part of the model as a head. */
+static int read_segment(struct nr_weights *w, const char *path, struct nr_error *err)
+{
+	struct nr_st_file *f;
+	struct nr_segmentation *o = nr_arena_alloc(w->arena, sizeof *o);
+	struct nr_segment_view *view = nr_arena_alloc(w->arena, sizeof *view);
+	if (!o || !view) return out_of_memory(path, err);
+	if (nr_st_open(&f, path, err)) return err->code;
+	const char *text = nr_st_metadata(f, "norma.segment"), *plan = nr_st_metadata(f, "norma.segment.norms");
+	const char *seen = nr_st_metadata(f, "norma.segment.view");
+	int code = NR_OK;
+	if (nr_segment_guess(o, f)) {
+		nr_option_defaults(nr_segment_view_options, view);
+		if (text) code = nr_option_parse(nr_segment_options, o, text, w->arena, err);
+		if (!code && seen) code = nr_option_parse(nr_segment_view_options, view, seen, w->arena, err);
+		if (!code) code = nr_segment_settle(&w->model, o, w->arena, err);
+		w->segment = o;
+		w->segment_view = view;
+		w->whole_norms = plan ? nr_arena_strdup(w->arena, plan) : w->norms;
+		w->colour = read_colours(nr_st_metadata(f, "norma.colours"), o->classes, w->arena);
+	}
+	nr_st_close(f);
+	return code;
+}
+
 /* Everything that the weights have a place for: encoder, heads, decoder. */
 static void record_whole(struct nr_net *n, const struct nr_weights *w, bool head, unsigned text_heads)
 {
@@ -241,6 +276,10 @@ static void record_whole(struct nr_net *n, const struct nr_weights *w, bool head
 		return;
 	}
 	const struct nr_inputs in = nr_model_inputs(n, &w->model, 1);
+	if (w->segment) {
+		nr_segment_logits(n, &w->model, w->segment, &in);
+		return;
+	}
 	nr_t *tokens = nr_model_tokens(n, &w->model, &in);
 	if (w->model.of->reads == NR_TEXTS && !head) {     /* a trained encoder need not have a pooler */
 		nr_text_heads_record(n, &w->model, tokens, text_heads);
@@ -292,7 +331,7 @@ static const char *given(const char *text) { return text && *text ? text : NULL;
 static int read_values(struct nr_weights *w, const char *path, const struct nr_weights_how *how, struct nr_error *err)
 {
 	struct nr_import in = { .naming = given(how->naming), .resample = given(how->resample), .partial = how->partial,
-		.decoder = how->decoder, .tell = how->tell, .context = how->context,
+		.decoder = how->decoder || w->segment, .tell = how->tell, .context = how->context,
 		.special = nr_model_int(&w->model, "class_token") > 0 && nr_model_int(&w->model, "class_at") <= 0 };
 	if (nr_model_import(w->store, w->model.of, path, &in, err)) return err->code;
 	w->naming = in.used;
@@ -335,6 +374,7 @@ static int read_all(struct nr_weights *w, const char *path, const struct nr_weig
 	if (!code && how->decoder) code = read_decoder(w, path, err);
 	if (!code && how->decoder && !w->mae && w->model.of->reads == NR_PICTURES) code = read_dino(w, path, err);
 	if (!code && how->detector) code = read_detector(w, path, err);
+	if (!code && !how->partial && w->model.of->reads == NR_PICTURES) code = read_segment(w, path, err);
 	if (!code) code = nr_store_make(&w->store, 0, err);
 	/* A pre-trained encoder has no head; whoever takes what does not fit (partial) gets one with first values. */
 	if (!code) {

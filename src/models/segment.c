@@ -5,15 +5,21 @@
 
 #include <string.h>
 
+#include "base/mem.h"
 #include "models/stages.h"
 #include "norma/nn.h"
+#include "norma/norm.h"
 #include "norma/safetensors.h"
 
 #define SCOPE "segment"
 const char *const nr_segment_decoders[] = { "dense", "bn", NULL };
+const struct nr_option nr_segment_options[] = { NR_SEGMENT_OPTIONS(struct nr_segmentation, ), NR_OPT_END };
 
-int nr_segment_settle(struct nr_model_spec *m, struct nr_arena *arena, struct nr_error *err)
+int nr_segment_settle(struct nr_model_spec *m, const struct nr_segmentation *o, struct nr_arena *arena, struct nr_error *err)
 {
+	const char *own = m->norms.rules ? m->norms.rules : "";
+	m->norms.rules = nr_arena_printf(arena, "%s " SCOPE ".bn=%s", own, o->batch ? o->batch : "batch");
+	if (!m->norms.rules) return nr_fail(err, NR_EMEMORY, "cannot record the model", m->text, "out of memory");
 	return nr_option_find(m->of->options, "fc_norm") ? nr_model_set(m, "fc_norm", "0", arena, err) : NR_OK;
 }
 
@@ -35,8 +41,15 @@ nr_t *nr_segment_logits(struct nr_net *n, const struct nr_model_spec *m, const s
 {
 	nr_t *x = features(n, m, o, in);
 	nr_push(n, SCOPE);
-	if (o->decoder == NR_SEGMENT_BN) x = nr_norm_make(n, "bn", o->batch ? o->batch : "batch", x);
+	if (o->decoder == NR_SEGMENT_BN) x = nr_norm(n, "bn", x);
 	return nr_pop(n, nr_as_grid(n, nr_linear(n, "head", x, o->classes)));
+}
+
+/* Patches, or what the last stage of a pyramid sees as one place. */
+int64_t nr_segment_unit(const struct nr_model_spec *m)
+{
+	const int64_t patch = nr_model_int(m, "patch");
+	return m->of->levels ? 32 : patch > 0 ? patch : 16;
 }
 
 bool nr_segment_entry(const char *name) { return !strncmp(name, SCOPE ".", sizeof SCOPE); }

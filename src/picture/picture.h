@@ -32,6 +32,11 @@ int nr_picture_room(struct nr_picture *, int64_t h, int64_t w, int32_t channels,
 /* Grey to RGB or RGB to grey; to is not from. */
 int nr_picture_convert(const struct nr_picture *from, int32_t channels, struct nr_picture *to, struct nr_error *);
 
+/* A PNG whose pixels stand for numbers: indices of a palette or levels of grey as they are stored, in one channel; RGB as it is, in three.
+ * Alpha is ignored; 16 bits are taken if the numbers fit into 8. */
+struct nr_palette { int32_t count; uint8_t colour[256][3]; };   /* count 0: the file has none */
+int nr_picture_numbers(struct nr_picture *, const char *path, struct nr_palette *, struct nr_error *);
+
 /* The formats, as nr_picture_decode. */
 int nr_decode_jpeg(struct nr_picture *, const uint8_t *bytes, size_t size, int32_t channels, const char *name, struct nr_error *);
 int nr_decode_png(struct nr_picture *, const uint8_t *bytes, size_t size, int32_t channels, const char *name, struct nr_error *);

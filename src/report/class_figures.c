@@ -3,6 +3,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "draw/heatmap.h"
 #include "draw/html.h"
@@ -16,7 +17,8 @@ struct told {
 	int runs;
 	int64_t samples;                        /* of the first run */
 	const char *split;
-	double macro_f1, *accuracy, *f1;        /* (classes); NAN: no sample of the class */
+	bool pixels;                            /* samples are pixels: mean is of IoU, otherwise of F1 */
+	double mean, *accuracy, *f1, *iou;      /* (classes); NAN: no sample of the class */
 	int64_t *count;                         /* (classes) samples, of the first run */
 	double *confusion;                      /* (classes,classes); NULL: not known of all runs */
 };
@@ -75,13 +77,15 @@ static void add_run(struct told *t, const struct classes *c, const json_t *o)
 	const char *split = json_string_value(json_object_get(o, "split"));
 	const double samples = number(o, "samples");
 	if (!t->runs) t->split = split ? split : "?", t->samples = samples >= 0 && samples < 1e15 ? (int64_t)samples : 0;
-	t->macro_f1 += number(o, "macro_f1");
+	t->pixels = json_object_get(o, "miou") != NULL;
+	t->mean += number(o, t->pixels ? "miou" : "macro_f1");
 	for (int64_t k = 0; k < c->count; k++) {
 		const json_t *one = json_array_get(list, (size_t)k);
 		const double n = number(one, "samples");
 		if (!t->runs) t->count[k] = n >= 0 && n < 1e15 ? (int64_t)n : 0;
 		t->accuracy[k] += n > 0 ? number(one, "accuracy") : (double)NAN;
 		t->f1[k] += number(one, "f1");
+		t->iou[k] += number(one, "iou");
 	}
 	if (!add_matrix(t->confusion, c->count * c->count, json_object_get(o, "confusion"))) t->confusion = NULL;
 	t->runs++;
@@ -90,13 +94,13 @@ static void add_run(struct told *t, const struct classes *c, const json_t *o)
 static struct told told_of(const struct nr_arms *a, int arm, const struct classes *c, struct nr_arena *arena, struct nr_str *s)
 {
 	const size_t K = (size_t)c->count;
-	struct told t = { .accuracy = nr_arena_alloc(arena, 2 * K * sizeof(double)), .count = nr_arena_alloc(arena, K * sizeof(int64_t)),
+	struct told t = { .accuracy = nr_arena_alloc(arena, 3 * K * sizeof(double)), .count = nr_arena_alloc(arena, K * sizeof(int64_t)),
 		.confusion = nr_arena_alloc(arena, K * K * sizeof(double)) };
 	if (!t.accuracy || !t.count || !t.confusion) return s->failed = true, (struct told){ 0 };
-	t.f1 = t.accuracy + K;
+	t.f1 = t.accuracy + K, t.iou = t.f1 + K;
 	for (int i = 0; i < a->arm[arm].distinct; i++) add_run(&t, c, a->run[a->arm[arm].run[i]].classes);
-	t.macro_f1 /= t.runs;
-	for (size_t k = 0; k < 2 * K; k++) t.accuracy[k] /= t.runs;
+	t.mean /= t.runs;
+	for (size_t k = 0; k < 3 * K; k++) t.accuracy[k] /= t.runs;
 	return t;
 }
 
@@ -111,6 +115,9 @@ static int by_accuracy(const void *x, const void *y)
 	return a->k < b->k ? -1 : 1;
 }
 
+/* What a class is told by. */
+static double worth(const struct told *t, int64_t k) { return t->pixels ? t->iou[k] : t->accuracy[k]; }
+
 /* All classes in their order; of many those that are told worst, the worst first. */
 static int64_t choose(const struct told *t, int arms, const struct classes *c, struct rank *row)
 {
@@ -118,7 +125,7 @@ static int64_t choose(const struct told *t, int arms, const struct classes *c, s
 		double sum = 0;
 		int n = 0;
 		for (int i = 0; i < arms; i++)
-			if (t[i].runs && isfinite(t[i].accuracy[k])) sum += t[i].accuracy[k], n++;
+			if (t[i].runs && isfinite(worth(&t[i], k))) sum += worth(&t[i], k), n++;
 		row[k] = (struct rank){ n ? sum / n : 2, k };
 	}
 	if (c->count <= MOST_ROWS) return c->count;
@@ -126,47 +133,62 @@ static int64_t choose(const struct told *t, int arms, const struct classes *c, s
 	return MOST_ROWS;
 }
 
-static void percent_cell(struct nr_html_table *t, double share, double small)
+/* In the colour that label maps are drawn in. */
+static void name_cell(struct nr_html_table *t, const struct classes *c, int64_t k)
+{
+	const char *colour = json_string_value(json_object_get(json_array_get(c->list, (size_t)k), "colour"));
+	nr_html_cell_open(t, NULL);
+	if (colour && strspn(colour, "#0123456789abcdef") == strlen(colour))
+		nr_str_printf(t->s, "<svg width=\"10\" height=\"10\" aria-hidden=\"true\"><rect width=\"10\" height=\"10\" fill=\"%s\"/></svg> ",
+			colour);
+	nr_html_text(t->s, name_of(c, k));
+}
+
+/* what: of the small number. */
+static void percent_cell(struct nr_html_table *t, double share, const char *what, double small)
 {
 	nr_html_cell_open(t, "number");
 	if (isfinite(share)) nr_html_printf(t->s, "%.1f %%", 100 * share);
 	else nr_str_add(t->s, "–");
-	if (isfinite(small)) nr_str_printf(t->s, "<small>F1 %.1f</small>", 100 * small);
+	if (isfinite(small)) nr_str_printf(t->s, "<small>%s %.1f</small>", what, 100 * small);
 }
 
 static void add_table(struct nr_str *s, const struct nr_arms *a, const struct told *t, const struct classes *c, struct nr_arena *arena)
 {
 	struct rank *row = nr_arena_alloc(arena, (size_t)c->count * sizeof *row);
-	struct nr_html_table table = { .s = s,
-		.caption = "Accuracy of a class: the share of its samples that are called so. F1 also counts what is called so but is not; "
+	const struct told *first = t;
+	while (!first->runs) first++;
+	struct nr_html_table table = { .s = s, .caption = first->pixels
+		? "IoU of a class: pixels that are both of it and called so, as a share of those that are either. Acc: the share of its pixels "
+		"that are called so. Means over seeds, of the best weights."
+		: "Accuracy of a class: the share of its samples that are called so. F1 also counts what is called so but is not; "
 		"macro-F1 is its mean over classes, so that rare ones count as much as frequent ones. Means over seeds, of the best "
 		"weights." };
-	const struct told *first = t;
 	if (!row) return s->failed = true, (void)0;
 	const int64_t rows = choose(t, a->count, c, row);
-	while (!first->runs) first++;
 	if (rows < c->count)
 		nr_str_printf(s, "<p>The %lld of %lld classes that are told worst:</p>\n", (long long)rows, (long long)c->count);
 	nr_html_table_open(&table, "classes");
 	nr_html_head(&table, NULL, "class");
-	nr_html_head(&table, "number", "samples");
+	nr_html_head(&table, "number", first->pixels ? "pixels" : "samples");
 	for (int i = 0; i < a->count; i++)
 		if (t[i].runs) nr_html_head(&table, "number", a->arm[i].label);
 	for (int64_t r = 0; r < rows; r++) {
 		char text[32];
 		snprintf(text, sizeof text, "%lld", (long long)first->count[row[r].k]);
 		nr_html_row(&table);
-		nr_html_cell(&table, NULL, name_of(c, row[r].k));
+		name_cell(&table, c, row[r].k);
 		nr_html_cell(&table, "number", text);
 		for (int i = 0; i < a->count; i++)
-			if (t[i].runs) percent_cell(&table, t[i].accuracy[row[r].k], t[i].f1[row[r].k]);
+			if (t[i].runs && t[i].pixels) percent_cell(&table, t[i].iou[row[r].k], "acc", t[i].accuracy[row[r].k]);
+			else if (t[i].runs) percent_cell(&table, t[i].accuracy[row[r].k], "F1", t[i].f1[row[r].k]);
 	}
 	nr_html_row(&table);
 	nr_html_cell_open(&table, NULL);
-	nr_str_add(s, "<b>macro-F1</b>");
+	nr_str_add(s, first->pixels ? "<b>mean IoU</b>" : "<b>macro-F1</b>");
 	nr_html_cell(&table, NULL, "");
 	for (int i = 0; i < a->count; i++)
-		if (t[i].runs) percent_cell(&table, t[i].macro_f1, NAN);
+		if (t[i].runs) percent_cell(&table, t[i].mean, "", NAN);
 	nr_html_table_close(&table);
 }
 
@@ -226,7 +248,8 @@ void nr_section_classes(struct nr_str *s, const struct nr_arms *a, struct nr_are
 	}
 	if (!first) return;
 	nr_str_add(s, "<section id=\"classes\"><h2>Classes</h2>\n<p>");
-	nr_html_printf(s, "Which classes are told apart, on %lld samples of the %s split.", (long long)first->samples, first->split);
+	nr_html_printf(s, "Which classes are told apart, on %lld %s of the %s split.", (long long)first->samples,
+		first->pixels ? "pixels" : "samples", first->split);
 	nr_str_add(s, "</p>\n");
 	nr_legend(s, a);
 	add_table(s, a, t, &c, arena);

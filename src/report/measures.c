@@ -23,6 +23,9 @@ static double probe_mean(const struct nr_runfolder *r) { return nr_runfolder_pro
 static double probe_mean_samples(const struct nr_runfolder *r) { return nr_runfolder_probe(r, "mean", "samples"); }
 static double eval_top1(const struct nr_runfolder *r) { return nr_runfolder_last(r, "eval_top1"); }
 
+static double eval_miou(const struct nr_runfolder *r) { return nr_runfolder_last(r, "eval_miou"); }
+static double eval_pixel_acc(const struct nr_runfolder *r) { return nr_runfolder_last(r, "eval_pixel_acc"); }
+
 /* The accuracy of masked words has the same name. */
 static double of_texts(const struct nr_runfolder *r, const char *column)
 {
@@ -94,12 +97,14 @@ static double speed(const struct nr_runfolder *r)
 
 /* ---- the table --------------------------------------------------------------------------------------------------------- */
 
-enum { UNIFORMITY = 10, RANK };
+enum { UNIFORMITY = 12, RANK };
 const struct nr_measure nr_measures[NR_MEASURES + 1] = {
 	{ "probe top‑1, [CLS]", "%", "top‑1 of a linear probe on [CLS]", 1, NR_PERCENT, 2, false, probe_cls, probe_cls_samples },
 	{ "probe top‑1, mean token", "%", "top‑1 of a linear probe on the mean token", 1, NR_PERCENT, 2, false, probe_mean,
 	  probe_mean_samples },
 	{ "held-out top‑1", "%", "held-out top‑1", 1, NR_PERCENT, 2, false, eval_top1, eval_samples },
+	{ "mean IoU", "%", "held-out mean IoU", 1, NR_PERCENT, 2, false, eval_miou, NULL },
+	{ "pixel accuracy", "%", "held-out pixel accuracy", 1, NR_PERCENT, 2, false, eval_pixel_acc, NULL },
 	{ "test accuracy", "%", "accuracy on the test split", 1, NR_PERCENT, 2, false, text_test, NULL },
 	{ "held-out accuracy", "%", "held-out accuracy", 1, NR_PERCENT, 2, false, text_accuracy, eval_samples },
 	{ "Spearman", "held-out", "held-out Spearman correlation", 1, NR_PLAIN, 4, false, text_spearman, NULL },

@@ -201,8 +201,10 @@ int nr_runfolder_read(struct nr_runfolder *r, const char *dir, struct nr_arena *
 	if (!r->spectrum.count && picture) nr_str_add(&r->absent, "spectrum.csv is missing\n");
 	const bool attention = has(dir, "attention.png", a);
 	if (attention) load_picture(r, "attention.png", &r->attention, a);
-	if (!attention || has(dir, "reconstruction.png", a)) load_picture(r, "reconstruction.png", &r->reconstruction, a);
+	const bool segments = has(dir, "segmentation.png", a);
+	if (segments) load_picture(r, "segmentation.png", &r->segmentation, a);
 	if (has(dir, "objects.png", a)) load_picture(r, "objects.png", &r->drawn, a);
+	if ((!attention && !segments) || has(dir, "reconstruction.png", a)) load_picture(r, "reconstruction.png", &r->reconstruction, a);
 	find_seed(r);
 	const double recorded = nr_runfolder_last(r, "seconds");
 	if (recorded > r->seconds || isnan(r->seconds)) r->seconds = recorded;

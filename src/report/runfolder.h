@@ -35,7 +35,7 @@ struct nr_runfolder {
 	json_t *env, *probe, *analysis, *classes, *objects;  /* objects of JSON, or NULL */
 	struct nr_columns metrics, spectrum, predictions, layer_gradients, lambda;  /* without columns if not there */
 	struct nr_columns points[NR_PARTS_MAX]; /* of the parts of the analysis that have maps of samples, likewise */
-	struct nr_picture_bytes reconstruction, attention, drawn;   /* PNG; size 0 if not there */
+	struct nr_picture_bytes reconstruction, attention, segmentation, drawn; /* PNG; size 0 if not there */
 	const char *status;                     /* "done", ...; "not finished" without an event "stop" */
 	double seconds;                         /* wall time, all sessions; NAN if unknown */
 	int64_t step, resumed;                  /* the last step; how often it was resumed */

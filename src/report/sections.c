@@ -58,6 +58,7 @@ struct pictures {
 };
 
 static const struct nr_picture_bytes *reconstruction(const struct nr_runfolder *r) { return &r->reconstruction; }
+static const struct nr_picture_bytes *segmentation(const struct nr_runfolder *r) { return &r->segmentation; }
 static const struct nr_picture_bytes *attention(const struct nr_runfolder *r) { return &r->attention; }
 static const struct nr_picture_bytes *drawn(const struct nr_runfolder *r) { return &r->drawn; }
 
@@ -82,6 +83,13 @@ static const char *average_precision(const struct nr_runfolder *r, struct nr_are
 			 : nr_arena_printf(arena, "seed %lld; average precision %.1f %%", (long long)r->seed, 100 * ap);
 }
 
+static const char *overlap(const struct nr_runfolder *r, struct nr_arena *arena)
+{
+	const double miou = nr_runfolder_last(r, "eval_miou");
+	return isnan(miou) ? nr_arena_printf(arena, "seed %lld", (long long)r->seed)
+			   : nr_arena_printf(arena, "seed %lld; mean IoU %.1f %%", (long long)r->seed, 100 * miou);
+}
+
 static const struct pictures kinds[] = {
 	{ "pictures", "Reconstructions", "Held-out pictures: original, what was seen of it, and what "
 		"the decoder made of that. Sharp edges and right textures were understood, a blur is an average.",
@@ -92,6 +100,9 @@ static const struct pictures kinds[] = {
 	  "Attention of [CLS] in each head, with", NULL, attention, neighbours },
 	{ "found", "What was found", "Held-out pictures: what is in them, and below what the detector found with a score of .5 or more.",
 	  "Detections drawn onto pictures, with", NULL, drawn, average_precision },
+	{ "segmentation", "Classes of pixels", "Held-out pictures: the picture, its true classes and those that the model tells; where "
+		"a pixel does not count the picture shows. The colours are those of the table of classes.",
+	  "Held-out pictures: original, truth, and prediction with", NULL, segmentation, overlap },
 };
 
 /* One for each arm: that of its first run which has one. */
@@ -123,6 +134,7 @@ static int pictures(struct nr_str *s, const struct pictures *k, const struct nr_
 /* What is missing is told only where no other kind is there. */
 void nr_section_pictures(struct nr_str *s, const struct nr_arms *a, bool said, struct nr_arena *arena)
 {
-	const int others = pictures(s, &kinds[1], a, false, arena) + pictures(s, &kinds[2], a, false, arena);
+	int others = 0;
+	for (size_t i = 1; i < sizeof kinds / sizeof *kinds; i++) others += pictures(s, &kinds[i], a, false, arena);
 	pictures(s, &kinds[0], a, said && !others, arena);
 }

@@ -309,6 +309,7 @@ const struct nr_task nr_task_lit = {
 		 "Without --tokenizer and --init the vocabulary is made of the words of the captions. `norma zeroshot` classifies\n"
 		 "pictures with the result. Settings, metrics, checkpoints, Ctrl-C and resuming work as in `norma train`.",
 	.options = options,
+	.from = "tower",
 	.settings_size = sizeof(struct settings),
 	.defaults = defaults,
 	.auto_model = "clip_text_nano",

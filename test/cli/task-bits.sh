@@ -10,6 +10,10 @@ set -euo pipefail
 [ -z "${NORMA_SANITIZE:-}" ] || exit 77
 # shellcheck source=test/cli/made_up.inc
 . test/cli/made_up.inc
+# shellcheck source=test/cli/own_pictures.inc
+. test/cli/own_pictures.inc
+# shellcheck source=test/cli/label_maps.inc
+. test/cli/label_maps.inc
 # shellcheck source=test/cli/words.inc
 . test/cli/words.inc
 # shellcheck source=test/cli/molecules.inc
@@ -75,6 +79,7 @@ mkdir -p "$tmp/data/sts/tokenized/STSB"
 for ((i = 0; i < 12; i++)); do echo $((i % 6)); done >"$tmp/scores"
 paste "$tmp/scores" <(sentences 5 12) <(sentences 6 12) >"$tmp/data/sts/tokenized/STSB/dev.tsv"
 made_up_values >"$tmp/values.csv"
+label_maps "$tmp/maps" 24
 
 # numbers FOLDER: a hash of what a run recorded, but for its clock
 numbers() {
@@ -97,6 +102,8 @@ text=(--tokenizer "$vocab" --model "bert:dim=16,depth=2,heads=2,hidden=24,positi
 try classify train --data mnist --model $picture,dropout=0.1 --norm "sep(bn,ln)" --batch 16 --accumulate 2 --epochs 3 --smoothing 0.1 \
 	--mixup 0.3 --cutmix 0.5 --crop pad --pad 2 --flip 0.5 --ema 0.9
 try sigmoid train --data mnist --model $picture --batch 16 --epochs 1 --loss sigmoid --zero-head --head-bias -2 --optimizer sgd
+try segment segment --data "labelmaps:path=$tmp/maps,val=0.3" --model vit:image=16,patch=4,dim=24,depth=2,heads=3,dropout=0.1 --norm "sep(bn,ln)" --patch-norm dual \
+	--decoder bn --batch 4 --accumulate 2 --epochs 2 --most-of-one 0.6 --view slide
 try mae pretrain --data mnist --model $picture --norm "sep(bn,ln) decoder.*=ln" --batch 16 --epochs 2 --decoder-depth 1 --uniform both
 try dino dino --data mnist --model $picture,drop_path=0.1 --norm "sep(bn,ln)" --batch 16 --accumulate 2 --epochs 2 --local-crops 2 \
 	--local-size 14 --prototypes 48 --head-hidden 24 --head-bottleneck 12 --head-bn --freeze-last-layer 0.5 --linear 60 --linear-blocks 2
