@@ -11,6 +11,7 @@ enum nr_data_stream {
 	NR_STREAM_SAMPLE = 33 << 24,
 	NR_STREAM_NOISE = 34 << 24,
 	NR_STREAM_MIX = 35 << 24,
+	NR_STREAM_CORRUPT = 36 << 24,       /* + 16 corruption + severity; the step is the sample */
 };
 
 struct nr_draws { struct nr_rng rng; uint64_t next; };
