@@ -37,8 +37,7 @@ int robust_picture_grid(const struct robust_job *j, struct nr_shift_set *set, st
 		const int k = i / (j->severities + 1), s = i % (j->severities + 1);
 		const struct nr_corrupt how = { .number = j->corruption[k], .severity = s ? j->severity[s - 1] : 1, .setting = j->setting,
 			.seed = (uint64_t)j->v->seed, .frost = *j->v->frost ? &j->frost : NULL, .stored = j->stored };
-		code = nr_shift_set_picture(set, k, s ? &how : NULL, &one, j->c->err);
-		if (code && k) code = nr_shift_set_picture(set, 0, s ? &how : NULL, &one, j->c->err);
+		code = nr_shift_set_picture(set, k % nr_shift_set_count(set), s ? &how : NULL, &one, j->c->err);
 		if (!code) put(out, &one, k, s, zoom);
 	}
 	nr_picture_release(&one);
