@@ -255,16 +255,11 @@ static int measure(struct robust_job *j, struct measured *m, const char *path)
 static int checkpoint(struct robust_job *j, const char *path, bool first)
 {
 	struct measured m = { 0 };
-	struct nr_picture pictures = { 0 };
 	const struct cli_model flags = flags_of(j->v, j->v->data);
 	int code = cli_model_open(&m.o, j->c, &flags, path);
 	nr_progress_release(&m.o.bar);
 	if (!code) code = measure(j, &m, path);
-	if (!code && first && *j->v->out && j->corruptions && !*j->v->corrupted) {
-		code = robust_picture_grid(j, m.set, &pictures);
-		if (!code) code = robust_write_pictures(j, &pictures);
-	}
-	nr_picture_release(&pictures);
+	if (!code && first && *j->v->out && j->corruptions && !*j->v->corrupted) code = robust_picture_grid(j, m.set);
 	nr_shift_set_close(m.set);
 	cli_model_close(&m.o);
 	return code;
@@ -274,9 +269,7 @@ static int checkpoint(struct robust_job *j, const char *path, bool first)
 
 static void warn(const struct robust_job *j)
 {
-	bool frost = false;
-	for (int i = 0; i < j->corruptions; i++) frost |= !strcmp(nr_corruption_name(j->corruption[i]), "frost");
-	if (frost && !*j->v->frost && !*j->v->corrupted)
+	if (robust_own_frost(j))
 		nr_log_line(NR_LOG_WARNING, "frost is a texture of ours, for want of --frost: its error compares with no published one");
 	bool none = false;
 	for (int64_t i = 0; i < j->results; i++) none |= j->result[i].adapt == NR_ADAPT_STATS && !j->result[i].batchwise;
@@ -317,10 +310,11 @@ static int run(struct cli *c, const void *conf, const struct nr_list *args)
 	if (!code) code = check_baseline(&j);
 	if (!code) warn(&j);
 	if (!code && *v->out) code = robust_write(&j, v->out);
-	if (!code && v->json) code = cli_print_json(robust_json(&j), c->err);
+	if (!code && v->json) code = cli_print_json(robust_json(&j, false), c->err);
 	else if (!code) robust_print(&j);
 	free(j.result);
 	free(j.arm);
+	nr_picture_release(&j.pictures);
 	nr_frost_close(&j.frost);
 	return code;
 }

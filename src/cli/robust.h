@@ -41,6 +41,7 @@ struct robust_job {
 	int64_t results;
 	struct robust_arm *arm;                 /* (arms) */
 	int64_t arms;
+	struct nr_picture pictures;             /* for the page: of each corruption one, from clean to severe */
 	bool alexnet;                           /* all of ImageNet-C: relative to AlexNet's published errors */
 };
 
@@ -53,10 +54,11 @@ const char *robust_arm_title(const struct robust_job *, int64_t arm);
 
 /* robust_table.c */
 void robust_print(const struct robust_job *);
-json_t *robust_json(const struct robust_job *);
-/* robust_page.c: robust.json, errors.csv and robust.html in a folder; of each corruption a picture at each severity: pictures.png. */
+json_t *robust_json(const struct robust_job *, bool bins);       /* bins: with those of the reliability diagrams */
+/* robust_page.c: robust.json, errors.csv, pictures.png and robust.html in a folder. */
 int robust_write(const struct robust_job *, const char *dir);
-int robust_picture_grid(const struct robust_job *, struct nr_shift_set *, struct nr_picture *out);
-int robust_write_pictures(const struct robust_job *, const struct nr_picture *);
+int robust_picture_grid(struct robust_job *, struct nr_shift_set *);
+/* Frost is there, and it is no photograph. */
+bool robust_own_frost(const struct robust_job *);
 
 #endif

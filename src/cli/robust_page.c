@@ -6,6 +6,7 @@
 #include "base/save.h"
 #include "draw/heatmap.h"
 #include "draw/html.h"
+#include "draw/png.h"
 #include "draw/svg.h"
 #include "report/page.h"
 #include "robust.h"
@@ -25,9 +26,9 @@ static void put(struct nr_picture *sheet, const struct nr_picture *p, int64_t ro
 					p->pixels[(y / zoom * p->w + x / zoom) * p->channels + (p->channels == 3 ? c : 0)];
 }
 
-int robust_picture_grid(const struct robust_job *j, struct nr_shift_set *set, struct nr_picture *out)
+int robust_picture_grid(struct robust_job *j, struct nr_shift_set *set)
 {
-	struct nr_picture one = { 0 };
+	struct nr_picture one = { 0 }, *out = &j->pictures;
 	int code = nr_shift_set_picture(set, 0, NULL, &one, j->c->err);
 	const int32_t zoom = code || one.h >= SMALLEST ? 1 : SMALLEST / one.h;
 	if (!code) code = nr_picture_resize(out, GAP + j->corruptions * (one.h * zoom + GAP), GAP + (j->severities + 1) * (one.w * zoom + GAP), 3,
@@ -42,13 +43,6 @@ int robust_picture_grid(const struct robust_job *j, struct nr_shift_set *set, st
 	}
 	nr_picture_release(&one);
 	return code;
-}
-
-int robust_write_pictures(const struct robust_job *j, const struct nr_picture *p)
-{
-	const char *path = nr_arena_printf(j->c->arena, "%s/pictures.png", j->v->out);
-	if (!path) return nr_fail(j->c->err, NR_EMEMORY, "cannot write", j->v->out, "out of memory");
-	return nr_picture_write_png(p, path, j->c->err);
 }
 
 /* ---- the page ---- */
@@ -75,13 +69,15 @@ static void heat_maps(const struct robust_job *j, struct nr_str *s)
 	double value[NR_CORRUPTIONS * NR_SEVERITIES];
 	for (int k = 0; k < j->corruptions; k++) rows[k] = nr_corruption_name(j->corruption[k]);
 	for (int i = 0; i < j->severities; i++) columns[i] = number[j->severity[i] - 1];
+	nr_str_add(s, "<div class=\"charts\">\n");
 	for (int64_t a = 0; a < j->arms && j->corruptions; a++) {
 		errors_of(j, a, value);
-		nr_html_figure_open(s, NULL, robust_arm_title(j, a), "Error in percent, mean over its checkpoints. All arms share the colours.");
+		nr_html_figure_open(s, "heat", robust_arm_title(j, a), "Error in percent, mean over its checkpoints. All arms share the colours.");
 		nr_svg_heatmap(s, &(struct nr_heatmap){ .name = "error by corruption and severity", .x_label = "severity", .y_label = "corruption",
 			.rows = j->corruptions, .cols = j->severities, .value = value, .row_label = rows, .col_label = columns, .low = 0, .high = 100 });
 		nr_html_figure_close(s);
 	}
+	nr_str_add(s, "</div>\n");
 }
 
 /* Bins of an arm, over its checkpoints: clean pictures, or all corrupted ones. */
@@ -119,7 +115,7 @@ static void reliability_diagram(const struct robust_job *j, bool clean, struct n
 				.n = reliability(j, a, clean, ax, ay) };
 		}
 		line[j->arms] = (struct nr_series){ .x = ends, .y = ends, .n = 2, .arm = (int)j->arms, .weight = NR_THIN };
-		nr_html_figure_open(s, NULL, clean ? "Reliability on clean pictures" : "Reliability on corrupted pictures",
+		nr_html_figure_open(s, "chart", clean ? "Reliability on clean pictures" : "Reliability on corrupted pictures",
 			"How often predictions of a confidence are right; the thin diagonal would be calibrated, below it is too sure. 15 bins.");
 		nr_svg_chart(s, &(struct nr_chart){ .name = "reliability diagram", .x_label = "confidence", .y_label = "accuracy", .series = line,
 			.count = (int)j->arms + 1 });
@@ -162,10 +158,15 @@ static void table(const struct robust_job *j, struct nr_str *s)
 
 static void picture_figure(const struct robust_job *j, struct nr_str *s)
 {
-	if (!j->corruptions || *j->v->corrupted) return;
-	nr_html_figure_open(s, NULL, "The pictures", "Rows are corruptions in the order of the heat maps; first the picture as it is, then rising severity.");
-	nr_str_add(s, "<img src=\"pictures.png\" alt=\"corrupted pictures\"/>");
+	const struct nr_picture *p = &j->pictures;
+	struct nr_str png = { 0 };
+	if (!p->pixels) return;
+	nr_png_add(&png, &(struct nr_raster){ p->w, p->h, p->pixels }, 1);
+	nr_html_figure_open(s, NULL, "The pictures", "A row for each corruption, in the order of the heat maps: the picture as it is, then rising severity.");
+	nr_html_png(s, png.text, png.len, p->w, p->h, "corrupted pictures");
 	nr_html_figure_close(s);
+	s->failed |= png.failed;
+	nr_str_release(&png);
 }
 
 static int write_page(const struct robust_job *j, const char *dir)
@@ -178,12 +179,14 @@ static int write_page(const struct robust_job *j, const char *dir)
 		(long long)j->classes);
 	if (j->alexnet) nr_str_add(&s, " mCE is relative to AlexNet's published errors.");
 	else if (*j->v->relative_to) nr_html_printf(&s, " mCE is relative to the errors of %s.", j->v->relative_to);
-	if (!*j->v->frost && !*j->v->corrupted && j->corruptions) nr_str_add(&s, " Frost is a texture of ours, which compares with nothing published.");
+	if (robust_own_frost(j)) nr_str_add(&s, " Frost is a texture of ours, which compares with nothing published.");
 	nr_str_add(&s, "</p>");
 	table(j, &s);
 	heat_maps(j, &s);
+	nr_str_add(&s, "<div class=\"charts\">\n");
 	reliability_diagram(j, true, &s);
 	if (j->corruptions) reliability_diagram(j, false, &s);
+	nr_str_add(&s, "</div>\n");
 	picture_figure(j, &s);
 	nr_str_add(&s, "</main>");
 	nr_page_close(&s);
@@ -220,9 +223,12 @@ int robust_write(const struct robust_job *j, const char *dir)
 {
 	struct nr_str s = { 0 };
 	const char *path = nr_arena_printf(j->c->arena, "%s/robust.json", dir);
-	int code = path ? nr_json_add(&s, robust_json(j), j->c->err) : nr_fail(j->c->err, NR_EMEMORY, "cannot write", dir, "out of memory");
+	int code = path ? nr_json_add(&s, robust_json(j, true), j->c->err) : nr_fail(j->c->err, NR_EMEMORY, "cannot write", dir, "out of memory");
 	if (!code) code = nr_save_file(path, s.text, s.len, j->c->err);
 	nr_str_release(&s);
 	if (!code) code = write_csv(j, dir);
+	path = nr_arena_printf(j->c->arena, "%s/pictures.png", dir);
+	if (!code && !path) code = nr_fail(j->c->err, NR_EMEMORY, "cannot write", dir, "out of memory");
+	if (!code && j->pictures.pixels) code = nr_picture_write_png(&j->pictures, path, j->c->err);
 	return code ? code : write_page(j, dir);
 }

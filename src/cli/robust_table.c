@@ -71,6 +71,13 @@ struct robust_means robust_means_of(const struct robust_job *j, const struct rob
 	return m;
 }
 
+bool robust_own_frost(const struct robust_job *j)
+{
+	bool frost = false;
+	for (int i = 0; i < j->corruptions; i++) frost |= !strcmp(nr_corruption_name(j->corruption[i]), "frost");
+	return frost && !*j->v->frost && !*j->v->corrupted;
+}
+
 /* ---- tables ----------------------------------------------------------------------------------------------------------------- */
 
 enum { MOST_SEEDS = 256 };
@@ -140,7 +147,7 @@ static void print_corruptions(const struct robust_job *j)
 	nr_table_column(t, "error in percent", NR_LEFT);
 	for (int64_t a = 0; a < arms; a++) nr_table_column(t, robust_arm_title(j, a), NR_RIGHT);
 	for (int k = 0; k < j->corruptions; k++) {
-		const bool ours = !strcmp(nr_corruption_name(j->corruption[k]), "frost") && !*j->v->frost && !*j->v->corrupted;
+		const bool ours = robust_own_frost(j) && !strcmp(nr_corruption_name(j->corruption[k]), "frost");
 		nr_table_cell(t, "%s%s", nr_corruption_name(j->corruption[k]), ours ? " (our texture)" : "");
 		for (int64_t a = 0; a < arms; a++) cell(t, over_seeds(j, a, by_corruption, j->corruption[k]), 1);
 	}
@@ -168,17 +175,21 @@ void robust_print(const struct robust_job *j)
 
 /* ---- JSON ------------------------------------------------------------------------------------------------------------------- */
 
-static json_t *calibration(const struct nr_calibration *c)
+/* bins: [count, sum of confidences, how many were right] of each. */
+static json_t *calibration(const struct nr_calibration *c, bool bins)
 {
-	json_t *bins = json_array();
+	json_t *o = json_pack("{s:I, s:f, s:f, s:f, s:f}", "samples", (json_int_t)c->samples, "error", c->error, "nll", c->nll, "brier", c->brier,
+		"ece", c->ece);
+	json_t *list = json_array();
 	for (int b = 0; b < NR_CALIBRATION_BINS; b++)
-		json_array_append_new(bins, json_pack("[f, f, f]", c->bin_count[b], c->bin_confidence[b], c->bin_right[b]));
-	return json_pack("{s:I, s:f, s:f, s:f, s:f, s:o}", "samples", (json_int_t)c->samples, "error", c->error, "nll", c->nll, "brier",
-		c->brier, "ece", c->ece, "bins", bins);
+		json_array_append_new(list, json_pack("[f, f, f]", c->bin_count[b], c->bin_confidence[b], c->bin_right[b]));
+	if (bins) json_object_set(o, "bins", list);
+	json_decref(list);
+	return o;
 }
 
 /* "corruptions": {"fog": {"error": .3, "severities": {"1": {...}}}} */
-static json_t *corruptions(const struct robust_job *j, const struct robust_result *r)
+static json_t *corruptions(const struct robust_job *j, const struct robust_result *r, bool bins)
 {
 	json_t *all = json_object();
 	for (int k = 0; k < j->corruptions; k++) {
@@ -186,34 +197,35 @@ static json_t *corruptions(const struct robust_job *j, const struct robust_resul
 		json_t *by = json_object();
 		for (int s = 0; s < j->severities; s++) {
 			const char name[2] = { (char)('0' + j->severity[s]), 0 };
-			json_object_set_new(by, name, calibration(&r->cell[number][j->severity[s] - 1]));
+			json_object_set_new(by, name, calibration(&r->cell[number][j->severity[s] - 1], bins));
 		}
 		json_object_set_new(all, nr_corruption_name(number), json_pack("{s:f, s:o}", "error", robust_error(j, r, number), "severities", by));
 	}
 	return all;
 }
 
-static json_t *result(const struct robust_job *j, const struct robust_result *r)
+static json_t *result(const struct robust_job *j, const struct robust_result *r, bool bins)
 {
 	const struct robust_means m = robust_means_of(j, r);
-	json_t *o = json_pack("{s:s, s:s, s:s, s:s, s:f, s:o}", "arm", r->arm, "file", r->file, "norms", r->norms, "adapt",
-		nr_adapt_names[r->adapt], "clean_error", m.clean, "clean", calibration(&r->clean));
+	json_t *o = json_pack("{s:s, s:s, s:s, s:s, s:f, s:f, s:o}", "arm", r->arm, "file", r->file, "norms", r->norms, "adapt",
+		nr_adapt_names[r->adapt], "clean_error", m.clean, "top1", 1 - m.clean, "clean", calibration(&r->clean, bins));
 	if (j->corruptions) json_object_update_new(o, json_pack("{s:f, s:f, s:f, s:f, s:o}", "corrupted_error", m.error, "corrupted_nll", m.nll,
-		"corrupted_brier", m.brier, "corrupted_ece", m.ece, "corruptions", corruptions(j, r)));
+		"corrupted_brier", m.brier, "corrupted_ece", m.ece, "corruptions", corruptions(j, r, bins)));
 	if (isfinite(m.mce)) json_object_update_new(o, json_pack("{s:f, s:f}", "mce", m.mce, "relative_mce", m.relative_mce));
 	if (r->adapt >= NR_ADAPT_TENT) json_object_update_new(o, json_pack("{s:I, s:I}", "adapted_parameters", (json_int_t)r->free, "restarts",
 		(json_int_t)r->restarts));
 	return o;
 }
 
-/* One checkpoint: its own result, further adaptations by their name; several: a list. */
-json_t *robust_json(const struct robust_job *j)
+/* One checkpoint: its own result or, under several adaptations, that of each by its name; several: a list. */
+json_t *robust_json(const struct robust_job *j, bool bins)
 {
 	const bool one = j->results == j->adapts;
-	json_t *top = one ? result(j, &j->result[0]) : json_object(), *list = json_array();
-	for (int64_t i = 0; i < j->results; i++) {
-		if (!one) json_array_append_new(list, result(j, &j->result[i]));
-		else if (i) json_object_set_new(top, nr_adapt_names[j->result[i].adapt], result(j, &j->result[i]));
+	json_t *top = j->results == 1 ? result(j, &j->result[0], bins) : json_object(), *list = json_array();
+	for (int64_t i = 0; i < j->results && j->results > 1; i++) {
+		json_t *each = result(j, &j->result[i], bins);
+		if (one) json_object_set_new(top, nr_adapt_names[j->result[i].adapt], each);
+		else json_array_append_new(list, each);
 	}
 	if (!one) json_object_set(top, "results", list);
 	json_decref(list);
@@ -221,7 +233,7 @@ json_t *robust_json(const struct robust_job *j)
 		(json_int_t)j->v->seed, "classes", (json_int_t)j->classes, "classes_that_occur", (json_int_t)j->present));
 	if (j->corruptions) json_object_set_new(top, "pictures", json_string(*j->v->corrupted ? j->v->corrupted
 		: j->setting == NR_CORRUPT_32 ? "corrupted here, 32 px" : "corrupted here, 224 px"));
-	if (j->corruptions && !*j->v->corrupted) json_object_set_new(top, "frost", json_string(*j->v->frost ? "photographs" : "a texture of ours"));
+	if (robust_own_frost(j)) json_object_set_new(top, "frost", json_string("a texture of ours, which compares with nothing published"));
 	if (j->alexnet) json_object_set_new(top, "relative_to", json_string("AlexNet (clean error 0.435 unchecked)"));
 	else if (*j->v->relative_to) json_object_set_new(top, "relative_to", json_string(j->v->relative_to));
 	return top;
