@@ -50,6 +50,8 @@ struct nr_node {                            /* one op application, owned by the 
 struct nr_exec {                            /* what differs from step to step */
 	int train;                          /* batch statistics and dropout on */
 	int no_dropout;                     /* batch statistics alone: what an evaluation would have seen */
+	double prior;                       /* with train, forward alone: the running statistics of batch norms count as so many samples */
+					    /* beside those of the batch (Schneider et al. 2020) */
 	int accumulate;                     /* add to the parameter gradients instead of overwriting them */
 	int64_t step;
 	int64_t total;                      /* steps of the whole run, for norms that change in its course; 0: not known */

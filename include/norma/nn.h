@@ -189,6 +189,9 @@ NR_API nr_t *nr_matmul(struct nr_net *, nr_t *a, nr_t *b, int ta, int tb);      
 /* Losses: a scalar, the mean over what counts. */
 NR_API nr_t *nr_cross_entropy(struct nr_net *, nr_t *logits, nr_t *labels, double smoothing, int32_t ignore);
 NR_API nr_t *nr_soft_cross_entropy(struct nr_net *, nr_t *logits, nr_t *targets);
+/* The entropy of each row's softmax, averaged over the rows whose number in counts (B) int32 is not 0 and whose entropy is below `margin`
+ * (0: any): what test-time adaptation lowers (Tent, SAR). rows: NULL, or becomes (B), each row's entropy, to be tapped. */
+NR_API nr_t *nr_entropy_loss(struct nr_net *, nr_t *logits, nr_t *counts, double margin, nr_t **rows);
 /* Segmentation: logits (B,h,w,K) of a coarse grid, enlarged to the labels (B,H,W) by bilinear interpolation (half-pixel centres); the
  * mean over all pixels whose label is not `ignore`. */
 NR_API nr_t *nr_pixel_cross_entropy(struct nr_net *, nr_t *logits, nr_t *labels, int32_t ignore);

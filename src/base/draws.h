@@ -12,6 +12,7 @@ enum nr_data_stream {
 	NR_STREAM_NOISE = 34 << 24,
 	NR_STREAM_MIX = 35 << 24,
 	NR_STREAM_VIEW = 36 << 24,          /* where a picture and its label map are cut, blocks i << 16 ... */
+	NR_STREAM_CORRUPT = 36 << 24,       /* + 16 corruption + severity, which is not 0; the step is the sample */
 	NR_STREAM_SHAPES = 37 << 24,        /* + 1: grain; the step is the picture */
 };
 

@@ -1,6 +1,7 @@
 /* See model_flags.h. */
 #include "model_flags.h"
 
+#include "base/yaml.h"
 #include "data/listed.h"
 #include "surgery/recalibrate.h"
 
@@ -31,14 +32,42 @@ struct nr_evaluation cli_model_split(struct cli_opened *o, enum nr_split split, 
 static int choose_split(const struct cli_model *m, const struct nr_source *s, struct nr_error *err)
 {
 	if (strcmp(m->split, "auto")) return nr_split_find(m->split, err);
-	return s->count[NR_TEST] ? NR_TEST : s->count[NR_VAL] || s->of->kind != NR_TEXTS ? NR_VAL : NR_TRAIN;
+	const bool alone = s->of->kind == NR_TEXTS || m->split_alone;
+	return s->count[NR_TEST] ? NR_TEST : s->count[NR_VAL] || !alone ? NR_VAL : NR_TRAIN;
 }
 
-static int open_model(struct cli_opened *o, struct cli *c, const struct cli_model *m, const char *path)
+/* One per line; as many as the model has classes. */
+static int read_names(struct cli *c, const char *file, struct nr_weights *w)
+{
+	const int64_t classes = nr_model_int(&w->model, "classes");
+	size_t size;
+	char *text = nr_yaml_load(file, &size, c->arena, c->err);
+	char **name = text ? nr_arena_alloc(w->arena, ((size_t)classes + 1) * sizeof *name) : NULL;
+	int64_t n = 0;
+	if (!text) return c->err->code;
+	if (!name) return nr_fail(c->err, NR_EMEMORY, "cannot read", file, "out of memory");
+	for (char *line = text; *line;) {
+		char *end = line + strcspn(line, "\r\n"), *next = end + strspn(end, "\r\n");
+		*end = 0;
+		if (*line && n < classes && !(name[n] = nr_arena_strdup(w->arena, line)))
+			return nr_fail(c->err, NR_EMEMORY, "cannot read", file, "out of memory");
+		n += *line != 0;
+		line = next;
+	}
+	if (n != classes)
+		return nr_fail(c->err, NR_EVALUE, "cannot use the names", file, "there are %lld for the %lld classes of the model",
+			(long long)n, (long long)classes);
+	name[n] = NULL;
+	w->class_name = name;
+	return NR_OK;
+}
+
+int cli_model_open(struct cli_opened *o, struct cli *c, const struct cli_model *m, const char *path)
 {
 	*o = (struct cli_opened){ .bar = { .out = NULL } };
 	const struct nr_weights_how how = { .model = m->model, .norms = m->norm, .resample = m->resample, .detector = m->detector };
 	if (nr_weights_open(&o->w, path, &how, c->err)) return c->err->code;
+	if (m->names && *m->names && read_names(c, m->names, o->w)) return c->err->code;
 	const char *data = *m->data ? m->data : o->w->data;
 	if (!data) {
 		cli_usage(c, "the file does not say what it was trained on");
@@ -65,17 +94,23 @@ static int open_model(struct cli_opened *o, struct cli *c, const struct cli_mode
 						 nr_split_name((enum nr_split)split), NULL);
 }
 
+void cli_model_close(struct cli_opened *o)
+{
+	nr_progress_release(&o->bar);
+	nr_source_close(o->source);
+	nr_weights_close(o->w);
+	*o = (struct cli_opened){ 0 };
+}
+
 int cli_model_run(struct cli *c, const struct cli_model *m, const struct nr_list *args,
 	int (*measure)(struct cli *, const struct cli_model *m, struct cli_opened *, const char *path))
 {
 	if (args->count != 1) return cli_usage(c, "one checkpoint is needed, not %d", (int)args->count);
 	cli_bound_spin(c);
 	struct cli_opened o;
-	int code = open_model(&o, c, m, args->item[0]);
+	int code = cli_model_open(&o, c, m, args->item[0]);
 	if (!code) code = measure(c, m, &o, args->item[0]);
-	nr_progress_release(&o.bar);
-	nr_source_close(o.source);
-	nr_weights_close(o.w);
+	cli_model_close(&o);
 	return code;
 }
 

@@ -9,10 +9,12 @@
 
 struct cli_model {
 	char *model, *norm, *data, *data_root, *split, *resample;
+	char *names;                        /* a file with the names of the classes; NULL or "": those of the checkpoint */
 	int64_t batch, workers, limit;
 	double crop_share;
 	bool json;
 	bool detector;                      /* no flag: neck and heads of a detector are wanted, too */
+	bool split_alone;                   /* pictures in one split alone are for evaluation, too */
 };
 #define CLI_MODEL_OPTIONS(S, f)                                                                                                        \
 	{ .name = "model", .type = NR_TSTRING, .offset = offsetof(S, f.model), .size = sizeof(char *), .text = "", .metavar = "MODEL",   \
@@ -44,6 +46,9 @@ struct cli_opened {
 	struct nr_evaluation e;             /* of the chosen split */
 	struct nr_progress bar;
 };
+/* The checkpoint and its data; closed also after a failure. */
+int cli_model_open(struct cli_opened *, struct cli *, const struct cli_model *, const char *path);
+void cli_model_close(struct cli_opened *);
 /* A command of one checkpoint: opens it and its data, and calls measure with the command's settings, which begin with m. */
 int cli_model_run(struct cli *, const struct cli_model *m, const struct nr_list *args,
 	int (*measure)(struct cli *, const struct cli_model *m, struct cli_opened *, const char *path));

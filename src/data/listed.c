@@ -101,11 +101,13 @@ int32_t nr_listed_label(const struct nr_source *s, enum nr_split split, int64_t 
 	return ((const struct nr_listed *)s->own)->split[split].label[i];
 }
 
+/* A folder that is called by a number, as those of ImageNet-V2 are, is the class of that number, unless one has the name. */
 static int32_t place_of(const char *name, char *const *names, int32_t count)
 {
+	int64_t number;
 	for (int32_t i = 0; i < count; i++)
 		if (!strcmp(names[i], name)) return i;
-	return -1;
+	return nr_parse_int(name, &number) && number >= 0 && number < count ? (int32_t)number : -1;
 }
 
 int nr_source_relabel(struct nr_source *s, char *const *names, int32_t count, struct nr_error *err)

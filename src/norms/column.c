@@ -136,6 +136,18 @@ static void run_on(const struct walk *w, const struct nr_call *k, int64_t from, 
 	}
 }
 
+/* Schneider et al. 2020 (arXiv:2006.16971), Eq. 3: mean and variance between the running ones, as of `prior` samples, and the batch's. */
+static void lean(const struct walk *w, const struct nr_call *k, struct share s, real inv)
+{
+	const double n = (double)k->node->in[0]->d[0];
+	const real share = (real)(n / (n + k->ex->prior)), rest = 1 - share;
+	const real *mean = k->x[w->at->running].p, *var = k->x[w->at->running + 1].p;
+	for (int64_t i = s.from; i < s.from + s.n; i++) {
+		w->mean[i] = rest * mean[i] + share * w->mean[i];
+		w->rstd[i] = 1 / nr_sqrt(rest * var[i] + share * (w->rstd[i] * inv) + w->at->eps);
+	}
+}
+
 /* mean and rstd of a domain's columns from the moments of its chunks. */
 static void statistics(const struct walk *w, const struct nr_call *k, struct share s, const real *means,
 	const real *squares)
@@ -146,7 +158,8 @@ static void statistics(const struct walk *w, const struct nr_call *k, struct sha
 	const double n = count_of(w, s.d);
 	const real eps = w->at->eps, inv = (real)(1 / (w->at->unbiased && n > 1 ? n - 1 : n));
 	real *mean = w->mean + s.d * w->C, *rstd = w->rstd + s.d * w->C;
-	if (size > 1)
+	if (w->at->running && k->ex->prior > 0) lean(w, k, s, inv);
+	else if (size > 1)
 		for (int64_t i = s.from; i < end; i += size) join_group(size, n, eps, mean + i, rstd + i);
 	else
 		for (int64_t i = s.from; i < end; i++) rstd[i] = 1 / nr_sqrt(rstd[i] * inv + eps);

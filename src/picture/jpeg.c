@@ -79,3 +79,19 @@ int nr_decode_jpeg(struct nr_picture *p, const uint8_t *bytes, size_t size, int3
 	tjDestroy(h);
 	return code ? code : nr_picture_upright(p, nr_exif_orientation(bytes, size), name, err);
 }
+
+int nr_jpeg_again(struct nr_picture *p, int quality, struct nr_error *err)
+{
+	unsigned char *file = NULL;
+	unsigned long size = 0;
+	const bool grey = p->channels == 1;
+	tjhandle h = tjInitCompress();
+	if (!h) return nr_fail(err, NR_EMEMORY, "cannot compress a picture", NULL, "out of memory for the JPEG encoder");
+	int code = tjCompress2(h, p->pixels, p->w, 0, p->h, grey ? TJPF_GRAY : TJPF_RGB, &file, &size, grey ? TJSAMP_GRAY : TJSAMP_420,
+		quality, TJFLAG_ACCURATEDCT);
+	if (code) code = nr_fail(err, NR_EFORMAT, "cannot compress a picture", NULL, "JPEG: %s", tjGetErrorStr2(h));
+	else code = nr_decode_jpeg(p, file, size, p->channels, NULL, err);
+	tjFree(file);
+	tjDestroy(h);
+	return code;
+}

@@ -43,6 +43,9 @@ int nr_decode_png(struct nr_picture *, const uint8_t *bytes, size_t size, int32_
 int nr_decode_webp(struct nr_picture *, const uint8_t *bytes, size_t size, int32_t channels, const char *name, struct nr_error *);
 int nr_decode_tiff(struct nr_picture *, const uint8_t *bytes, size_t size, int32_t channels, const char *name, struct nr_error *);
 
+/* The picture as it comes back from a JPEG of this quality, 1 to 100 (colours at half the resolution, as most programs write them). */
+int nr_jpeg_again(struct nr_picture *, int quality, struct nr_error *);
+
 /* How a camera was held, from the EXIF data of a JPEG: 1 (upright) to 8; 1 if nothing is said. */
 int nr_exif_orientation(const uint8_t *bytes, size_t size);
 /* Turns and mirrors the picture so that it is upright. */

@@ -216,6 +216,7 @@ static void check_metric(struct checker *k, const char *metric, const struct nr_
 static const char *usual_metric(const struct nr_study_command *c)
 {
 	if (!strcmp(c->name, "probe")) return "cls.top1";
+	if (!strcmp(c->name, "robust")) return "corrupted_error";
 	if (c->metric) return c->metric;
 	return c->trains ? "eval_top1" : "top1";
 }

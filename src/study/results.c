@@ -115,7 +115,7 @@ bool nr_metric_is_share(const char *metric)
 {
 	const struct nr_task_metric *m = of_task(metric);
 	if (m) return nr_metric_percent(m);
-	static const char *const words[] = { "top1", "top5", "acc", "ece", "miou", "auc", NULL };
+	static const char *const words[] = { "top1", "top5", "acc", "ece", "miou", "auc", "_error", NULL };
 	return has_one_of(metric, words);
 }
 
@@ -123,6 +123,6 @@ bool nr_metric_falls(const char *metric)
 {
 	const struct nr_task_metric *m = of_task(metric);
 	if (m) return m->lower;
-	static const char *const words[] = { "loss", "nll", "mse", "ece", "uniformity", "alignment", "perplexity", "_mae", ".mae", NULL };
+	static const char *const words[] = { "loss", "nll", "mse", "ece", "uniformity", "alignment", "perplexity", "_mae", ".mae", "_error", "brier", "mce", NULL };
 	return has_one_of(metric, words);
 }
