@@ -145,6 +145,9 @@ struct nr_loader_config {
 	uint64_t seed;
 	int64_t start;                      /* first batch, counted over epochs: where a resumed run goes on */
 	int64_t stop;                       /* the batch before which it ends, e.g. one epoch of an evaluation; 0: never */
+	/* Some batches only: of every `of`, the `take` from number `from` on; 0: all. `start` counts those. across: they come in columns,
+	 * as if they stood in so many rows; 0 or 1: in order */
+	struct { int64_t of, from, take, across; } share;
 	int threads;                        /* 0: one */
 	double mixup, cutmix;               /* alpha of the Beta distribution; 0: none */
 	double mix_prob, mix_switch;        /* how often a batch is mixed; how often with CutMix if both are on */

@@ -20,6 +20,7 @@ enum state { FREE, FILLING, READY, TAKEN };
 
 struct slot {
 	struct nr_batch batch;          /* first: what the caller gives back */
+	int64_t place;                  /* among the batches that are delivered */
 	enum state state;
 	int64_t taken, done;            /* samples */
 	int64_t bad;                    /* the first sample that failed; batch.samples if none did */
@@ -121,11 +122,21 @@ static int load(struct worker *w, const struct slot *s, int64_t i, struct nr_err
 
 /* ---- workers ---- */
 
-static struct slot *find(struct nr_loader *l, int64_t number)
+static struct slot *find(struct nr_loader *l, int64_t place)
 {
 	for (int i = 0; i < SLOTS; i++)
-		if (l->slot[i].state != FREE && l->slot[i].batch.number == number) return &l->slot[i];
+		if (l->slot[i].state != FREE && l->slot[i].place == place) return &l->slot[i];
 	return NULL;
+}
+
+/* The number of the batch that is delivered at a place. */
+static int64_t number_at(const struct nr_loader *l, int64_t place)
+{
+	const int64_t take = l->c.share.take, rows = l->c.share.across;
+	if (!l->c.share.of) return place;
+	int64_t i = place % take;
+	if (rows > 1) i = i % rows * (take / rows) + i / rows;
+	return place / take * l->c.share.of + l->c.share.from + i;
 }
 
 static struct slot *open_next(struct nr_loader *l)
@@ -134,10 +145,11 @@ static struct slot *open_next(struct nr_loader *l)
 	for (int i = 0; i < SLOTS; i++) {
 		struct slot *s = &l->slot[i];
 		if (s->state != FREE) continue;
-		const int64_t place = l->opened % l->batches, left = l->count - place * l->c.batch;
+		const int64_t number = number_at(l, l->opened), left = l->count - number % l->batches * l->c.batch;
 		s->state = FILLING;
 		s->taken = s->done = 0;
-		s->batch.number = l->opened++;
+		s->place = l->opened++;
+		s->batch.number = number;
 		s->batch.epoch = s->batch.number / l->batches;
 		s->batch.samples = s->bad = left < l->c.batch ? left : l->c.batch;
 		s->err.code = NR_OK;
