@@ -51,6 +51,15 @@ static void add_buffers(struct nr_shards *s, const struct nr_store *store)
 	add_piece(s, values + params, all - params);
 }
 
+static int open_beside(struct nr_shards *s, struct nr_error *err)
+{
+	s->beside = calloc((size_t)s->local, sizeof *s->beside);
+	if (!s->beside) return out_of_memory(err);
+	for (int64_t i = 1; i < s->local; i++)
+		if (!(s->beside[i] = malloc((size_t)s->n * sizeof(real)))) return out_of_memory(err);
+	return NR_OK;
+}
+
 int nr_shards_open(struct nr_shards *s, const struct nr_store *store, const struct nr_store *teacher, struct nr_error *err)
 {
 	int64_t params;
@@ -65,8 +74,9 @@ int nr_shards_open(struct nr_shards *s, const struct nr_store *store, const stru
 	add_buffers(s, teacher);
 	s->start = malloc((size_t)(s->n - params + 1) * sizeof(real));
 	if (!s->start) return out_of_memory(err);
-	for (int64_t deep = 0; (int64_t)1 << deep < s->local; deep++)
+	for (int64_t deep = 0; !s->together && (int64_t)1 << deep < s->local; deep++)
 		if (!(s->partial[deep] = malloc((size_t)s->n * sizeof(real)))) return out_of_memory(err);
+	if (s->together && open_beside(s, err)) return err->code;
 	if (s->comm && !(s->room = malloc((size_t)(params > s->n - params ? params : s->n - params) * sizeof(real))))
 		return out_of_memory(err);
 	return NR_OK;
@@ -75,6 +85,8 @@ int nr_shards_open(struct nr_shards *s, const struct nr_store *store, const stru
 void nr_shards_close(struct nr_shards *s)
 {
 	for (int i = 0; i < NR_SHARD_DEEP; i++) free(s->partial[i]);
+	for (int64_t i = 1; s->beside && i < s->local; i++) free(s->beside[i]);
+	free(s->beside);
 	free(s->start);
 	free(s->room);
 	free(s->said);
@@ -90,6 +102,14 @@ static void keep_buffers(struct nr_shards *s, bool back)
 		memcpy(back ? s->piece[i].p : at, back ? at : s->piece[i].p, (size_t)s->piece[i].n * sizeof *at);
 }
 
+/* to NULL: what lies in the stores. */
+static void add_to(const struct nr_shards *s, real *to, const real *other)
+{
+	if (to) nr_array_add(s->n, other, to, to);
+	for (int64_t j = 0; j < (to ? 0 : s->pieces); other += s->piece[j++].n)
+		nr_array_add(s->piece[j].n, other, s->piece[j].p, s->piece[j].p);
+}
+
 void nr_shards_begin(struct nr_shards *s, int64_t i)
 {
 	if (s->count > 1) keep_buffers(s, i > 0);
@@ -98,15 +118,25 @@ void nr_shards_begin(struct nr_shards *s, int64_t i)
 void nr_shards_end(struct nr_shards *s, int64_t i)
 {
 	if (s->count == 1) return;
-	for (int64_t q = i; q & 1; q >>= 1) {
-		const real *other = s->partial[--s->depth];
-		for (int64_t j = 0; j < s->pieces; other += s->piece[j++].n)
-			nr_array_add(s->piece[j].n, other, s->piece[j].p, s->piece[j].p);
-	}
+	for (int64_t q = i; q & 1; q >>= 1) add_to(s, NULL, s->partial[--s->depth]);
 	if (i + 1 == s->local) return;
 	real *to = s->partial[s->depth++];
 	for (int64_t j = 0; j < s->pieces; to += s->piece[j++].n)
 		memcpy(to, s->piece[j].p, (size_t)s->piece[j].n * sizeof *to);
+}
+
+void nr_shards_begin_beside(struct nr_shards *s)
+{
+	for (int64_t i = 1; i < s->local; i++) {
+		real *to = s->beside[i] + s->piece[0].n;
+		for (int64_t j = 1; j < s->pieces; to += s->piece[j++].n) memcpy(to, s->piece[j].p, (size_t)s->piece[j].n * sizeof *to);
+	}
+}
+
+void nr_shards_end_beside(struct nr_shards *s)
+{
+	for (int64_t d = 1; d < s->local; d *= 2)
+		for (int64_t i = 0; i + d < s->local; i += 2 * d) add_to(s, s->beside[i], s->beside[i + d]);
 }
 
 int nr_shards_sum(struct nr_shards *s, struct nr_error *err)

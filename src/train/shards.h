@@ -12,11 +12,13 @@ enum { NR_SHARD_PIECES = 3, NR_SHARD_DEEP = 32 };
 struct nr_shards {
 	struct nr_comm *comm;               /* NULL: one process */
 	int64_t count, local, first;        /* of all ranks; of this one, from that one on */
+	bool together;                      /* side by side: some statistics are of the whole batch */
 	int64_t pieces, n;                  /* what a shard leaves behind: gradients, then buffers; values in all */
 	struct { real *p; int64_t n; } piece[NR_SHARD_PIECES];
 	real *start;                        /* the buffers before the step */
 	real *partial[NR_SHARD_DEEP];       /* (n): sums that wait for their other half */
 	int depth;
+	real **beside;                      /* (local, n) of the shards that run side by side, but for the first */
 	real *room;                         /* (gradients): for sums over ranks */
 	double *said, *all;                 /* (local, NR_SHARD_SAYS), (count, NR_SHARD_SAYS) */
 };
@@ -31,6 +33,9 @@ void nr_shards_close(struct nr_shards *);
 /* Around the local shard i: the buffers are those before the step; what it left is put aside or summed. */
 void nr_shards_begin(struct nr_shards *, int64_t i);
 void nr_shards_end(struct nr_shards *, int64_t i);
+/* Side by side: their buffers as the step finds them; the sum of what they left. */
+void nr_shards_begin_beside(struct nr_shards *);
+void nr_shards_end_beside(struct nr_shards *);
 /* After the last one: sums over all shards, buffers as means. */
 int nr_shards_sum(struct nr_shards *, struct nr_error *);
 /* said[] of all shards: sums in said[0..NR_SAID_BAD-1], and all[] as it arrived. */

@@ -84,6 +84,7 @@ static int open_loader(struct nr_trainer *t, struct nr_error *err)
 	if (s->count > 1) {
 		config.share.of = s->count * parts, config.share.from = s->first * parts, config.share.take = s->local * parts;
 		config.start = t->state.step * config.share.take;
+		if (s->together) config.share.across = config.held = s->local;
 	}
 	return nr_loader_open(&t->loader, &config, err);
 }
@@ -185,6 +186,7 @@ void nr_trainer_close(struct nr_trainer *t)
 	if (t->task && t->run.own && t->task->close) t->task->close(&t->run);
 	while (t->shapes-- > 0) {                       /* guests of the first one's memory before it */
 		nr_microscope_close(t->shape[t->shapes].microscope);
+		for (int64_t i = 1; t->shape[t->shapes].twin && i < t->shards.local; i++) nr_plan_free(t->shape[t->shapes].twin[i]);
 		nr_plan_free(t->shape[t->shapes].plan);
 		nr_net_free(t->shape[t->shapes].net);
 	}
@@ -201,7 +203,7 @@ void nr_trainer_close(struct nr_trainer *t)
 
 /* ---- one step --------------------------------------------------------------------------------------------------------------- */
 
-static int not_finite(struct nr_trainer *t, const struct nr_exec *ex, const char *what, struct nr_error *err)
+int nr_trainer_bad_loss(struct nr_trainer *t, const struct nr_exec *ex, const char *what, struct nr_error *err)
 {
 	const struct nr_node *bad = nr_plan_first_bad(t->run.plan, ex);
 	nr_fail(err, NR_EDIVERGED, "training diverged", t->c.out, "the %s of step %lld is not finite%s%s%s%s",
@@ -210,10 +212,10 @@ static int not_finite(struct nr_trainer *t, const struct nr_exec *ex, const char
 	return nr_hint(err, "the last checkpoint is intact: try a lower --lr, a longer --warmup or --clip global");
 }
 
-static const struct nr_trainer_shape *choose_shape(struct nr_trainer *t, int64_t number)
+struct nr_trainer_shape *nr_trainer_choose(struct nr_trainer *t, int64_t number)
 {
 	t->run.shape = t->task->choose ? t->task->choose(&t->run, number) : 0;
-	const struct nr_trainer_shape *s = &t->shape[t->run.shape];
+	struct nr_trainer_shape *s = &t->shape[t->run.shape];
 	t->run.net = s->net;
 	t->run.plan = s->plan;
 	return s;
@@ -225,6 +227,10 @@ static bool due(int64_t every, const struct nr_trainer *t, int64_t step)
 	return every && (step == 1 || step % every == 0 || step == t->total);
 }
 static bool looked_at(const struct nr_trainer *t, int64_t step) { return due(t->c.microscope, t, step); }
+void nr_trainer_look(struct nr_trainer *t, struct nr_trainer_shape *s, struct nr_exec *ex)
+{
+	if (looked_at(t, t->state.step + 1)) nr_microscope_look(t->looking = s->microscope, ex);
+}
 
 /* Forward and backward on the batch that is bound, once for each pass; the sum of their losses. */
 static double run_passes(struct nr_trainer *t, const struct nr_trainer_shape *s, struct nr_exec *ex)
@@ -250,13 +256,13 @@ static int run_part(struct nr_trainer *t, int64_t i, int64_t a, struct nr_error 
 	double *said = t->shards.said + i * NR_SHARD_SAYS;
 	if (t->loader && nr_loader_next(t->loader, &b, err)) return err->code;
 	const int64_t number = (t->state.step * t->shards.count + t->shards.first + i) * t->c.accumulate + a;
-	const struct nr_trainer_shape *s = choose_shape(t, number);
+	struct nr_trainer_shape *s = nr_trainer_choose(t, number);
 	t->task->bind(&t->run, b, number);
 	struct nr_exec ex = { .train = 1, .accumulate = a > 0, .step = number, .total = t->total, .seed = (uint64_t)t->c.seed };
-	if (a == 0 && i == 0 && looked_at(t, t->state.step + 1)) nr_microscope_look(t->looking = s->microscope, &ex);
+	if (a == 0 && i == 0) nr_trainer_look(t, s, &ex);
 	const double part = run_passes(t, s, &ex);
 	said[NR_SAID_LOSS] += part;
-	if (!isfinite(part)) not_finite(t, &ex, "loss", err);
+	if (!isfinite(part)) nr_trainer_bad_loss(t, &ex, "loss", err);
 	else if (t->task->measure) t->task->measure(&t->run, b, said + NR_SAID_MEASURES);
 	if (b) nr_loader_give_back(t->loader, b);
 	return err->code;
@@ -268,7 +274,8 @@ static int gradients(struct nr_trainer *t, double *loss, struct nr_error *err)
 	struct nr_shards *s = &t->shards;
 	int code = NR_OK;
 	memset(s->said, 0, (size_t)s->local * NR_SHARD_SAYS * sizeof *s->said);
-	for (int64_t i = 0; i < s->local && !code; i++) {
+	if (s->together && (code = nr_trainer_together(t, err)) && code != NR_EDIVERGED) return code;
+	for (int64_t i = 0; i < s->local && !s->together && !code; i++) {
 		nr_shards_begin(s, i);
 		for (int64_t a = 0; a < t->c.accumulate && !code; a++) code = run_part(t, i, a, err);
 		nr_shards_end(s, i);
@@ -302,7 +309,7 @@ static int step(struct nr_trainer *t, double *loss, double *lr, double *norm, st
 	hold_still(t);
 	if (nr_optim_step(&t->c.optim, &rates, t->state.step + 1, t->params.segment, t->params.count, t->params.scratch, &info)) {
 		const struct nr_exec ex = { .train = 1, .step = t->state.step, .seed = (uint64_t)t->c.seed };
-		return not_finite(t, &ex, "gradient", err);
+		return nr_trainer_bad_loss(t, &ex, "gradient", err);
 	}
 	t->state.step++;
 	if (t->task->moved) t->task->moved(&t->run, t->state.step);
