@@ -56,6 +56,7 @@ struct nr_train {
 	/* several processes: parts of a batch whose gradients are summed by a fixed tree; 0: one for each rank. Seconds to wait for others */
 	int64_t shards;
 	double rank_timeout;
+	bool rank_logs;                     /* of all ranks; else of the first one */
 	struct nr_comm *comm;               /* NULL: this process is alone */
 };
 /* Every row of a task: flags of its command, keys of recipes and of a run's config.yaml. NULL: no such task, or out of memory. */

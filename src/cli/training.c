@@ -90,7 +90,7 @@ static int read_recipe(struct cli *c, const struct cli_command *command, const c
 /* Flags that change no number. */
 static bool is_idle(const char *name)
 {
-	static const char *const idle[] = { "workers", "log_every", "checkpoint_steps", "checkpoint_minutes", "store", "data_root", "rank_timeout", NULL };
+	static const char *const idle[] = { "workers", "log_every", "checkpoint_steps", "checkpoint_minutes", "store", "data_root", "rank_timeout", "rank_logs", NULL };
 	for (int i = 0; idle[i]; i++)
 		if (!strcmp(name, idle[i])) return true;
 	return false;
@@ -269,7 +269,8 @@ static int train(struct cli *c, const struct cli_command *command, const struct 
 {
 	struct nr_trainer *t;
 	const char *line = cli_command_line(c);
-	const bool speaks = nr_comm_rank(all->comm) == 0;       /* one of several ranks */
+	const bool first = nr_comm_rank(all->comm) == 0, speaks = first || all->rank_logs;
+	if (!speaks) nr_log_open(NULL, NR_LOG_ERROR);
 	if (nr_memory_since(0, "cannot start", command->name, c->err) || nr_trainer_open(&t, all, line, c->err)) return c->err->code;
 	if (!json && speaks) fputs(nr_trainer_header(t), stdout);
 	fflush(stdout);
@@ -277,15 +278,15 @@ static int train(struct cli *c, const struct cli_command *command, const struct 
 	struct watcher watcher = { 0 };
 	int64_t step, steps;
 	nr_trainer_progress(t, &step, &steps);
-	nr_progress_init(&watcher.bar, speaks ? stderr : NULL, command->name, steps, step);
+	nr_progress_init(&watcher.bar, first ? stderr : NULL, command->name, steps, step);
 	watcher.lines = !json && speaks && !watcher.bar.out;
 	cli_on_stop(on_signal);
 	const struct nr_train_watch w = { watch, &watcher };
 	int code = nr_trainer_run(t, &w, &r, c->err);
 	nr_progress_release(&watcher.bar);
 	if (!code) tell_evaluation(&watcher, &r);
-	if (!code && json && speaks) code = result_json(nr_trainer_out(t), &r, c->err);
-	else if (!code && speaks) print_result(command->name, nr_trainer_out(t), &r);
+	if (!code && json && first) code = result_json(nr_trainer_out(t), &r, c->err);
+	else if (!code && first) print_result(command->name, nr_trainer_out(t), &r);
 	nr_trainer_close(t);
 	return code;
 }

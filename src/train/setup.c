@@ -251,29 +251,62 @@ static bool passed_before(const struct nr_net *net, int32_t node)
 	return false;
 }
 
+/* Over the shards of all ranks (sync=1)? */
+static bool shares(const struct nr_trainer *t, const struct nr_node *k)
+{
+	return t->shards.count > 1 && k->op->share && k->op->share(k, 0) > 0;
+}
+
+struct seen { int64_t sites, least, most; };            /* norms; tokens that one of them sees */
+
+static struct seen what_norms_see(const struct nr_trainer *t, bool shared)
+{
+	const struct nr_net *net = t->shape[0].net;
+	struct seen s = { .least = INT64_MAX };
+	for (int32_t i = 0; i < net->n_node; i++) {
+		const struct nr_node *k = net->node[i];
+		if (!batchwise(k) || passed_before(net, i) || shares(t, k) != shared) continue;
+		const int64_t rows = nr_rows(k->in[0]) * (shared ? t->shards.count : 1);
+		s.sites++;
+		s.least = rows < s.least ? rows : s.least;
+		s.most = rows > s.most ? rows : s.most;
+	}
+	return s;
+}
+
+static void add_seen(const struct seen *n, const char *of, int64_t samples, struct nr_str *s)
+{
+	nr_str_printf(s, "%lld norms; each sees %s of %lld samples", (long long)n->sites, of, (long long)samples);
+	if (n->least == n->most) nr_str_printf(s, " (%lld tokens)", (long long)n->most);
+	else nr_str_printf(s, " (%lld to %lld tokens)", (long long)n->least, (long long)n->most);
+}
+
+/* A loss that compares samples with each other. */
+static bool compares_samples(const struct nr_trainer *t)
+{
+	const struct nr_net *net = t->shape[0].net;
+	bool some = false;
+	for (int32_t i = 0; i < net->n_node; i++) some |= net->node[i]->op->flags & NR_BATCHWISE && !batchwise(net->node[i]);
+	return some;
+}
+
 /* What batch statistics see: rows of one normalization, over all norms whose output depends on the other samples. */
 static void describe_batchwise(const struct nr_trainer *t, struct nr_str *s)
 {
-	int64_t sites = 0, least = INT64_MAX, most = 0;
-	const struct nr_net *net = t->shape[0].net;
-	for (int32_t i = 0; i < net->n_node; i++) {
-		const struct nr_node *k = net->node[i];
-		if (!batchwise(k) || passed_before(net, i)) continue;
-		const int64_t rows = nr_rows(k->in[0]);
-		sites++;
-		least = rows < least ? rows : least;
-		most = rows > most ? rows : most;
+	const struct seen own = what_norms_see(t, false), all = what_norms_see(t, true);
+	const bool shards = t->shards.count > 1;
+	nr_str_add(s, "batch statistics  ");
+	if (!own.sites && !all.sites) nr_str_add(s, "none\n");
+	if (all.sites) add_seen(&all, t->c.comm ? "the batch of all ranks," : "the batch of all shards,", t->c.batch * t->shards.count, s);
+	if (all.sites && own.sites) nr_str_add(s, "; ");
+	if (own.sites) add_seen(&own, shards ? "one shard" : "one batch", t->c.batch, s);
+	if (own.sites || all.sites) {
+		if (t->c.accumulate > 1) nr_str_add(s, ", one part of a step; the parts are committed one after the other");
+		if (own.sites && shards) nr_str_add(s, "; the running ones become the mean over shards");
+		nr_str_add(s, "; evaluation uses running statistics\n");
 	}
-	if (!sites) {
-		nr_str_add(s, "batch statistics  none\n");
-		return;
-	}
-	nr_str_printf(s, "batch statistics  %lld norms; each sees one batch of %lld samples", (long long)sites, (long long)t->c.batch);
-	if (least == most) nr_str_printf(s, " (%lld tokens)", (long long)most);
-	else nr_str_printf(s, " (%lld to %lld tokens)", (long long)least, (long long)most);
-	if (t->c.accumulate > 1) nr_str_printf(s,
-		", one part of a step; the parts are committed one after the other");
-	nr_str_add(s, "; evaluation uses running statistics\n");
+	if (shards && compares_samples(t))
+		nr_str_printf(s, "loss              compares the %lld samples of one shard with each other\n", (long long)t->c.batch);
 }
 
 /* A site counts once, however often the model passes in a step. */
