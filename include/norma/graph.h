@@ -56,6 +56,8 @@ struct nr_exec {                            /* what differs from step to step */
 	uint64_t seed;
 	void (*after)(void *context, int32_t call);   /* NULL, or called after each forward call: see nr_plan_made */
 	void *context;
+	void (*behind)(void *context, int32_t call);  /* NULL, or called after each backward call */
+	void *behind_context;
 };
 
 struct nr_call {                            /* all a kernel sees; resolved by the plan */

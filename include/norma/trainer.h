@@ -56,6 +56,8 @@ struct nr_train {
 	/* several processes: parts of a batch whose gradients are summed by a fixed tree; 0: one for each rank. Seconds to wait for others */
 	int64_t shards;
 	double rank_timeout;
+	int32_t overlap;                    /* enum nr_overlap: when gradients leave for other ranks */
+	bool compress;                      /* they travel as bf16 */
 	bool rank_logs;                     /* of all ranks; else of the first one */
 	struct nr_comm *comm;               /* NULL: this process is alone */
 };

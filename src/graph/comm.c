@@ -279,8 +279,11 @@ static void start(struct nr_comm_sum *s)
 		send(c, s->x + m.send, (size_t)m.n_send * sizeof(real), m.to, tag, &s->request[0]);
 		return;
 	}
-	nr_bf16_pack(m.n_send, s->x + m.send, half + m.send);
-	if (s->step > levels_of(c)) nr_bf16_unpack(m.n_send, half + m.send, s->x + m.send);    /* a finished sum: all ranks keep the same */
+	const bool whole = s->step > levels_of(c);      /* a finished sum: all ranks keep the same */
+	for (int64_t i = m.send; i < m.send + m.n_send; i++) {
+		half[i] = nr_bf16_of((float)s->x[i]);
+		if (whole) s->x[i] = (real)nr_bf16_float(half[i]);
+	}
 	send(c, half + m.send, (size_t)m.n_send * sizeof *half, m.to, tag, &s->request[0]);
 }
 
@@ -291,9 +294,8 @@ static void finish(struct nr_comm_sum *s)
 	const int L = levels_of(s->comm), i = s->step - 1;
 	const uint16_t *half = (const uint16_t *)s->room + s->kept[0].n;
 	if (m.from >= 0 && m.n_take && s->bf16) {
-		if (!m.add) nr_bf16_unpack(m.n_take, half + m.take, s->x + m.take);
-		for (int64_t j = m.take; m.add && j < m.take + m.n_take; j++) s->x[j] += (real)nr_bf16_float(half[j]);
-	} else if (m.from >= 0 && m.n_take && m.add) nr_array_add(m.n_take, s->x + m.take, s->room + m.take, s->x + m.take);
+		for (int64_t j = m.take; j < m.take + m.n_take; j++) s->x[j] = (m.add ? s->x[j] : 0) + (real)nr_bf16_float(half[j]);
+	} else if (m.from >= 0 && m.n_take && m.add) nr_row_add(m.n_take, s->x + m.take, s->room + m.take, s->x + m.take);
 	if (s->step >= 1 && s->step <= L) {
 		s->kept[i + 1].from = m.take;
 		s->kept[i + 1].n = m.n_take;

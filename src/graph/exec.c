@@ -50,7 +50,12 @@ void nr_plan_begin_backward(const struct nr_plan *p, const struct nr_exec *ex)
 static void run_backward(const struct nr_plan *p, const struct nr_exec *ex, struct team *t)
 {
 	nr_plan_begin_backward(p, ex);
-	for (int32_t i = p->n_forward; i < p->n_instr; i++) call(&p->instr[i], t);
+	for (int32_t i = p->n_forward; i < p->n_instr; i++) {
+		call(&p->instr[i], t);
+		if (!ex->behind) continue;
+		set_team(t, t->most);
+		ex->behind(ex->behind_context, i);
+	}
 }
 
 void nr_plan_run(struct nr_plan *p, const struct nr_exec *ex, unsigned run)

@@ -233,7 +233,7 @@ int nr_trainer_setup(struct nr_trainer *t, struct nr_error *err)
 	const int64_t most = t->held_count > 0 && t->held_count < t->eval_count ? t->held_count : t->eval_count;
 	if (t->task->ready(&t->run, batch < most ? batch : most > 0 ? most : 1, err)) return err->code;
 	t->shards.together = nr_trainer_shares(t);
-	return nr_shards_open(&t->shards, t->w.store, t->run.teacher, err) ? err->code : nr_trainer_twins(t, err);
+	return nr_shards_open(&t->shards, c, t->shape[0].plan, t->w.store, t->run.teacher, err) ? err->code : nr_trainer_twins(t, err);
 }
 
 /* ---- the header -------------------------------------------------------------------------------------------------------------- */

@@ -60,7 +60,15 @@ static int open_beside(struct nr_shards *s, struct nr_error *err)
 	return NR_OK;
 }
 
-int nr_shards_open(struct nr_shards *s, const struct nr_store *store, const struct nr_store *teacher, struct nr_error *err)
+/* What this rank's shards before the last one left, to a piece of the last one's gradients. */
+static void leave(void *context, int64_t from, int64_t n)
+{
+	struct nr_shards *s = context;
+	for (int d = s->waiting - 1; d >= 0; d--) nr_row_add(n, s->partial[d] + from, s->piece[0].p + from, s->piece[0].p + from);
+}
+
+int nr_shards_open(struct nr_shards *s, const struct nr_train *c, const struct nr_plan *plan, const struct nr_store *store,
+	const struct nr_store *teacher, struct nr_error *err)
 {
 	int64_t params;
 	const size_t says = NR_SHARD_SAYS * sizeof *s->said;
@@ -79,7 +87,9 @@ int nr_shards_open(struct nr_shards *s, const struct nr_store *store, const stru
 	if (s->together && open_beside(s, err)) return err->code;
 	if (s->comm && !(s->room = malloc((size_t)(params > s->n - params ? params : s->n - params) * sizeof(real))))
 		return out_of_memory(err);
-	return NR_OK;
+	if (!s->comm) return NR_OK;
+	const enum nr_overlap overlap = s->together ? NR_OVERLAP_AFTER : (enum nr_overlap)c->overlap;
+	return nr_buckets_open(&s->buckets, s->comm, plan, s->room, overlap, c->compress, leave, s, err);
 }
 
 void nr_shards_close(struct nr_shards *s)
@@ -87,6 +97,7 @@ void nr_shards_close(struct nr_shards *s)
 	for (int i = 0; i < NR_SHARD_DEEP; i++) free(s->partial[i]);
 	for (int64_t i = 1; s->beside && i < s->local; i++) free(s->beside[i]);
 	free(s->beside);
+	nr_buckets_close(s->buckets);
 	free(s->start);
 	free(s->room);
 	free(s->said);
@@ -102,12 +113,12 @@ static void keep_buffers(struct nr_shards *s, bool back)
 		memcpy(back ? s->piece[i].p : at, back ? at : s->piece[i].p, (size_t)s->piece[i].n * sizeof *at);
 }
 
-/* to NULL: what lies in the stores. */
-static void add_to(const struct nr_shards *s, real *to, const real *other)
+/* to NULL: what lies in the stores, from piece j on. */
+static void add_to(const struct nr_shards *s, real *to, const real *other, int64_t j)
 {
 	if (to) nr_array_add(s->n, other, to, to);
-	for (int64_t j = 0; j < (to ? 0 : s->pieces); other += s->piece[j++].n)
-		nr_array_add(s->piece[j].n, other, s->piece[j].p, s->piece[j].p);
+	if (j) other += s->piece[0].n;
+	for (; j < (to ? 0 : s->pieces); other += s->piece[j++].n) nr_array_add(s->piece[j].n, other, s->piece[j].p, s->piece[j].p);
 }
 
 void nr_shards_begin(struct nr_shards *s, int64_t i)
@@ -118,7 +129,8 @@ void nr_shards_begin(struct nr_shards *s, int64_t i)
 void nr_shards_end(struct nr_shards *s, int64_t i)
 {
 	if (s->count == 1) return;
-	for (int64_t q = i; q & 1; q >>= 1) add_to(s, NULL, s->partial[--s->depth]);
+	const bool travels = s->buckets && i + 1 == s->local;
+	for (int64_t q = i; q & 1; q >>= 1) add_to(s, NULL, s->partial[--s->depth], travels);
 	if (i + 1 == s->local) return;
 	real *to = s->partial[s->depth++];
 	for (int64_t j = 0; j < s->pieces; to += s->piece[j++].n)
@@ -136,12 +148,20 @@ void nr_shards_begin_beside(struct nr_shards *s)
 void nr_shards_end_beside(struct nr_shards *s)
 {
 	for (int64_t d = 1; d < s->local; d *= 2)
-		for (int64_t i = 0; i + d < s->local; i += 2 * d) add_to(s, s->beside[i], s->beside[i + d]);
+		for (int64_t i = 0; i + d < s->local; i += 2 * d) add_to(s, s->beside[i], s->beside[i + d], 0);
+}
+
+int nr_shards_last(struct nr_shards *s, const struct nr_plan *plan, struct nr_exec *ex, struct nr_error *err)
+{
+	s->waiting = s->depth;
+	return s->buckets ? nr_buckets_begin(s->buckets, plan, ex, err) : NR_OK;
 }
 
 int nr_shards_sum(struct nr_shards *s, struct nr_error *err)
 {
-	for (int64_t j = 0; j < s->pieces; j++) {
+	if (s->buckets && nr_buckets_end(s->buckets, err)) return err->code;
+	s->waiting = 0;
+	for (int64_t j = s->buckets ? 1 : 0; j < s->pieces; j++) {
 		if (nr_comm_sum(s->comm, s->piece[j].n, s->piece[j].p, s->room, err)) return err->code;
 		for (int64_t i = 0; j > 0 && i < s->piece[j].n; i++) s->piece[j].p[i] /= (real)s->count;
 	}

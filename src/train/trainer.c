@@ -233,7 +233,7 @@ void nr_trainer_look(struct nr_trainer *t, struct nr_trainer_shape *s, struct nr
 }
 
 /* Forward and backward on the batch that is bound, once for each pass; the sum of their losses. */
-static double run_passes(struct nr_trainer *t, const struct nr_trainer_shape *s, struct nr_exec *ex)
+static double run_passes(struct nr_trainer *t, const struct nr_trainer_shape *s, struct nr_exec *ex, bool last, struct nr_error *err)
 {
 	double loss = 0;
 	const int64_t number = ex->step;
@@ -241,6 +241,7 @@ static double run_passes(struct nr_trainer *t, const struct nr_trainer_shape *s,
 		if (pass) t->task->again(&t->run);
 		ex->step = number * t->run.passes + pass;
 		ex->accumulate |= pass > 0;
+		if (last && pass + 1 == t->run.passes && nr_shards_last(&t->shards, s->plan, ex, err)) return NAN;
 		nr_plan_run(s->plan, ex, NR_RUN_FORWARD | NR_RUN_BACKWARD);
 		loss += (double)*(const real *)nr_plan_data(s->plan, s->loss);
 		if (!isfinite(loss)) return loss;
@@ -260,7 +261,7 @@ static int run_part(struct nr_trainer *t, int64_t i, int64_t a, struct nr_error 
 	t->task->bind(&t->run, b, number);
 	struct nr_exec ex = { .train = 1, .accumulate = a > 0, .step = number, .total = t->total, .seed = (uint64_t)t->c.seed };
 	if (a == 0 && i == 0) nr_trainer_look(t, s, &ex);
-	const double part = run_passes(t, s, &ex);
+	const double part = run_passes(t, s, &ex, i + 1 == t->shards.local && a + 1 == t->c.accumulate, err);
 	said[NR_SAID_LOSS] += part;
 	if (!isfinite(part)) nr_trainer_bad_loss(t, &ex, "loss", err);
 	else if (t->task->measure) t->task->measure(&t->run, b, said + NR_SAID_MEASURES);
@@ -280,7 +281,9 @@ static int gradients(struct nr_trainer *t, double *loss, struct nr_error *err)
 		for (int64_t a = 0; a < t->c.accumulate && !code; a++) code = run_part(t, i, a, err);
 		nr_shards_end(s, i);
 	}
-	if (nr_trainer_share_error(t, code, err) || nr_shards_sum(s, err)) return err->code;
+	struct nr_error travelling = { 0 };             /* all ranks sum, whatever they met */
+	if (nr_shards_sum(s, &travelling)) return *err = travelling, err->code;
+	if (nr_trainer_share_error(t, code, err)) return err->code;
 	*loss = s->said[NR_SAID_LOSS];
 	for (int i = 0; i < NR_TASK_METRICS; i++) t->state.sum[i] += s->said[NR_SAID_MEASURES + i];
 	t->state.seen += (double)nr_trainer_samples(t);
