@@ -74,6 +74,7 @@ int nr_buckets_open(struct nr_buckets **out, struct nr_comm *comm, const struct 
 	struct nr_buckets *b = *out = calloc(1, sizeof *b);
 	if (!b) return nr_fail(err, NR_EMEMORY, "cannot start the training", NULL, "out of memory");
 	*b = (struct nr_buckets){ .comm = comm, .overlap = overlap, .bf16 = bf16, .leave = leave, .context = context, .room = room };
+	if (overlap == NR_OVERLAP_AUTO) b->overlap = nr_comm_hosts(comm) > 1 ? NR_OVERLAP_BETWEEN : NR_OVERLAP_AFTER;
 	return cut(b, first, err);
 }
 

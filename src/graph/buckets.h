@@ -6,8 +6,9 @@
 #include "graph/comm.h"
 #include "norma/graph.h"
 
-/* after: all of them when backward is done; between: asked after between its calls; thread: by a thread of its own */
-enum nr_overlap { NR_OVERLAP_AFTER, NR_OVERLAP_BETWEEN, NR_OVERLAP_THREAD };
+/* auto: between where there are several hosts, else after, which is what was faster. after: all of them when backward is done; between:
+ * asked after between its calls; thread: by a thread of its own */
+enum nr_overlap { NR_OVERLAP_AUTO, NR_OVERLAP_AFTER, NR_OVERLAP_BETWEEN, NR_OVERLAP_THREAD };
 
 struct nr_buckets;
 /* leave(context, from, n): what is to be done to values of the slab before they leave. room: as large as the slab. */

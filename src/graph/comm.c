@@ -68,6 +68,17 @@ struct nr_comm {
 int nr_comm_rank(const struct nr_comm *c) { return c ? c->rank : 0; }
 int nr_comm_size(const struct nr_comm *c) { return c ? c->size : 1; }
 const char *nr_comm_host(const struct nr_comm *c, int rank) { return c->host ? c->host[rank] : "?"; }
+int nr_comm_hosts(const struct nr_comm *c)
+{
+	int n = 0;
+	for (int r = 0; r < c->size; r++) {
+		int before = 0;
+		while (strcmp(c->host[before], c->host[r]) != 0) before++;
+		n += before == r;
+	}
+	return n;
+}
+
 void nr_comm_agreed(struct nr_comm *c)
 {
 	if (c) c->agreed = true;

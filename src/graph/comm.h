@@ -25,7 +25,8 @@ bool nr_comm_knows(const struct nr_comm *);
 int nr_comm_rank(const struct nr_comm *);
 int nr_comm_size(const struct nr_comm *);
 const char *nr_comm_host(const struct nr_comm *, int rank);
-/* "Open MPI v4.1.4, ..." */
+int nr_comm_hosts(const struct nr_comm *);      /* how many */
+/* "Open MPI v4.1.4" */
 const char *nr_comm_library(const struct nr_comm *);
 
 /* all[r] = mine of rank r, everywhere. NULL: a copy. */

@@ -50,6 +50,9 @@ static int fill(struct nr_plan *t, const struct nr_plan *p, const struct nr_move
 	for (int32_t i = 0; i < t->n_instr; i++) move_call(&t->instr[i].call, all, &t->exec);
 	for (int32_t i = 0; i < t->n_commit; i++) move_call(&t->commit[i].call, all, &t->exec);
 	for (int32_t i = 0; i < t->n_clear; i++) move(&t->clear[i].p, all);
+	for (int32_t i = 0; i < p->n_buf; i++)          /* inputs that were filled once */
+		if (p->buf[i].fixed && p->buf[i].first <= p->buf[i].last && p->buf[i].root == i)
+			memcpy(t->memory + p->buf[i].offset, p->memory + p->buf[i].offset, (size_t)p->buf[i].bytes);
 	for (int32_t i = 0; i < t->n_first_write; i++)
 		t->first_write[i] = (uint8_t *)t->instr + (p->first_write[i] - (const uint8_t *)p->instr);
 	return NR_OK;

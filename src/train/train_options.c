@@ -11,7 +11,7 @@
 #include "train/task.h"
 
 #define S struct nr_train
-static const char *const overlaps[] = { "after", "between", "thread", NULL };
+static const char *const overlaps[] = { "auto", "after", "between", "thread", NULL };
 static const struct nr_option common[] = {
 	NR_OPT_STRING(S, task, "", "objective; set by the command"),
 	NR_OPT_STRING(S, data, "", "data set: NAME, NAME:key=value (norma data list), or your own: pictures/, lines.txt, molecules.csv"),
@@ -31,8 +31,8 @@ static const struct nr_option common[] = {
 	NR_OPT_INT(S, shards, 0, 0, 4096,
 		"parts of a batch, a power of two: equal bits on up to so many ranks; 0: one for each rank"),
 	NR_OPT_FLOAT(S, rank_timeout, 300, 1, 1e6, "seconds that a rank waits for another before the run ends"),
-	NR_OPT_ENUM(S, overlap, "between", overlaps,
-		"when gradients leave for other ranks: after backward, between its calls, or by a thread of their own"),
+	NR_OPT_ENUM(S, overlap, "auto", overlaps,
+		"when gradients leave for other ranks: after backward, between its calls (auto: on several hosts), or by a thread"),
 	NR_OPT_BOOL(S, compress, "0", "gradients travel as bf16: half the traffic, but rounded"),
 	NR_OPT_BOOL(S, rank_logs, "0", "show the warnings and the progress of all ranks, not of the first one alone"),
 	NR_OPT_BOOL(S, rebuild, "0", "save memory by recomputing cheap outputs in backward; same results"),

@@ -338,7 +338,7 @@ static int evaluate(struct nr_trainer *t, struct nr_error *err)
 	real *values = nr_store_values(t->w.store, &n);
 	const struct nr_evaluation e = { .source = t->source, .split = t->eval_split, .index = t->eval_index, .count = t->eval_count,
 		.augment = nr_augment_for_eval(&t->c.augment, t->c.augment.size, t->c.augment.channels, t->c.crop_share),
-		.workers = (int)t->c.workers };
+		.workers = (int)t->c.workers, .comm = t->c.comm };
 	struct nr_evaluation held = e;
 	held.split = t->split;
 	held.index = t->held_index;

@@ -70,6 +70,18 @@ if [ "$most" -ge 4 ]; then
 		same "molecules, $norm" "${molecules[@]}" --norm "$norm"
 		[ "${norm#dtn}" != "$norm" ] || same "texts, $norm" "${texts[@]}" --norm "$norm"
 	done
+	picture=vit_nano:dim=24,depth=2,heads=3,patch=7,drop_path=0.1
+	same "pretrain, sep(batch:sync=1,ln)" pretrain --data mnist --model $picture --norm "sep(batch:sync=1,ln) decoder.*=ln" --batch 16 --epochs 2 \
+		--decoder-depth 1 --uniform both --log-every 1
+	same "dino, sep(bn,ln)" dino --data mnist --model $picture --norm "sep(bn,ln)" --batch 16 --accumulate 2 --epochs 2 --local-crops 2 --local-size 14 \
+		--prototypes 48 --head-hidden 24 --head-bottleneck 12 --head-bn --linear 60 --linear-blocks 2 --log-every 1
+	{ echo "sent0,sent1,hard_neg"; paste -d, <(sentences 2 40) <(sentences 3 40) <(sentences 4 40); } >"$tmp/triplets.csv"
+	mkdir -p "$tmp/data/sts/tokenized/STSB"
+	for ((i = 0; i < 12; i++)); do echo $((i % 6)); done >"$tmp/scores"
+	paste "$tmp/scores" <(sentences 5 12) <(sentences 6 12) >"$tmp/data/sts/tokenized/STSB/dev.tsv"
+	same "simcse, sep(batch:sync=1,ln)" simcse --data "text:path=$tmp/triplets.csv" "${texts[@]:3}" --hard-weight 0.5 --norm "sep(batch:sync=1,ln)"
+	same "graph --flag 2" "${molecules[@]}" --flag 2
+	for overlap in after between thread; do same "pictures, overlap $overlap" "${pictures[@]}" --overlap $overlap; done
 else
 	same "pictures" "${pictures[@]}" --accumulate 2 --norm "sep(batch:sync=1,ln) blocks[1].attn.in=switch:sync=1 blocks[1].mlp.in=power:sync=1"
 	same "texts" "${texts[@]}" --norm "sep(bn,ln)"
