@@ -185,6 +185,8 @@ int bench_scaling(const struct bench_options *, struct nr_error *);     /* scali
 /* t-SNE against scikit-learn, uniformity against SGEMM (tsne.c, uniformity.c). */
 int bench_tsne(const struct bench_options *, int threads, struct nr_error *);
 int bench_uniformity(const struct bench_options *, struct nr_error *);
+/* Training steps on the ranks of an MPI launcher (ranks.c). */
+int bench_ranks(const struct bench_target *, const struct bench_options *, struct nr_error *);
 /* The replayed plan against the same kernels called from a hand-written loop (hand.c). */
 int bench_loop(const struct bench_target *, const struct bench_options *, struct nr_error *);
 

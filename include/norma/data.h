@@ -153,6 +153,10 @@ struct nr_loader_config {
 	uint64_t seed;
 	int64_t start;                      /* first batch, counted over epochs: where a resumed run goes on */
 	int64_t stop;                       /* the batch before which it ends, e.g. one epoch of an evaluation; 0: never */
+	/* Some batches only: of every `of`, the `take` from number `from` on; 0: all. `start` counts those. across: they come in columns,
+	 * as if they stood in so many rows; 0 or 1: in order */
+	struct { int64_t of, from, take, across; } share;
+	int64_t held;                       /* batches that the caller keeps at a time; 0: one */
 	int threads;                        /* 0: one */
 	double mixup, cutmix;               /* alpha of the Beta distribution; 0: none */
 	double mix_prob, mix_switch;        /* how often a batch is mixed; how often with CutMix if both are on */
@@ -181,7 +185,7 @@ struct nr_loader;
 NR_API int nr_loader_open(struct nr_loader **, const struct nr_loader_config *, struct nr_error *);
 NR_API int64_t nr_loader_batches(const struct nr_loader *);             /* per epoch */
 /* The next batch in order, whatever the number of threads; waits for it. NULL when `stop` is reached. An unreadable sample is an
- * error in the place of its batch and of all that follow. One batch must be given back before the next is asked for. */
+ * error in the place of its batch and of all that follow. At most `held`, and one more, may be kept. */
 NR_API int nr_loader_next(struct nr_loader *, struct nr_batch **, struct nr_error *);
 NR_API void nr_loader_give_back(struct nr_loader *, struct nr_batch *);
 NR_API double nr_loader_waited(const struct nr_loader *);               /* seconds that nr_loader_next waited */

@@ -58,6 +58,8 @@ struct nr_exec {                            /* what differs from step to step */
 	uint64_t seed;
 	void (*after)(void *context, int32_t call);   /* NULL, or called after each forward call: see nr_plan_made */
 	void *context;
+	void (*behind)(void *context, int32_t call);  /* NULL, or called after each backward call */
+	void *behind_context;
 };
 
 struct nr_call {                            /* all a kernel sees; resolved by the plan */
@@ -72,6 +74,7 @@ struct nr_call {                            /* all a kernel sees; resolved by th
 	int dy_empty;                       /* NR_SUM only: dy[0] is memory that nobody wrote a gradient to */
 	int again;                          /* forward is repeated for backward; integer outputs hold what it wrote at first */
 	void *stash, *scratch, *pending;
+	const double *shared;               /* of all parts of a batch, see nr_op.share; NULL: this part is all */
 	const struct nr_exec *ex;
 };
 
@@ -90,6 +93,7 @@ enum nr_op_flags {
 	NR_SUM = 1 << 7,                    /* y[0] = x[0] + x[1]: backward leaves the gradient of the sum in dy[0], and dx[0], */
 					    /* dx[1] may be that very memory */
 	NR_RANDOM = 1 << 8,                 /* draws numbers in training */
+	NR_SHARES_MOMENTS = 1 << 10,        /* what forward shares is a count, means and sums of squares about them */
 	NR_NARROW = 1 << 9,                 /* can make the first tokens of y[0] (B,T,C) alone: `tokenwise` and `narrowed` say how */
 };
 
@@ -110,6 +114,11 @@ struct nr_op {
 	void (*undo)(const struct nr_call *);              /* of a reversible sum: makes x[0] again, y[0] - x[1] */
 	void (*commit)(const struct nr_call *);            /* moves pending statistics into their buffers, once per step */
 	void (*cost)(const struct nr_node *, double *forward, double *backward);   /* flops; NULL: a few per value */
+	/* Statistics over a batch whose parts run side by side (nr_plan_run_together). share: how many numbers a part has to tell the others
+	 * before forward, or backward; 0: none. part: writes them, and its scratch stays for the call that follows, which finds those of all
+	 * parts in k->shared: merged as moments, or summed. NULL: never */
+	int64_t (*share)(const struct nr_node *, int backward);
+	void (*part)(const struct nr_call *, int backward, double *mine);
 	uint32_t keeps;                     /* NR_KEEP_X(i), NR_KEEP_Y(j): what backward reads */
 	uint32_t cheap;                     /* bit j: y[j] can be made by rebuild, which reads `rebuild_keeps` */
 	uint32_t rebuild_keeps;

@@ -97,6 +97,7 @@ NR_API int nr_runner_best(const struct nr_runner *, int64_t place, struct nr_ans
 NR_API int nr_runner_classify(struct nr_runner *, const char *path, struct nr_answer *best, int64_t n, struct nr_error *);
 
 /* Samples for a model to run over: the whole of a split, or some. */
+struct nr_comm;
 struct nr_evaluation {
 	const struct nr_source *source;
 	enum nr_split split;
@@ -108,6 +109,7 @@ struct nr_evaluation {
 	int64_t *confusion;                 /* (classes,classes) added to, row = truth; or NULL */
 	int (*watch)(void *context, int64_t done, int64_t of);  /* non-zero stops; or NULL */
 	void *context;
+	struct nr_comm *comm;               /* ranks that run some of the batches each, and all see the outputs of all; or NULL */
 };
 /* Runs the model over the samples; each gets a batch after it, whose first sample has this number. Returns 1 when watch stopped it.
  * With batch statistics a last batch that is not full is left out. */

@@ -34,9 +34,10 @@ struct nr_task_run {                        /* a task at work in a trainer, whic
 	struct nr_arena *arena;
 	int64_t shape;                      /* the one that is recorded, or that the batch has */
 	struct nr_net *net;                 /* of that shape */
-	struct nr_plan *plan;               /* of that shape; NULL while recording */
+	struct nr_plan *plan;               /* of that shape and batch, not the same in every step; NULL while recording */
 	int decides;                        /* as in the task, unless `settle` changes it: which of of_eval says what is best */
 	int64_t per_epoch, steps;           /* steps of an epoch and of the run; known from `record` on */
+	int64_t parts;                      /* batches of a step, over all shards: c->batch is the samples of one */
 	struct nr_store *teacher;           /* NULL, or weights that the task moves itself, set by `ready`: training checkpoints hold */
 					    /* them as teacher.NAME, and models are made of them */
 	int64_t passes;                     /* over a batch, each after `again`; 1 unless `settle` says more */

@@ -22,6 +22,7 @@
 #include "norma/task.h"
 #include "norma/optim.h"
 
+struct nr_comm;
 struct nr_train {
 	/* what */
 	char *task;                         /* "classify", "mae": nr_tasks */
@@ -52,6 +53,13 @@ struct nr_train {
 	int64_t longer_steps;               /* likewise, instead of epochs */
 	int64_t seed, workers, log_every, microscope, gradients, checkpoint_steps;
 	double checkpoint_minutes;
+	/* several processes: parts of a batch whose gradients are summed by a fixed tree; 0: one for each rank. Seconds to wait for others */
+	int64_t shards;
+	double rank_timeout;
+	int32_t overlap;                    /* enum nr_overlap: when gradients leave for other ranks */
+	bool compress;                      /* they travel as bf16 */
+	bool rank_logs;                     /* of all ranks; else of the first one */
+	struct nr_comm *comm;               /* NULL: this process is alone */
 };
 /* Every row of a task: flags of its command, keys of recipes and of a run's config.yaml. NULL: no such task, or out of memory. */
 NR_API const struct nr_option *nr_train_options(const char *task);

@@ -70,6 +70,7 @@ const struct nr_option *cli_table(const struct cli_command *);  /* rows of the l
 struct nr_option *cli_options(const struct cli_command *, struct nr_arena *);
 void cli_about(const struct cli_command *, struct nr_str *);    /* `about` and `more`, without a newline at the end */
 void cli_help_text(const struct cli_command *, struct nr_arena *, struct nr_str *);  /* NULL: the whole command */
+int cli_exit_code(int error);                    /* of an nr_err */
 int cli_usage(struct cli *, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
 int cli_leading(int argc, char **argv);         /* how many arguments come before the name of the command */

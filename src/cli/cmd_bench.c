@@ -32,8 +32,8 @@ static const struct nr_option options[] = { NR_OPT_BOOL(struct bench_options, js
 	CLI_TEXT(struct bench_options, model, "", "DIR", "embed: folder of a text model; default $NORMA_MINILM (scripts/setup-minilm)"),
 	NR_OPT_END };
 
-enum { STEP, ALL, LATENCY, SCALING, LOOP, GEMM, NORMS, LOADER, TSNE, UNIFORMITY, TOKENIZE, MOLECULES, EMBED, STARTUP };
-static const char *const names[] = { "step", "all", "latency", "scaling", "loop", "gemm", "norms", "loader", "tsne", "uniformity",
+enum { STEP, ALL, LATENCY, SCALING, LOOP, RANKS, GEMM, NORMS, LOADER, TSNE, UNIFORMITY, TOKENIZE, MOLECULES, EMBED, STARTUP };
+static const char *const names[] = { "step", "all", "latency", "scaling", "loop", "ranks", "gemm", "norms", "loader", "tsne", "uniformity",
 	"tokenize", "molecules", "embed", "startup", NULL };
 
 static void words(struct nr_str *s)
@@ -107,7 +107,7 @@ static int run(struct cli *c, const void *conf, const struct nr_list *args)
 		nr_str_release(&all);
 		return near ? nr_hint(c->err, "did you mean '%s'?", near) : nr_hint(c->err, "norma bench --help");
 	}
-	const int64_t wanted = k == STEP || k == LOOP ? 2 : 1;
+	const int64_t wanted = k == STEP || k == LOOP || k == RANKS ? 2 : 1;
 	if (args->count != wanted) {
 		cli_usage(c, "bench %s takes %s", what, wanted == 2 ? "one case" : "no arguments");
 		return nr_hint(c->err, "norma bench --help");
@@ -132,6 +132,7 @@ static int run(struct cli *c, const void *conf, const struct nr_list *args)
 	if (!o->tiny && ((k != NORMS && k != EMBED) || o->peer == BENCH_NONE)) cli_bound_spin(c);
 	switch (k) {
 	case LOOP: return bench_loop(&t, o, c->err);
+	case RANKS: return bench_ranks(&t, o, c->err);
 	case GEMM: return bench_gemm(o, c->err);
 	case SCALING: return bench_scaling(o, c->err);
 	case NORMS: return bench_norms(o, omp_get_max_threads(), c->err);
@@ -146,7 +147,7 @@ static int run(struct cli *c, const void *conf, const struct nr_list *args)
 const struct cli_command cli_bench = {
 	.name = "bench",
 	.title = "time training steps and more, also against PyTorch",
-	.usage = "step CASE | all | latency | scaling | loop CASE | gemm | norms | loader | tsne | uniformity | tokenize | "
+	.usage = "step CASE | all | latency | scaling | loop CASE | ranks CASE | gemm | norms | loader | tsne | uniformity | tokenize | "
 		 "molecules | embed | startup",
 	.about = "step  a training step (CASE/train) or inference (CASE/infer): median, best and 95th percentile of single\n"
 		 "steps, as a share of the peak of multiply-adds and of the rate of a 1576x768x768 matrix product, both measured\n"
@@ -160,6 +161,9 @@ const struct cli_command cli_bench = {
 		 "threads, beside the ratio of operations.\n"
 		 "\n"
 		 "loop  the replayed plan against the same kernels called from a hand-written loop.\n"
+		 "\n"
+		 "ranks  a training step on the ranks of mpirun, the case's batch for each: alone, side by side, with gradients\n"
+		 "summed after backward, between its calls, and by a thread of their own.\n"
 		 "\n"
 		 "gemm  matrix products at all shapes of the cases, as a share of the peak of multiply-adds.\n"
 		 "\n"

@@ -27,7 +27,7 @@ const struct cli_exit cli_exits[] = {
 	{ 0, NULL },
 };
 
-static int exit_code(int error)
+int cli_exit_code(int error)
 {
 	switch (error) {
 	case NR_OK: return 0;
@@ -158,5 +158,5 @@ int main(int argc, char **argv)
 	if (!code) code = nr_memory_since(0, "the output may be incomplete", NULL, &err);
 	if (err.code) complain(&err);
 	nr_arena_free(arena);
-	return exit_code(code);
+	return cli_exit_code(code);
 }

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/args.h"
@@ -15,6 +16,7 @@
 #include "base/progress.h"
 #include "base/share.h"
 #include "base/yaml.h"
+#include "graph/comm.h"
 #include "process.h"
 
 static volatile sig_atomic_t asked;                     /* to stop */
@@ -88,7 +90,7 @@ static int read_recipe(struct cli *c, const struct cli_command *command, const c
 /* Flags that change no number. */
 static bool is_idle(const char *name)
 {
-	static const char *const idle[] = { "workers", "log_every", "checkpoint_steps", "checkpoint_minutes", "store", "data_root", NULL };
+	static const char *const idle[] = { "workers", "log_every", "checkpoint_steps", "checkpoint_minutes", "store", "data_root", "rank_timeout", "rank_logs", "overlap", NULL };
 	for (int i = 0; idle[i]; i++)
 		if (!strcmp(name, idle[i])) return true;
 	return false;
@@ -263,10 +265,51 @@ static void print_result(const char *command, const char *out, const struct nr_t
 		printf("go on with        norma %s --resume --out %s\n", command, out);
 }
 
+static int train(struct cli *c, const struct cli_command *command, const struct nr_train *all, bool json)
+{
+	struct nr_trainer *t;
+	const char *line = cli_command_line(c);
+	const bool first = nr_comm_rank(all->comm) == 0, speaks = first || all->rank_logs;
+	if (!speaks) nr_log_open(NULL, NR_LOG_ERROR);
+	if (nr_memory_since(0, "cannot start", command->name, c->err) || nr_trainer_open(&t, all, line, c->err)) return c->err->code;
+	if (!json && speaks) fputs(nr_trainer_header(t), stdout);
+	fflush(stdout);
+	struct nr_train_result r;
+	struct watcher watcher = { 0 };
+	int64_t step, steps;
+	nr_trainer_progress(t, &step, &steps);
+	nr_progress_init(&watcher.bar, first ? stderr : NULL, command->name, steps, step);
+	watcher.lines = !json && speaks && !watcher.bar.out;
+	cli_on_stop(on_signal);
+	const struct nr_train_watch w = { watch, &watcher };
+	int code = nr_trainer_run(t, &w, &r, c->err);
+	nr_progress_release(&watcher.bar);
+	if (!code) tell_evaluation(&watcher, &r);
+	if (!code && json && first) code = result_json(nr_trainer_out(t), &r, c->err);
+	else if (!code && first) print_result(command->name, nr_trainer_out(t), &r);
+	nr_trainer_close(t);
+	return code;
+}
+
+/* The first rank speaks for all of them where they know of an error. Others tell what only they know; if it is what the first one
+ * tells, that ends them before they do. */
+static void end_ranks(const struct cli *c, struct nr_comm *comm)
+{
+	const int code = c->err->code, rank = nr_comm_rank(comm);
+	if (comm && code && !nr_comm_knows(comm)) {
+		char text[2048];
+		if (rank) nanosleep(&(struct timespec){ .tv_sec = 1 }, NULL);
+		nr_error_text(c->err, text, sizeof text);
+		fflush(stdout);
+		fprintf(stderr, "norma: rank %d on %s: %s\n", rank, nr_comm_host(comm, rank), text);
+	}
+	nr_comm_close(comm, code ? cli_exit_code(code) : 0);
+	if (code && rank) exit(cli_exit_code(code));
+}
+
 int cli_train_with(struct cli *c, const struct cli_command *command, const struct nr_train *settings, bool json)
 {
 	cli_bound_spin(c);
-	struct nr_trainer *t;
 	struct nr_train all;
 	const struct nr_task *task = nr_task_find(settings->task, c->err);
 	if (!task || complete(&all, settings, cli_table(command), c->err)) return c->err->code;
@@ -278,24 +321,9 @@ int cli_train_with(struct cli *c, const struct cli_command *command, const struc
 		cli_usage(c, "the task %s is not for `norma %s`", all.task, command->name);
 		return nr_hint(c->err, "it is for `norma %s`", task->command);
 	}
-	const char *line = cli_command_line(c);
-	if (nr_memory_since(0, "cannot start", command->name, c->err) || nr_trainer_open(&t, &all, line, c->err)) return c->err->code;
-	if (!json) fputs(nr_trainer_header(t), stdout);
-	fflush(stdout);
-	struct nr_train_result r;
-	struct watcher watcher = { 0 };
-	int64_t step, steps;
-	nr_trainer_progress(t, &step, &steps);
-	nr_progress_init(&watcher.bar, stderr, command->name, steps, step);
-	watcher.lines = !json && !watcher.bar.out;
-	cli_on_stop(on_signal);
-	const struct nr_train_watch w = { watch, &watcher };
-	int code = nr_trainer_run(t, &w, &r, c->err);
-	nr_progress_release(&watcher.bar);
-	if (!code) tell_evaluation(&watcher, &r);
-	if (!code && json) code = result_json(nr_trainer_out(t), &r, c->err);
-	else if (!code) print_result(command->name, nr_trainer_out(t), &r);
-	nr_trainer_close(t);
+	if (nr_comm_open(&all.comm, all.rank_timeout, c->err)) return c->err->code;
+	const int code = train(c, command, &all, json);
+	end_ranks(c, all.comm);
 	if (!code && asked) exit(130);
 	return code;
 }

@@ -14,12 +14,13 @@
 #include "data/mix.h"
 #include "picture/augment.h"
 
-enum { SLOTS = 3, THREADS = 256 };      /* two ready, one with the caller */
+enum { READY_AHEAD = 2, THREADS = 256 };
 
 enum state { FREE, FILLING, READY, TAKEN };
 
 struct slot {
 	struct nr_batch batch;          /* first: what the caller gives back */
+	int64_t place;                  /* among the batches that are delivered */
 	enum state state;
 	int64_t taken, done;            /* samples */
 	int64_t bad;                    /* the first sample that failed; batch.samples if none did */
@@ -41,7 +42,8 @@ struct nr_loader {
 	bool stopping;
 	pthread_mutex_t lock;
 	pthread_cond_t work, ready;
-	struct slot slot[SLOTS];
+	struct slot *slot;              /* those ready, and those with the caller */
+	int slots;
 	int threads;                    /* that run */
 	struct worker *worker;
 };
@@ -121,23 +123,34 @@ static int load(struct worker *w, const struct slot *s, int64_t i, struct nr_err
 
 /* ---- workers ---- */
 
-static struct slot *find(struct nr_loader *l, int64_t number)
+static struct slot *find(struct nr_loader *l, int64_t place)
 {
-	for (int i = 0; i < SLOTS; i++)
-		if (l->slot[i].state != FREE && l->slot[i].batch.number == number) return &l->slot[i];
+	for (int i = 0; i < l->slots; i++)
+		if (l->slot[i].state != FREE && l->slot[i].place == place) return &l->slot[i];
 	return NULL;
+}
+
+/* The number of the batch that is delivered at a place. */
+static int64_t number_at(const struct nr_loader *l, int64_t place)
+{
+	const int64_t take = l->c.share.take, rows = l->c.share.across;
+	if (!l->c.share.of) return place;
+	int64_t i = place % take;
+	if (rows > 1) i = i % rows * (take / rows) + i / rows;
+	return place / take * l->c.share.of + l->c.share.from + i;
 }
 
 static struct slot *open_next(struct nr_loader *l)
 {
 	if (l->c.stop > 0 && l->opened >= l->c.stop) return NULL;
-	for (int i = 0; i < SLOTS; i++) {
+	for (int i = 0; i < l->slots; i++) {
 		struct slot *s = &l->slot[i];
 		if (s->state != FREE) continue;
-		const int64_t place = l->opened % l->batches, left = l->count - place * l->c.batch;
+		const int64_t number = number_at(l, l->opened), left = l->count - number % l->batches * l->c.batch;
 		s->state = FILLING;
 		s->taken = s->done = 0;
-		s->batch.number = l->opened++;
+		s->place = l->opened++;
+		s->batch.number = number;
 		s->batch.epoch = s->batch.number / l->batches;
 		s->batch.samples = s->bad = left < l->c.batch ? left : l->c.batch;
 		s->err.code = NR_OK;
@@ -216,11 +229,11 @@ int nr_loader_next(struct nr_loader *l, struct nr_batch **out, struct nr_error *
 	pthread_mutex_lock(&l->lock);
 	struct slot *s = find(l, l->next);
 	int held = 0;
-	for (int i = 0; i < SLOTS; i++) held += l->slot[i].state == TAKEN;
-	if (!s && held == SLOTS) {
+	for (int i = 0; i < l->slots; i++) held += l->slot[i].state == TAKEN;
+	if (!s && held == l->slots) {
 		pthread_mutex_unlock(&l->lock);
 		return nr_fail(err, NR_EUSAGE, "cannot load a batch", NULL,
-			"the caller holds all %d: return one first", (int)SLOTS);
+			"the caller holds all %d: return one first", l->slots);
 	}
 	if (!s || s->state != READY) {
 		const double start = nr_clock();
@@ -264,7 +277,7 @@ void nr_loader_close(struct nr_loader *l)
 		nr_picture_release(&l->worker[i].picture);
 		nr_augment_scratch_free(l->worker[i].scratch);
 	}
-	for (int i = 0; i < SLOTS; i++) {
+	for (int i = 0; l->slot && i < l->slots; i++) {
 		struct nr_batch *b = &l->slot[i].batch;
 		if (b->image) nr_slab_free(b->image, l->image_bytes);
 		if (b->target) nr_slab_free(b->target, l->target_bytes);
@@ -275,6 +288,7 @@ void nr_loader_close(struct nr_loader *l)
 	pthread_cond_destroy(&l->ready);
 	pthread_cond_destroy(&l->work);
 	pthread_mutex_destroy(&l->lock);
+	free(l->slot);
 	free(l->worker);
 	free(l);
 }
@@ -329,7 +343,7 @@ static int check(const struct nr_loader_config *c, struct nr_error *err)
 static int no_memory(const struct nr_loader *l, struct nr_error *err)
 {
 	return nr_fail(err, NR_EMEMORY, "cannot open the loader", NULL,
-		"out of memory for %d batches of %zu MiB", (int)SLOTS,
+		"out of memory for %d batches of %zu MiB", l->slots,
 		l->image_bytes >> 20);
 }
 
@@ -342,7 +356,9 @@ static int make_slots(struct nr_loader *l, struct nr_error *err)
 	l->image_bytes = B * sample;
 	l->target_bytes = l->c.mixup > 0 || l->c.cutmix > 0 ? B * soft : 0;
 	l->extra_bytes = l->c.make ? B * l->c.extra : 0;
-	for (int i = 0; i < SLOTS; i++) {
+	l->slots = READY_AHEAD + (int)(l->c.held > 1 ? l->c.held : 1);
+	if (!(l->slot = calloc((size_t)l->slots, sizeof *l->slot))) return no_memory(l, err);
+	for (int i = 0; i < l->slots; i++) {
 		struct nr_batch *b = &l->slot[i].batch;
 		b->image = nr_slab_make(l->image_bytes);
 		b->label = calloc(B, sizeof *b->label);

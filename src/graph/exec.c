@@ -39,12 +39,23 @@ static void run_forward(const struct nr_plan *p, const struct nr_exec *ex, struc
 	}
 }
 
-static void run_backward(const struct nr_plan *p, const struct nr_exec *ex, struct team *t)
+/* Which writers of gradients add, and zeros where nobody writes. */
+void nr_plan_begin_backward(const struct nr_plan *p, const struct nr_exec *ex)
 {
 	for (int32_t i = 0; i < p->n_first_write; i++) *p->first_write[i] = ex->accumulate != 0;
 	for (int32_t i = 0; i < p->n_clear; i++)
 		if (p->clear[i].always || !ex->accumulate) memset(p->clear[i].p, 0, p->clear[i].bytes);
-	for (int32_t i = p->n_forward; i < p->n_instr; i++) call(&p->instr[i], t);
+}
+
+static void run_backward(const struct nr_plan *p, const struct nr_exec *ex, struct team *t)
+{
+	nr_plan_begin_backward(p, ex);
+	for (int32_t i = p->n_forward; i < p->n_instr; i++) {
+		call(&p->instr[i], t);
+		if (!ex->behind) continue;
+		set_team(t, t->most);
+		ex->behind(ex->behind_context, i);
+	}
 }
 
 void nr_plan_run(struct nr_plan *p, const struct nr_exec *ex, unsigned run)

@@ -118,6 +118,9 @@ void nr_plan_lifetimes(struct planner *);
 void nr_plan_inplace(struct planner *);
 int64_t nr_plan_pack(struct planner *);     /* offsets; returns bytes */
 
+/* exec.c */
+void nr_plan_begin_backward(const struct nr_plan *, const struct nr_exec *);
+
 void nr_node_cost(const struct nr_node *, double *forward, double *backward);
 /* plan_work.c */
 enum nr_instr_pass { NR_PASS_FORWARD, NR_PASS_BACKWARD, NR_PASS_AGAIN, NR_PASS_SEED };        /* again: rebuilt in backward */

@@ -4,8 +4,10 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/real.h"
+#include "graph/comm.h"
 #include "graph/net.h"
 #include "infer/finite.h"
 #include "infer/metrics.h"
@@ -55,13 +57,83 @@ static int not_finite(struct nr_runner *r, const struct nr_batch *b, enum nr_sta
 	return nr_not_finite(r->plan, r->net->store, &ex, r->model, err);
 }
 
-int nr_run_over(struct nr_runner *r, const struct nr_evaluation *e, nr_each_batch *each, void *out, struct nr_error *err)
+/* What a rank has to say of a batch: how many samples, or the error; then labels, numbers and outputs. */
+struct said { int64_t samples; struct nr_error err; };
+struct shared {
+	struct nr_comm *comm;
+	nr_t *out;
+	int64_t ranks, rank;
+	size_t ints, bytes;                     /* of labels and numbers; of all that a rank says */
+	char *mine, *all;
+};
+
+static int open_shared(struct shared *s, const struct nr_runner *r, struct nr_comm *comm, struct nr_error *err)
 {
-	const struct nr_loader_config config = { .source = e->source, .split = e->split, .augment = &e->augment, .batch = r->batch,
-		.index = e->index, .count = e->count, .threads = e->workers, .drop_last = e->stats == NR_STATS_BATCH };
-	struct nr_loader *loader = NULL;
-	int code = nr_loader_open(&loader, &config, err);
-	const int64_t batches = code ? 0 : nr_loader_batches(loader);
+	*s = (struct shared){ .comm = comm, .out = r->logits ? r->logits : r->pooled, .ranks = nr_comm_size(comm), .rank = nr_comm_rank(comm) };
+	s->ints = (size_t)(r->batch + (r->batch & 1)) * sizeof(int32_t);        /* what follows is aligned */
+	s->bytes = (sizeof(struct said) + 2 * s->ints + (size_t)nr_len(s->out) * sizeof(real) + 15) / 16 * 16;
+	s->mine = calloc(1, s->bytes);
+	s->all = calloc((size_t)s->ranks, s->bytes);
+	return s->mine && s->all ? NR_OK : nr_fail(err, NR_EMEMORY, "cannot evaluate", NULL, "out of memory");
+}
+
+static void release_shared(struct shared *s)
+{
+	free(s->mine);
+	free(s->all);
+}
+
+/* This rank's batch of a round. */
+static int run_own(struct shared *s, struct nr_loader *loader, struct nr_runner *r, const struct nr_evaluation *e, struct nr_error *err)
+{
+	struct nr_batch *b;
+	char *ints = s->mine + sizeof(struct said);
+	if (nr_loader_next(loader, &b, err)) return err->code;
+	nr_runner_run(r, b->image, e->stats);
+	((struct said *)(void *)s->mine)->samples = b->samples;
+	memcpy(ints, b->label, (size_t)b->samples * sizeof *b->label);
+	memcpy(ints + s->ints, b->index, (size_t)b->samples * sizeof *b->index);
+	memcpy(ints + 2 * s->ints, nr_plan_data(r->plan, s->out), (size_t)nr_len(s->out) * sizeof(real));
+	const int code = nr_rows_finite(r->plan, s->out, b->samples) ? NR_OK : not_finite(r, b, e->stats, err);
+	nr_loader_give_back(loader, b);
+	return code;
+}
+
+/* Rounds of one batch for each rank, whose outputs all of them then go through in order. */
+static int run_shared(struct nr_runner *r, const struct nr_evaluation *e, struct nr_loader *loader, nr_each_batch *each, void *out,
+	struct nr_error *err)
+{
+	struct shared s;
+	int code = open_shared(&s, r, e->comm, err);
+	const int64_t batches = nr_loader_batches(loader);
+	for (int64_t q = 0; q < batches && !code; q += s.ranks) {
+		struct said *said = (struct said *)(void *)s.mine;
+		*said = (struct said){ 0 };
+		if (q + s.rank < batches) run_own(&s, loader, r, e, &said->err);
+		if ((code = nr_comm_gather(s.comm, s.mine, s.bytes, s.all, err))) break;
+		for (int64_t i = 0; i < s.ranks && q + i < batches && !code; i++) {
+			const struct said *of = (const struct said *)(const void *)(s.all + (size_t)i * s.bytes);
+			char *ints = s.all + (size_t)i * s.bytes + sizeof *of;
+			struct nr_batch b = { .number = q + i, .samples = of->samples, .label = (int32_t *)(void *)ints,
+				.index = (int32_t *)(void *)(ints + s.ints) };
+			if ((code = of->err.code)) {
+				*err = of->err;
+				nr_comm_agreed(s.comm);
+				break;
+			}
+			memcpy(nr_plan_data(r->plan, s.out), ints + 2 * s.ints, (size_t)nr_len(s.out) * sizeof(real));
+			each(out, r, &b, (q + i) * r->batch);
+		}
+	}
+	release_shared(&s);
+	return code;
+}
+
+static int run_alone(struct nr_runner *r, const struct nr_evaluation *e, struct nr_loader *loader, nr_each_batch *each, void *out,
+	struct nr_error *err)
+{
+	const int64_t batches = nr_loader_batches(loader);
+	int code = NR_OK;
 	for (int64_t q = 0; !code && q < batches; q++) {
 		struct nr_batch *b;
 		if ((code = nr_loader_next(loader, &b, err))) break;
@@ -71,6 +143,21 @@ int nr_run_over(struct nr_runner *r, const struct nr_evaluation *e, nr_each_batc
 		nr_loader_give_back(loader, b);
 		if (!code && e->watch && e->watch(e->context, q + 1, batches)) code = 1;
 	}
+	return code;
+}
+
+int nr_run_over(struct nr_runner *r, const struct nr_evaluation *e, nr_each_batch *each, void *out, struct nr_error *err)
+{
+	struct nr_loader_config config = { .source = e->source, .split = e->split, .augment = &e->augment, .batch = r->batch,
+		.index = e->index, .count = e->count, .threads = e->workers, .drop_last = e->stats == NR_STATS_BATCH };
+	struct nr_loader *loader = NULL;
+	if (e->comm) {
+		const int64_t ranks = nr_comm_size(e->comm), rank = nr_comm_rank(e->comm), count = e->count ? e->count : e->source->count[e->split];
+		config.share.of = ranks, config.share.from = rank, config.share.take = 1;
+		config.stop = ((count + r->batch - 1) / r->batch - rank + ranks - 1) / ranks;
+	}
+	int code = nr_loader_open(&loader, &config, err);
+	if (!code) code = e->comm ? run_shared(r, e, loader, each, out, err) : run_alone(r, e, loader, each, out, err);
 	nr_loader_close(loader);
 	return code;
 }

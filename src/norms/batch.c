@@ -9,13 +9,14 @@
 
 #include "norms/column.h"
 
-struct batch { float eps, momentum; bool affine, frozen; };
+struct batch { float eps, momentum; bool affine, frozen, sync; };
 
 static const struct nr_option options[] = {
 	NR_OPT_FLOAT(struct batch, eps, 1e-5, 0, 1, "added to the variance"),
 	NR_OPT_FLOAT(struct batch, momentum, 0.1, 0, 1, "weight of this batch in the running statistics"),
 	NR_OPT_BOOL(struct batch, affine, "1", "learn a weight and a bias per channel"),
 	NR_OPT_BOOL(struct batch, frozen, "0", "train with the running statistics that the initial weights come with; nothing of it changes"),
+	NR_OPT_BOOL(struct batch, sync, "0", NR_SYNC_HELP),
 	NR_OPT_END
 };
 
@@ -36,6 +37,7 @@ static nr_t *build(struct nr_net *n, nr_t *x, const void *conf)
 {
 	const struct batch *c = conf;
 	return nr_column_apply(n, &op, x, (struct nr_column_attr){ .eps = c->eps, .momentum = c->momentum, .batch = 1, .frozen = c->frozen,
+		.sync = c->sync,
 		.groups = nr_cols(x) }, c->affine, NULL);
 }
 
@@ -45,7 +47,7 @@ const struct nr_norm nr_norm_batch = {
 		    "in evaluation the running mean and variance",
 	.about = "Each channel is normalised over every real token of every sample, so a token keeps its length "
 		 "relative to the others and the batch sets the scale. Padding never counts. Evaluation uses running "
-		 "statistics, which are updated once per training step; gradients then treat them as constants. With data "
-		 "parallelism or accumulation, the batch is what one process sees at once.",
+		 "statistics, which are updated once per training step; gradients then treat them as constants. With "
+		 "accumulation the batch is one part of a step, with shards or ranks one shard; sync=1 takes the statistics from all shards.",
 	.needs = NR_NEED_BATCH, .conf_size = sizeof(struct batch), .options = options, .build = build, .op = { &op },
 };

@@ -24,6 +24,7 @@ struct walk {                           /* over runs of rows that lie evenly in 
 	int64_t domains, in_domain;     /* chunks in a domain */
 	const int32_t *valid;           /* (runs) or NULL */
 	const real *weight, *bias;      /* (C) or NULL */
+	const double *shared;           /* count, then two numbers for each channel: of all shards; or NULL */
 	real *mean, *rstd;              /* (domains,C), kept */
 	int stream;                     /* what is written goes past the caches */
 };
@@ -46,7 +47,7 @@ static struct walk walk_of(const struct nr_call *k, int even)
 	const int64_t C = k->x[0].c, rows = k->x[0].rows, T = tokens_of(k->node->in[0]);
 	const int one = at->batch && even && !at->valid;
 	struct walk w = { .at = at, .C = C, .runs = one ? 1 : rows / T, .rows = one ? rows : T, .mean = k->stash,
-		.stream = nr_streams(rows * C) };
+		.shared = k->shared, .stream = nr_streams(rows * C) };
 	split(&w);
 	w.domains = at->batch ? 1 : w.runs;
 	w.in_domain = at->batch ? w.chunks : w.per;
@@ -69,12 +70,19 @@ static struct piece piece_of(const struct walk *w, int64_t q)
 	return (struct piece){ run * w->rows + from, rows, left, w->at->batch ? 0 : run };
 }
 
-/* Real rows of a domain; 1 if there are none, which then divides zeros. */
-static double count_of(const struct walk *w, int64_t d)
+/* Real rows of a domain. */
+static int64_t rows_of(const struct walk *w, int64_t d)
 {
 	int64_t n = 0;
 	for (int64_t q = d * w->in_domain; q < (d + 1) * w->in_domain; q++) n += piece_of(w, q).real_rows;
-	return (double)nr_max64(n, 1);
+	return n;
+}
+
+/* Those of all shards; 1 if there are none, which then divides zeros. */
+static double count_of(const struct walk *w, int64_t d)
+{
+	const double n = w->shared ? w->shared[0] : (double)rows_of(w, d);
+	return n > 1 ? n : 1;
 }
 
 /* A domain's columns that one thread sees to between the passes over the rows; groups are not cut. */
@@ -93,17 +101,26 @@ static struct share share_of(const struct walk *w, int64_t i)
 
 /* ---- statistics ------------------------------------------------------------------------------------------------- */
 
-/* mean and sum of squares about it of a domain's columns from .. from + n - 1; the latter are left in rstd. */
-static void merge(const struct walk *w, int64_t d, int64_t from, int64_t n, const real *means, const real *squares)
+/* mean and sum of squares about it of n of a domain's columns. */
+static void merge(const struct walk *w, int64_t d, int64_t from, int64_t n, const real *means, const real *squares, double *mean, double *m2)
 {
-	const int64_t C = w->C;
-	double mean[TILE] = { 0 }, m2[TILE] = { 0 };
 	int64_t count = 0;
+	memset(mean, 0, (size_t)n * sizeof *mean);
+	memset(m2, 0, (size_t)n * sizeof *m2);
 	for (int64_t q = d * w->in_domain; q < (d + 1) * w->in_domain; q++)
-		nr_column_merge(n, &count, mean, m2, piece_of(w, q).real_rows, means + q * C + from, squares + q * C + from);
+		nr_column_merge(n, &count, mean, m2, piece_of(w, q).real_rows, means + q * w->C + from, squares + q * w->C + from);
+}
+
+/* Into mean and rstd, which holds the sums of squares at first; those of all shards are there already. */
+static void take(const struct walk *w, int64_t d, int64_t from, int64_t n, const real *means, const real *squares)
+{
+	double own_mean[TILE], own_m2[TILE];
+	const double *mean = own_mean, *m2 = own_m2;
+	if (w->shared) mean = w->shared + 1 + from, m2 = mean + w->C;
+	else merge(w, d, from, n, means, squares, own_mean, own_m2);
 	for (int64_t i = 0; i < n; i++) {
-		w->mean[d * C + from + i] = (real)mean[i];
-		w->rstd[d * C + from + i] = (real)m2[i];
+		w->mean[d * w->C + from + i] = (real)mean[i];
+		w->rstd[d * w->C + from + i] = (real)m2[i];
 	}
 }
 
@@ -153,7 +170,7 @@ static void statistics(const struct walk *w, const struct nr_call *k, struct sha
 	const real *squares)
 {
 	const int64_t size = w->C / w->at->groups, end = s.from + s.n;
-	for (int64_t i = s.from; i < end; i += TILE) merge(w, s.d, i, nr_min64(TILE, end - i), means, squares);
+	for (int64_t i = s.from; i < end; i += TILE) take(w, s.d, i, nr_min64(TILE, end - i), means, squares);
 	if (w->at->running) run_on(w, k, s.from, end);
 	const double n = count_of(w, s.d);
 	const real eps = w->at->eps, inv = (real)(1 / (w->at->unbiased && n > 1 ? n - 1 : n));
@@ -228,7 +245,7 @@ static void forward(const struct nr_call *k, int with)
 #pragma omp parallel
 	{
 #pragma omp for schedule(static)
-		for (int64_t q = 0; q < (with ? w.chunks : 0); q++) chunk_moments(&w, x, q, means, squares);
+		for (int64_t q = 0; q < (with && !w.shared ? w.chunks : 0); q++) chunk_moments(&w, x, q, means, squares);
 #pragma omp for schedule(static)
 		for (int64_t i = 0; i < shares; i++) {
 			if (with) statistics(&w, k, share_of(&w, i), means, squares);
@@ -280,22 +297,31 @@ static void chunk_sums(const struct walk *w, const struct grad *g, int64_t q)
 		w->mean + p.domain * w->C, sum, dot);
 }
 
+/* Sums of a domain's columns over its chunks. */
+static void fold_sums(const struct walk *w, const struct grad *g, struct share s)
+{
+	const int64_t C = w->C, at = s.d * C + s.from, q = s.d * w->in_domain * C + s.from;
+	memset(g->bias + at, 0, (size_t)s.n * sizeof(real));
+	memset(g->weight + at, 0, (size_t)s.n * sizeof(real));
+	nr_row_active->col_sum(w->in_domain, s.n, g->sum + q, C, g->bias + at);
+	nr_row_active->col_sum(w->in_domain, s.n, g->dot + q, C, g->weight + at);
+}
+
 /* The factors of dx for a domain's columns. */
 static void factors(const struct walk *w, const struct grad *g, struct share s)
 {
-	const int64_t C = w->C, size = C / w->at->groups, at = s.d * C + s.from, q = s.d * w->in_domain * C + s.from;
+	const int64_t C = w->C, size = C / w->at->groups, at = s.d * C + s.from;
 	const double n = count_of(w, s.d) * (double)size;
 	const real inv = (real)(1 / n), inv_var = w->at->unbiased && n > 1 ? (real)(1 / (n - 1)) : inv;
 	const real *rstd = w->rstd + at;
-	real *sum = g->bias + at, *dot = g->weight + at, *a = g->a + at, *b = g->b + at, *c = g->c + at;
-	memset(sum, 0, (size_t)s.n * sizeof(real));
-	memset(dot, 0, (size_t)s.n * sizeof(real));
-	nr_row_active->col_sum(w->in_domain, s.n, g->sum + q, C, sum);
-	nr_row_active->col_sum(w->in_domain, s.n, g->dot + q, C, dot);
+	real *const sum = g->bias + at, *dot = g->weight + at, *a = g->a + at, *b = g->b + at, *c = g->c + at;
+	const double *all = w->shared ? w->shared + 1 + s.from : NULL;
+	fold_sums(w, g, s);
 	scale_of(w, s, g->a);
 	for (int64_t i = 0; i < s.n; i++) {
-		b[i] = g->constant ? 0 : -a[i] * dot[i] * (rstd[i] * rstd[i] * inv_var);
-		c[i] = g->constant ? 0 : -a[i] * sum[i] * inv;
+		const real sums = all ? (real)all[i] : sum[i], dots = all ? (real)all[C + i] : dot[i];
+		b[i] = g->constant ? 0 : -a[i] * dots * (rstd[i] * rstd[i] * inv_var);
+		c[i] = g->constant ? 0 : -a[i] * sums * inv;
 		dot[i] *= rstd[i];
 	}
 	for (int64_t i = 0; size > 1 && i < s.n; i += size) {
@@ -316,14 +342,22 @@ static void chunk_apply(const struct walk *w, const struct grad *g, int64_t q)
 	put(p.rows - p.real_rows, C, x, ldx, dy, lddy, mean, a, g->zero, g->zero, dx, lddx, g->add);
 }
 
+static struct walk walk_backward(const struct nr_call *k) { return walk_of(k, even_input(k) && even(&k->dy[0]) && even(&k->dx[0])); }
+
+static struct grad grad_of(const struct nr_call *k, const struct walk *w)
+{
+	const int64_t D = w->domains * w->C, Q = w->chunks * w->C;
+	real *s = k->scratch;
+	return (struct grad){ .x = &k->x[0], .dy = &k->dy[0], .dx = &k->dx[0], .add = k->add[0], .constant = running(k),
+		.zero = s, .sum = s + w->C, .dot = s + w->C + Q, .bias = s + w->C + 2 * Q, .weight = s + w->C + 2 * Q + D,
+		.a = s + w->C + 2 * Q + 2 * D, .b = s + w->C + 2 * Q + 3 * D, .c = s + w->C + 2 * Q + 4 * D };
+}
+
 void nr_column_backward(const struct nr_call *k)
 {
-	const struct walk w = walk_of(k, even_input(k) && even(&k->dy[0]) && even(&k->dx[0]));
-	const int64_t D = w.domains * w.C, Q = w.chunks * w.C, shares = w.domains * shares_per_domain(&w);
-	real *s = k->scratch;
-	const struct grad g = { .x = &k->x[0], .dy = &k->dy[0], .dx = &k->dx[0], .add = k->add[0], .constant = running(k),
-		.zero = s, .sum = s + w.C, .dot = s + w.C + Q, .bias = s + w.C + 2 * Q, .weight = s + w.C + 2 * Q + D,
-		.a = s + w.C + 2 * Q + 2 * D, .b = s + w.C + 2 * Q + 3 * D, .c = s + w.C + 2 * Q + 4 * D };
+	const struct walk w = walk_backward(k);
+	const int64_t shares = w.domains * shares_per_domain(&w);
+	const struct grad g = grad_of(k, &w);
 	memset(g.zero, 0, (size_t)w.C * sizeof(real));
 	if (w.domains >= MANY) {
 #pragma omp parallel for schedule(static)
@@ -337,7 +371,7 @@ void nr_column_backward(const struct nr_call *k)
 #pragma omp parallel
 		{
 #pragma omp for schedule(static)
-			for (int64_t q = 0; q < w.chunks; q++) chunk_sums(&w, &g, q);
+			for (int64_t q = 0; q < (w.shared ? 0 : w.chunks); q++) chunk_sums(&w, &g, q);
 #pragma omp for schedule(static)
 			for (int64_t i = 0; i < shares; i++) factors(&w, &g, share_of(&w, i));
 #pragma omp for schedule(static)
@@ -347,6 +381,45 @@ void nr_column_backward(const struct nr_call *k)
 	const int i = w.at->weight;
 	if (i && k->want >> i & 1) nr_fold(w.domains, w.C, g.weight, k->dx[i].p, k->add[i]);
 	if (i && k->want >> (i + 1) & 1) nr_fold(w.domains, w.C, g.bias, k->dx[i + 1].p, k->add[i + 1]);
+}
+
+/* ---- shards that share ------------------------------------------------------------------------------------------ */
+
+int64_t nr_column_share(const struct nr_node *k, int backward)
+{
+	const struct nr_column_attr *at = k->attr;
+	(void)backward;
+	return at->sync ? 1 + 2 * nr_cols(k->in[0]) : 0;
+}
+
+static void part_of_moments(const struct nr_call *k, double *mine)
+{
+	const struct walk w = walk_of(k, even_input(k) && even(&k->y[0]));
+	real *means = (real *)k->scratch + w.domains * w.C, *squares = means + w.chunks * w.C;
+#pragma omp parallel for schedule(static)
+	for (int64_t q = 0; q < w.chunks; q++) chunk_moments(&w, &k->x[0], q, means, squares);
+#pragma omp parallel for schedule(static)
+	for (int64_t i = 0; i < w.C; i += TILE)
+		merge(&w, 0, i, nr_min64(TILE, w.C - i), means, squares, mine + 1 + i, mine + 1 + w.C + i);
+	mine[0] = (double)rows_of(&w, 0);
+}
+
+void nr_column_part(const struct nr_call *k, int backward, double *mine)
+{
+	if (!backward) {
+		part_of_moments(k, mine);
+		return;
+	}
+	const struct walk w = walk_backward(k);
+	const struct grad g = grad_of(k, &w);
+#pragma omp parallel for schedule(static)
+	for (int64_t q = 0; q < w.chunks; q++) chunk_sums(&w, &g, q);
+	fold_sums(&w, &g, (struct share){ 0, 0, w.C });
+	mine[0] = (double)rows_of(&w, 0);
+	for (int64_t i = 0; i < w.C; i++) {
+		mine[1 + i] = (double)g.bias[i];
+		mine[1 + w.C + i] = (double)g.weight[i];
+	}
 }
 
 /* ---- the op ----------------------------------------------------------------------------------------------------- */

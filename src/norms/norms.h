@@ -21,4 +21,6 @@ double nr_norms_macs(const struct nr_net *);
 /* The tokens of such a text on x (see nr_norm_try), x[0] or its sum with another; *text becomes the options. */
 nr_t *nr_norm_try_tokens(struct nr_net *, nr_t **x, const char **text);
 
+#define NR_SYNC_HELP "statistics over the shards of all ranks, forward and backward"
+
 #endif

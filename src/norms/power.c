@@ -16,7 +16,7 @@
 enum variant { PAPER, OFFICIAL, DTN, PNV };
 static const char *const variants[] = { "paper", "official", "dtn", "pnv", NULL };
 
-struct power { float eps, alpha_fwd, alpha_bwd; int64_t warmup, groups; int32_t variant; };
+struct power { float eps, alpha_fwd, alpha_bwd; int64_t warmup, groups; int32_t variant; bool sync; };
 
 static const struct nr_option options[] = {
 	NR_OPT_FLOAT(struct power, eps, 1e-5, 0, 1, "added to the mean square"),
@@ -25,6 +25,7 @@ static const struct nr_option options[] = {
 	NR_OPT_INT(struct power, warmup, 0, 0, 1e12, "steps that use the batch's own mean square"),
 	NR_OPT_INT(struct power, groups, 0, -1, 1e6, "groups of channels divided by their RMS first; 0: none; -1: the attention heads"),
 	NR_OPT_ENUM(struct power, variant, "paper", variants, "the paper's steps, those of released code, or the exact gradient"),
+	NR_OPT_BOOL(struct power, sync, "0", NR_SYNC_HELP),
 	NR_OPT_END
 };
 
@@ -75,11 +76,34 @@ static struct piece piece_of(const struct walk *w, int64_t q)
 	p.real_rows = w->valid ? nr_max64(nr_min64(w->valid[p.row / w->t] - p.row % w->t, p.rows), 0) : p.rows;
 	return p;
 }
-static real count_real(const struct walk *w)
+static int64_t count_real(const struct walk *w)
 {
 	int64_t n = 0;
 	for (int64_t q = 0; q < w->b.count; q++) n += piece_of(w, q).real_rows;
-	return (real)nr_max64(n, 1);
+	return n;
+}
+
+/* What the shards of a batch tell each other: two sums for each channel, of real rows and of padding, then how many rows are real, and
+ * how many there are. */
+struct counts { real n, all; };
+static struct counts counts_of(const struct nr_call *k, const struct walk *w)
+{
+	const double *s = k->shared ? k->shared + 2 * k->x[X].c : NULL;
+	const double n = s ? s[0] : (double)count_real(w);
+	return (struct counts){ (real)(n > 1 ? n : 1), (real)(s ? s[1] : (double)k->x[X].rows) };
+}
+static void tell(const struct nr_call *k, const struct walk *w, const real *first, const real *second, double *mine)
+{
+	const int64_t C = k->x[X].c;
+	for (int64_t i = 0; i < C; i++) mine[i] = (double)first[i], mine[C + i] = (double)second[i];
+	mine[2 * C] = (double)count_real(w);
+	mine[2 * C + 1] = (double)k->x[X].rows;
+}
+static int64_t share(const struct nr_node *k, int backward)
+{
+	const struct power *c = k->attr;
+	(void)backward;
+	return c->sync ? 2 * nr_cols(k->in[X]) + 2 : 0;
 }
 
 static real *zeroed(real *p, int64_t C) { return memset(p, 0, (size_t)C * sizeof(real)); }
@@ -108,7 +132,8 @@ static void squares(const struct nr_call *k, const struct walk *w, real *real_sq
 static void choose(const struct nr_call *k, const struct walk *w, const real *real_sq, const real *pad_sq)
 {
 	const struct power *c = k->node->attr;
-	const real *phi = k->x[PHI].p, n = count_real(w), a = c->alpha_fwd;
+	const struct counts rows = counts_of(k, w);
+	const real *phi = k->x[PHI].p, n = rows.n, a = c->alpha_fwd;
 	const int64_t C = k->x[X].c, t = 1 + (int64_t)nr_row(&k->x[STEPS], 0)[0];
 	const int released = c->variant == OFFICIAL || c->variant == DTN;
 	const struct kept s = kept(k);
@@ -122,7 +147,7 @@ static void choose(const struct nr_call *k, const struct walk *w, const real *re
 		const real back = !released ? there : c->variant == DTN && t >= c->warmup ? moved : batch;
 		s.inv[i] = 1 / nr_sqrt(there + c->eps);
 		s.back[i] = 1 / nr_sqrt(back + c->eps);
-		s.square[i] = released ? (real_sq[i] + pad_sq[i]) / (real)k->x[X].rows : batch;
+		s.square[i] = released ? (real_sq[i] + pad_sq[i]) / rows.all : batch;
 		next.phi[i] = moved;
 	}
 	memcpy(next.nu, k->x[NU].p, (size_t)C * sizeof(real));  /* until backward has something to say */
@@ -150,7 +175,8 @@ static void forward(const struct nr_call *k)
 	if (k->ex->train) {
 		const struct walk w = walk_of(k, nr_packed(&k->x[X]));
 		real *s = k->scratch;
-		squares(k, &w, s, s + C, s + 2 * C);
+		if (!k->shared) squares(k, &w, s, s + C, s + 2 * C);
+		for (int64_t i = 0; k->shared && i < 2 * C; i++) s[i] = (real)k->shared[i];
 		choose(k, &w, s, s + C);
 	} else {
 		const real *phi = k->x[PHI].p, eps = ((const struct power *)k->node->attr)->eps;
@@ -196,18 +222,21 @@ static void sum_up(const struct nr_call *k, const struct walk *w, struct sums s,
 static void factors(const struct nr_call *k, const struct walk *w, struct sums s, real *a, real *b)
 {
 	const struct power *c = k->node->attr;
-	const real *weight = k->x[WEIGHT].p, *nu = k->x[NU].p, n = count_real(w), all = (real)k->x[X].rows, m = 1 - c->alpha_bwd;
+	const real *weight = k->x[WEIGHT].p, *nu = k->x[NU].p, m = 1 - c->alpha_bwd;
+	const struct counts rows = counts_of(k, w);
+	const double *of_all = k->shared;
 	const struct kept t = kept(k);
-	for (int64_t i = 0; i < k->x[X].c; i++) {
-		const real inv = t.inv[i], dot = s.real_dot[i] + s.pad_dot[i];
+	for (int64_t i = 0, C = k->x[X].c; i < C; i++) {
+		const real inv = t.inv[i], real_dot = of_all ? (real)of_all[i] : s.real_dot[i];
+		const real dot = real_dot + (of_all ? (real)of_all[C + i] : s.pad_dot[i]);
 		if (!k->ex->train || c->variant == PNV) {
 			a[i] = weight[i] * inv;
-			b[i] = k->ex->train ? -a[i] * inv * inv * dot / n : 0;
+			b[i] = k->ex->train ? -a[i] * inv * inv * dot / rows.n : 0;
 			continue;
 		}
 		a[i] = weight[i] * t.back[i];
 		b[i] = -nu[i] * inv * t.back[i];
-		const real lambda = weight[i] * inv * (c->variant == PAPER ? s.real_dot[i] / n : dot / all);
+		const real lambda = weight[i] * inv * (c->variant == PAPER ? real_dot / rows.n : dot / rows.all);
 		next_of(k).nu[i] = nu[i] * (1 - m * t.square[i] * inv * inv) + m * lambda;
 	}
 }
@@ -229,14 +258,32 @@ static void apply(const struct nr_call *k, const struct walk *w, const real *a, 
 	}
 }
 
+static struct walk walk_backward(const struct nr_call *k)
+{
+	return walk_of(k, nr_packed(&k->x[X]) && nr_packed(&k->dy[0]) && nr_packed(&k->dx[X]));
+}
+
+static void part(const struct nr_call *k, int backward, double *mine)
+{
+	const int64_t C = k->x[X].c;
+	const struct walk w = backward ? walk_backward(k) : walk_of(k, nr_packed(&k->x[X]));
+	real *v = k->scratch;
+	if (backward) {
+		sum_up(k, &w, (struct sums){ v, v + C, v + 2 * C }, v + 6 * C);
+		tell(k, &w, v + C, v + 2 * C, mine);
+	} else {
+		squares(k, &w, v, v + C, v + 2 * C);
+		tell(k, &w, v, v + C, mine);
+	}
+}
+
 static void backward(const struct nr_call *k)
 {
-	const struct nr_view *x = &k->x[X], *dy = &k->dy[0], *dx = &k->dx[X];
-	const struct walk w = walk_of(k, nr_packed(x) && nr_packed(dy) && nr_packed(dx));
-	const int64_t C = x->c;
+	const struct walk w = walk_backward(k);
+	const int64_t C = k->x[X].c;
 	real *v = k->scratch, *a = v + 3 * C, *b = v + 4 * C, *zero = zeroed(v + 5 * C, C);
 	const struct sums s = { v, v + C, v + 2 * C };
-	sum_up(k, &w, s, v + 6 * C);
+	if (!k->shared) sum_up(k, &w, s, v + 6 * C);
 	factors(k, &w, s, a, b);
 	if (k->want & 1) apply(k, &w, a, b, zero);
 	nr_row_add(C, s.real_dot, s.pad_dot, s.real_dot);
@@ -268,6 +315,7 @@ static const struct nr_case exact_cases[] = {
 
 #define OP                                                                                                             \
 	.shape = shape, .forward = forward, .backward = backward, .rebuild = write, .commit = commit, .cost = cost,    \
+	.share = share, .part = part,                                                                                  \
 	.keeps = KEEPS, .cheap = 1, .rebuild_keeps = NR_KEEP_X(X) | NR_KEEP_X(WEIGHT) | NR_KEEP_X(BIAS) | NR_KEEP_X(VALID), \
 	.try_case = try_case
 #define FLAGS (NR_CHEAP | NR_STRIDED | NR_INPLACE_GRAD | NR_BATCHWISE)

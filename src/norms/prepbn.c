@@ -27,6 +27,8 @@ static const struct nr_option options[] = {
 	  .max = 1, .help = "weight of this batch in repbn's running statistics" },
 	{ .name = "eta", .type = NR_TFLOAT, .offset = offsetof(struct prepbn, norm2.eta), .size = sizeof(float), .text = "1", .min = -1e3,
 	  .max = 1e3, .help = "initial share of the input that repbn adds" },
+	{ .name = "sync", .type = NR_TBOOL, .offset = offsetof(struct prepbn, norm2.sync), .size = sizeof(bool), .text = "0",
+	  .help = NR_SYNC_HELP },
 	NR_OPT_END
 };
 

@@ -12,6 +12,7 @@ static const struct nr_option options[] = {
 	NR_OPT_FLOAT(struct nr_repbn, eps, 1e-5, 0, 1, "added to the variance"),
 	NR_OPT_FLOAT(struct nr_repbn, momentum, 0.1, 0, 1, "weight of this batch in the running statistics"),
 	NR_OPT_FLOAT(struct nr_repbn, eta, 1, -1e3, 1e3, "initial share of the input that is added; one learned number"),
+	NR_OPT_BOOL(struct nr_repbn, sync, "0", NR_SYNC_HELP),
 	NR_OPT_END
 };
 
@@ -26,7 +27,7 @@ static const struct nr_op op = { .name = "repbn", NR_COLUMN_BATCH_OP, .try_case 
 
 nr_t *nr_repbn(struct nr_net *n, nr_t *x, const struct nr_repbn *c, nr_t *steps, int64_t warm)
 {
-	nr_t *y = nr_column_apply(n, &op, x, (struct nr_column_attr){ .eps = c->eps, .momentum = c->momentum, .batch = 1,
+	nr_t *y = nr_column_apply(n, &op, x, (struct nr_column_attr){ .eps = c->eps, .momentum = c->momentum, .batch = 1, .sync = c->sync,
 		.groups = nr_cols(x), .warm = warm }, 1, steps);
 	nr_t *eta = nr_param(n, "eta", NR_ONES | NR_NO_DECAY, NR_SHAPE(1));
 	if (eta) eta->entry->value = c->eta;

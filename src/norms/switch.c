@@ -19,7 +19,7 @@ enum scope { TOKEN, SAMPLE };
 enum variant { PLAIN, OFFICIAL };
 static const char *const scopes[] = { "token", "sample", NULL }, *const variants[] = { "plain", "official", NULL };
 
-struct switching { float eps, momentum; int32_t ln_scope, variant; bool use_bn; };
+struct switching { float eps, momentum; int32_t ln_scope, variant; bool use_bn, sync; };
 
 static const struct nr_option options[] = {
 	NR_OPT_FLOAT(struct switching, eps, 1e-5, 0, 1, "added to the variance"),
@@ -27,6 +27,7 @@ static const struct nr_option options[] = {
 	NR_OPT_ENUM(struct switching, ln_scope, "token", scopes, "layer norm over a token's channels or over the whole sample"),
 	NR_OPT_BOOL(struct switching, use_bn, "1", "include batch norm in the blend"),
 	NR_OPT_ENUM(struct switching, variant, "plain", variants, "biased variances, or the released code's"),
+	NR_OPT_BOOL(struct switching, sync, "0", "batch norm's " NR_SYNC_HELP),
 	NR_OPT_END
 };
 
@@ -40,7 +41,8 @@ struct work {
 	int64_t B, T, C;
 	struct nr_blocks b;             /* of rows, never across samples */
 	const int32_t *valid;           /* (B) or NULL */
-	int64_t real_rows;              /* of the batch; 1 if there are none */
+	int64_t real_rows;              /* of the batch, or of all its shards; 1 if there are none */
+	const double *shared;           /* count, then two numbers for each channel: of all shards; or NULL */
 	real *m, *u;                    /* kept: (B,C) */
 	real *bn_mean, *bn_var;         /* (C) */
 	real *ln_mean, *ln_var;         /* (B), or (rows) */
@@ -69,12 +71,12 @@ static struct work work_of(const struct nr_call *k)
 	const struct switching *c = k->node->attr;
 	const struct nr_view *x = &k->x[X];
 	const int64_t T = k->node->in[X]->nd >= 3 ? x->t : 1, B = x->rows / T, C = x->c;
-	struct work w = { .conf = c, .B = B, .T = T, .C = C, .valid = k->node->n_in > valid_at(c) ? nr_ints(&k->x[valid_at(c)]) : NULL };
+	struct work w = { .conf = c, .B = B, .T = T, .C = C, .shared = k->shared, .valid = k->node->n_in > valid_at(c) ? nr_ints(&k->x[valid_at(c)]) : NULL };
 	struct nr_view rows = *x;
 	rows.t = T;
 	w.b = nr_blocks_of(&rows, 0);
 	for (int64_t b = 0; b < B; b++) w.real_rows += length_of(&w, b);
-	w.real_rows = nr_max64(w.real_rows, 1);
+	w.real_rows = nr_max64(w.shared ? (int64_t)w.shared[0] : w.real_rows, 1);
 	real *s = k->stash;
 	w.m = s, w.u = s + B * C, w.mean = s + 2 * B * C, w.var = s + 3 * B * C;
 	w.bn_mean = s + 4 * B * C, w.bn_var = w.bn_mean + C, w.ln_mean = w.bn_var + C;
@@ -133,9 +135,11 @@ static void layer_of_sample(const struct work *w, int64_t b)
 	w->ln_var[b] = (real)(var / (double)w->C);
 }
 
-static void batch_of(const struct work *w, int64_t from, int64_t wide)
+/* Mean and variance of columns over the samples that are here. */
+static void over_samples(const struct work *w, int64_t from, int64_t wide, double *mean, double *var)
 {
-	double mean[TILE] = { 0 }, var[TILE] = { 0 };
+	memset(mean, 0, (size_t)wide * sizeof *mean);
+	memset(var, 0, (size_t)wide * sizeof *var);
 	for (int64_t b = 0; b < w->B; b++) {
 		const double share = (double)length_of(w, b) / (double)w->real_rows;
 		const real *m = w->m + b * w->C + from;
@@ -147,7 +151,17 @@ static void batch_of(const struct work *w, int64_t from, int64_t wide)
 		for (int64_t i = 0; i < wide; i++)
 			var[i] += share * ((double)u[i] + ((double)m[i] - mean[i]) * ((double)m[i] - mean[i]));
 	}
-	for (int64_t i = 0; i < wide; i++) w->bn_mean[from + i] = (real)mean[i], w->bn_var[from + i] = (real)var[i];
+}
+
+static void batch_of(const struct work *w, int64_t from, int64_t wide)
+{
+	double mean[TILE], var[TILE];
+	const double *all = w->shared ? w->shared + 1 + from : NULL;
+	if (!all) over_samples(w, from, wide, mean, var);
+	for (int64_t i = 0; i < wide; i++) {
+		w->bn_mean[from + i] = (real)(all ? all[i] : mean[i]);
+		w->bn_var[from + i] = (real)(all ? all[w->C + i] / (double)w->real_rows : var[i]);
+	}
 }
 
 /* The moments of each token of some rows, and their part in M and V. */
@@ -173,7 +187,7 @@ static void mix(const struct work *w, int64_t b)
 	}
 }
 
-static void statistics(const struct nr_call *k, const struct work *w)
+static void of_samples(const struct nr_call *k, const struct work *w)
 {
 	const struct nr_view *x = &k->x[X];
 	const int64_t C = w->C;
@@ -190,6 +204,12 @@ static void statistics(const struct nr_call *k, const struct work *w)
 		merge(w, b, means, squares);
 		if (!w->row_mean) layer_of_sample(w, b);
 	}
+}
+
+static void statistics(const struct nr_call *k, const struct work *w)
+{
+	const int64_t C = w->C;
+	if (!w->shared) of_samples(k, w);
 	if (!w->conf->use_bn) return;
 	if (!k->ex->train) {
 		memcpy(w->bn_mean, k->x[RUNNING_MEAN].p, (size_t)C * sizeof(real));
@@ -363,21 +383,52 @@ static void block_apply(const struct nr_call *k, const struct work *w, const str
 	nr_blend_active->apply(&part, dy + n * C, C, &d, dx + n * C, C, k->add[X]);
 }
 
+static void sums(const struct nr_call *k, const struct work *w, const struct grad *g)
+{
+#pragma omp parallel for schedule(static)
+	for (int64_t q = 0; q < w->b.count; q++) block_sums(k, w, g, q);
+#pragma omp parallel for schedule(static)
+	for (int64_t b = 0; b < w->B; b++) sample_sums(w, g, b);
+	nr_fold(w->B, w->C, g->dm, g->bn_mean, 0);
+	nr_fold(w->B, w->C, g->du, g->bn_var, 0);
+}
+
+static int64_t share(const struct nr_node *k, int backward)
+{
+	const struct switching *c = k->attr;
+	(void)backward;
+	return c->sync && c->use_bn ? 1 + 2 * nr_cols(k->in[X]) : 0;
+}
+
+/* Forward: batch norm's moments; backward: dM and dV, summed. */
+static void part(const struct nr_call *k, int backward, double *mine)
+{
+	const struct work w = work_of(k);
+	const int64_t C = w.C;
+	mine[0] = 0;
+	for (int64_t b = 0; b < w.B; b++) mine[0] += (double)length_of(&w, b);
+	if (backward) {
+		const struct grad g = grad_of(k, &w);
+		sums(k, &w, &g);
+		for (int64_t i = 0; i < C; i++) mine[1 + i] = (double)g.bn_mean[i], mine[1 + C + i] = (double)g.bn_var[i];
+		return;
+	}
+	of_samples(k, &w);
+	for (int64_t i = 0; i < C; i += TILE) over_samples(&w, i, nr_min64(TILE, C - i), mine + 1 + i, mine + 1 + C + i);
+	for (int64_t i = 0; i < C; i++) mine[1 + C + i] *= mine[0];
+}
+
 static void backward(const struct nr_call *k)
 {
 	const struct work w = work_of(k);
 	const struct grad g = grad_of(k, &w);
 	const int64_t C = w.C;
-#pragma omp parallel for schedule(static)
-	for (int64_t q = 0; q < w.b.count; q++) block_sums(k, &w, &g, q);
-#pragma omp parallel for schedule(static)
-	for (int64_t b = 0; b < w.B; b++) sample_sums(&w, &g, b);
+	if (!w.shared) sums(k, &w, &g);
+	for (int64_t i = 0; w.shared && i < C; i++) g.bn_mean[i] = (real)w.shared[1 + i], g.bn_var[i] = (real)w.shared[1 + C + i];
 	for (int i = 0; i < 2; i++) weight_gradient(k, &w, &g, i);
 	for (int i = 0; i < 2; i++)
 		if (k->want >> (WEIGHT + i) & 1) nr_fold(w.b.count, C, g.parts[i], k->dx[WEIGHT + i].p, k->add[WEIGHT + i]);
 	if (!(k->want & 1)) return;
-	nr_fold(w.B, C, g.dm, g.bn_mean, 0);
-	nr_fold(w.B, C, g.du, g.bn_var, 0);
 	if (w.row_mean) {                       /* of a token: through its own mean and variance */
 		nr_array_scale(w.B * w.T, (real)(w.p[LN] / (double)C), g.row_mean, g.row_mean);
 		nr_array_scale(w.B * w.T, (real)(2 * w.q[LN] / (double)C), g.row_var, g.row_var);
@@ -413,10 +464,11 @@ static const struct nr_case alone_cases[] = {
 	(NR_KEEP_X(X) | NR_KEEP_X(WEIGHT) | NR_KEEP_X(MEAN_WEIGHT) | NR_KEEP_X(VAR_WEIGHT) | NR_KEEP_X(5) | NR_KEEP_X(7))
 #define OP                                                                                                             \
 	.shape = shape, .forward = forward, .backward = backward, .rebuild = rebuild, .commit = commit, .cost = cost,  \
+	.share = share, .part = part,                                                                                  \
 	.keeps = KEEPS, .cheap = 1, .rebuild_keeps = KEEPS | NR_KEEP_X(BIAS), .try_case = try_case
 #define FLAGS (NR_CHEAP | NR_STRIDED | NR_INPLACE_GRAD)
 
-static const struct nr_op op = { .name = "switch", OP, .flags = FLAGS | NR_BATCHWISE, .cases = cases };
+static const struct nr_op op = { .name = "switch", OP, .flags = FLAGS | NR_BATCHWISE | NR_SHARES_MOMENTS, .cases = cases };
 /* Without BN no sample sees another. */
 static const struct nr_op op_alone = { .name = "switch_alone", OP, .flags = FLAGS, .cases = alone_cases };
 

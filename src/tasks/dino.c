@@ -169,7 +169,7 @@ static void teach(struct nr_task_run *r, struct dino *s, const float *image, int
 static void bind(struct nr_task_run *r, const struct nr_batch *b, int64_t number)
 {
 	struct dino *s = r->own;
-	s->step = number / r->c->accumulate;
+	s->step = number / r->parts;
 	teach(r, s, b->image, s->step);
 	nr_from_floats(nr_plan_data(r->plan, s->g.global), b->image, nr_len(s->g.global));
 	if (s->g.local) nr_from_floats(nr_plan_data(r->plan, s->g.local), b->image + nr_len(s->g.global), nr_len(s->g.local));

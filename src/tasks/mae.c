@@ -85,6 +85,7 @@ static int ready(struct nr_task_run *r, int64_t batch, struct nr_error *err)
 static void bind(struct nr_task_run *r, const struct nr_batch *b, int64_t number)
 {
 	struct mae *s = r->own;
+	s->mask = nr_mae_mask(&s->g, r->plan);
 	nr_from_floats(nr_plan_data(r->plan, s->g.image), b->image, nr_len(s->g.image));
 	nr_mae_mask_draw(&s->mask, nr_rng_make((uint64_t)r->c->seed, NR_STREAM_MASK, (uint32_t)number), 0);
 }

@@ -65,12 +65,14 @@ int nr_trainer_settings(struct nr_trainer *t, struct nr_error *err)
 	const bool force = t->c.force;
 	const double epochs = t->c.longer_epochs;
 	const int64_t steps = t->c.longer_steps;
+	struct nr_comm *comm = t->c.comm;
 	if (nr_train_read(&t->c, path, t->arena, err)) {
 		nr_hint(err, "--resume needs the directory of an earlier run");
 		return err->code;
 	}
 	t->c.out = nr_arena_strdup(t->arena, out);
 	t->c.resume = true;
+	t->c.comm = comm;
 	t->c.force = force;
 	t->shorter.epochs = t->c.epochs;
 	t->shorter.steps = t->c.steps;

@@ -84,6 +84,8 @@ static int open_data(struct nr_trainer *t, struct nr_error *err)
 			"there is no split %s", nr_split_name(t->split));
 	if (split_samples(t, err)) return err->code;
 	fit_batch(t);
+	if (nr_shards_share(&t->shards, c->comm, c->batch, c->shards, err)) return err->code;
+	t->c.batch /= t->shards.count;
 	return choose_evaluation(t, err);
 }
 
@@ -95,7 +97,7 @@ static int parse_model(struct nr_trainer *t, struct nr_error *err)
 	t->norms = t->w.norms = nr_norm_choice_text(&t->c.norms, t->arena);
 	t->run = (struct nr_task_run){ .c = &t->c, .settings = t->c.own.bytes, .w = &t->w, .source = t->source, .norms = t->norms,
 		.arena = t->arena, .train = { t->split, t->train_index, t->train_count }, .decides = t->task->decides, .passes = 1,
-		.own = nr_arena_alloc(t->arena, t->task->own_size + 1) };
+		.parts = t->c.accumulate * t->shards.count, .own = nr_arena_alloc(t->arena, t->task->own_size + 1) };
 	if (!t->run.own) return out_of_memory(err);
 	if (t->task->settle(&t->run, err)) return err->code;
 	/* with all that was settled, so that a checkpoint alone tells what it is */
@@ -113,7 +115,7 @@ static int record_shape(struct nr_trainer *t, int64_t i, struct nr_error *err)
 	t->shapes = i + 1;
 	if (nr_norms_use(s->net, t->norms, &t->w.model.norms, err)) return err->code;
 	if (t->c.microscope && nr_microscope_make(&s->microscope, s->net, t->arena, err)) return err->code;
-	s->loss = nr_scale(s->net, t->task->record(&t->run), 1 / (double)t->c.accumulate);
+	s->loss = nr_scale(s->net, t->task->record(&t->run), 1 / (double)t->run.parts);
 	if (nr_norms_done(s->net, err)) return err->code;
 	const unsigned flags = NR_PLAN_TRAIN | (t->c.rebuild ? NR_PLAN_REBUILD : 0u);
 	if (nr_plan_make_beside(&s->plan, s->net, s->loss, flags, t->shape[0].plan, err)) return err->code;
@@ -168,10 +170,10 @@ struct nr_schedule nr_trainer_schedule(const struct nr_trainer *t, int64_t total
 
 static int plan_steps(struct nr_trainer *t, struct nr_error *err)
 {
-	t->per_epoch = t->train_count / (t->c.batch * t->c.accumulate);
+	t->per_epoch = t->train_count / nr_trainer_samples(t);
 	if (t->per_epoch < 1) {
 		nr_fail(err, NR_EVALUE, "cannot train on", t->c.data, "%lld samples do not fill a step of %lld",
-			(long long)t->train_count, (long long)(t->c.batch * t->c.accumulate));
+			(long long)t->train_count, (long long)nr_trainer_samples(t));
 		return nr_hint(err, "use a smaller --batch");
 	}
 	t->total = t->c.steps ? t->c.steps : (int64_t)llround(t->c.epochs * (double)t->per_epoch);
@@ -220,8 +222,11 @@ static int check_sizes(const struct nr_trainer *t, struct nr_error *err)
 int nr_trainer_setup(struct nr_trainer *t, struct nr_error *err)
 {
 	struct nr_train *c = &t->c;
-	if (!(t->task = nr_task_find(c->task, err)) || open_data(t, err) || nr_trainer_start(t, err) || parse_model(t, err))
-		return err->code;
+	if (!(t->task = nr_task_find(c->task, err))) return err->code;
+	if (!nr_trainer_writes(t) && nr_comm_meet(c->comm, err)) return err->code;     /* what is kept on disk is made once */
+	if (open_data(t, err) || nr_trainer_start(t, err) || parse_model(t, err)) return err->code;
+	if (nr_trainer_writes(t) && c->comm && nr_comm_meet(c->comm, err)) return err->code;
+	if (!nr_trainer_writes(t)) c->microscope = c->gradients = 0;
 	if (t->task->kind == NR_PICTURES) {
 		c->augment.size = nr_model_int(&t->w.model, "image");
 		c->augment.channels = (int32_t)nr_model_int(&t->w.model, "channels");
@@ -243,7 +248,9 @@ int nr_trainer_setup(struct nr_trainer *t, struct nr_error *err)
 	}
 	const int64_t batch = c->eval_batch ? c->eval_batch : c->batch;
 	const int64_t most = t->held_count > 0 && t->held_count < t->eval_count ? t->held_count : t->eval_count;
-	return t->task->ready(&t->run, batch < most ? batch : most > 0 ? most : 1, err);
+	if (t->task->ready(&t->run, batch < most ? batch : most > 0 ? most : 1, err)) return err->code;
+	t->shards.together = nr_trainer_shares(t);
+	return nr_shards_open(&t->shards, c, t->shape[0].plan, t->w.store, t->run.teacher, err) ? err->code : nr_trainer_twins(t, err);
 }
 
 /* ---- the header -------------------------------------------------------------------------------------------------------------- */
@@ -263,11 +270,47 @@ static bool passed_before(const struct nr_net *net, int32_t node)
 	return false;
 }
 
-/* What batch statistics see: rows of one normalization, over all norms whose output depends on the other samples. */
-static void describe_batchwise(const struct nr_trainer *t, struct nr_str *s)
+/* Over the shards of all ranks (sync=1)? */
+static bool shares(const struct nr_trainer *t, const struct nr_node *k)
 {
-	int64_t sites = 0, least = INT64_MAX, most = 0;
+	return t->shards.count > 1 && k->op->share && k->op->share(k, 0) > 0;
+}
+
+struct seen { int64_t sites, least, most; };            /* norms; tokens that one of them sees */
+
+static struct seen what_norms_see(const struct nr_trainer *t, bool shared)
+{
 	const struct nr_net *net = t->shape[0].net;
+	struct seen s = { .least = INT64_MAX };
+	for (int32_t i = 0; i < net->n_node; i++) {
+		const struct nr_node *k = net->node[i];
+		if (!batchwise(k) || passed_before(net, i) || shares(t, k) != shared) continue;
+		const int64_t rows = nr_rows(k->in[0]) * (shared ? t->shards.count : 1);
+		s.sites++;
+		s.least = rows < s.least ? rows : s.least;
+		s.most = rows > s.most ? rows : s.most;
+	}
+	return s;
+}
+
+static void add_seen(const struct seen *n, const char *of, int64_t samples, struct nr_str *s)
+{
+	nr_str_printf(s, "%lld norms; each sees %s of %lld samples", (long long)n->sites, of, (long long)samples);
+	if (n->least == n->most) nr_str_printf(s, " (%lld tokens)", (long long)n->most);
+	else nr_str_printf(s, " (%lld to %lld tokens)", (long long)n->least, (long long)n->most);
+}
+
+/* A loss that compares samples with each other. */
+static bool compares_samples(const struct nr_trainer *t)
+{
+	const struct nr_net *net = t->shape[0].net;
+	bool some = false;
+	for (int32_t i = 0; i < net->n_node; i++) some |= net->node[i]->op->flags & NR_BATCHWISE && !batchwise(net->node[i]);
+	return some;
+}
+
+static void describe_frozen(const struct nr_trainer *t, struct nr_str *s)
+{
 	int64_t frozen = 0;
 	for (int64_t i = 0; i < nr_store_count(t->w.store); i++) {
 		const struct nr_entry *e = nr_store_at(t->w.store, i);
@@ -276,24 +319,26 @@ static void describe_batchwise(const struct nr_trainer *t, struct nr_str *s)
 	}
 	if (frozen) nr_str_printf(s, "frozen            %lld batch norms keep the statistics, weights and biases of the initial weights\n",
 		(long long)frozen);
-	for (int32_t i = 0; i < net->n_node; i++) {
-		const struct nr_node *k = net->node[i];
-		if (!batchwise(k) || passed_before(net, i)) continue;
-		const int64_t rows = nr_rows(k->in[0]);
-		sites++;
-		least = rows < least ? rows : least;
-		most = rows > most ? rows : most;
+}
+
+/* What batch statistics see: rows of one normalization, over all norms whose output depends on the other samples. */
+static void describe_batchwise(const struct nr_trainer *t, struct nr_str *s)
+{
+	const struct seen own = what_norms_see(t, false), all = what_norms_see(t, true);
+	const bool shards = t->shards.count > 1;
+	describe_frozen(t, s);
+	nr_str_add(s, "batch statistics  ");
+	if (!own.sites && !all.sites) nr_str_add(s, "none\n");
+	if (all.sites) add_seen(&all, t->c.comm ? "the batch of all ranks," : "the batch of all shards,", t->c.batch * t->shards.count, s);
+	if (all.sites && own.sites) nr_str_add(s, "; ");
+	if (own.sites) add_seen(&own, shards ? "one shard" : "one batch", t->c.batch, s);
+	if (own.sites || all.sites) {
+		if (t->c.accumulate > 1) nr_str_add(s, ", one part of a step; the parts are committed one after the other");
+		if (own.sites && shards) nr_str_add(s, "; the running ones become the mean over shards");
+		nr_str_add(s, "; evaluation uses running statistics\n");
 	}
-	if (!sites) {
-		nr_str_add(s, "batch statistics  none\n");
-		return;
-	}
-	nr_str_printf(s, "batch statistics  %lld norms; each sees one batch of %lld samples", (long long)sites, (long long)t->c.batch);
-	if (least == most) nr_str_printf(s, " (%lld tokens)", (long long)most);
-	else nr_str_printf(s, " (%lld to %lld tokens)", (long long)least, (long long)most);
-	if (t->c.accumulate > 1) nr_str_printf(s,
-		", one part of a step; the parts are committed one after the other");
-	nr_str_add(s, "; evaluation uses running statistics\n");
+	if (shards && compares_samples(t))
+		nr_str_printf(s, "loss              compares the %lld samples of one shard with each other\n", (long long)t->c.batch);
 }
 
 /* A site counts once, however often the model passes in a step. */
@@ -348,8 +393,9 @@ char *nr_trainer_describe(const struct nr_trainer *t)
 		(p.forward_flops + p.left_out_flops) * 1e-9 / (double)t->c.batch);      /* of the model, not of the plan */
 	describe_norms(t, &s);
 	describe_batchwise(t, &s);
+	nr_trainer_describe_ranks(t, &s);
 	nr_str_printf(&s, "steps             %lld of %lld samples, %lld per epoch; seed %lld\n", (long long)t->total,
-		(long long)(t->c.batch * t->c.accumulate), (long long)t->per_epoch, (long long)t->c.seed);
+		(long long)nr_trainer_samples(t), (long long)t->per_epoch, (long long)t->c.seed);
 	for (int i = 0; i < t->pasts; i++)
 		nr_str_printf(&s, "extended          at step %lld of %lld: learning rate %.3g, by the schedule of %lld steps\n",
 			(long long)t->past[i].until, (long long)t->past[i].schedule.total, nr_schedule_at(after(t, i), t->past[i].until),

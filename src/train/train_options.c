@@ -11,6 +11,7 @@
 #include "train/task.h"
 
 #define S struct nr_train
+static const char *const overlaps[] = { "auto", "after", "between", "thread", NULL };
 static const struct nr_option common[] = {
 	NR_OPT_STRING(S, task, "", "objective; set by the command"),
 	NR_OPT_STRING(S, data, "", "data set: NAME, NAME:key=value (norma data list), or your own: pictures/, lines.txt, molecules.csv"),
@@ -27,6 +28,13 @@ static const struct nr_option common[] = {
 		"STEP:STEPS,...: up to STEP the learning rate is that of a run of STEPS (written by --resume --epochs N)"),
 	NR_OPT_INT(S, batch, 128, 1, 1000000, "samples per step (with accumulate: per part of a step)"),
 	NR_OPT_INT(S, accumulate, 1, 1, 100000, "parts of a step: gradients are summed over N batches"),
+	NR_OPT_INT(S, shards, 0, 0, 4096,
+		"parts of a batch, a power of two: equal bits on up to so many ranks; 0: one for each rank"),
+	NR_OPT_FLOAT(S, rank_timeout, 300, 1, 1e6, "seconds that a rank waits for another before the run ends"),
+	NR_OPT_ENUM(S, overlap, "auto", overlaps,
+		"when gradients leave for other ranks: after backward, between its calls (auto: on several hosts), or by a thread"),
+	NR_OPT_BOOL(S, compress, "0", "gradients travel as bf16: half the traffic, but rounded"),
+	NR_OPT_BOOL(S, rank_logs, "0", "show the warnings and the progress of all ranks, not of the first one alone"),
 	NR_OPT_BOOL(S, rebuild, "0", "save memory by recomputing cheap outputs in backward; same results"),
 	{ .name = "schedule", .type = NR_TENUM, .offset = offsetof(S, schedule.kind), .size = NR_FIELD_SIZE(S, schedule.kind),
 	  .text = "cosine", .help = "how the learning rate changes after warm-up" },

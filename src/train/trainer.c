@@ -64,8 +64,9 @@ static char *default_out(const struct nr_trainer *t)
 
 struct nr_checkpoint nr_trainer_checkpoint(struct nr_trainer *t)
 {
+	t->asked = nr_trainer_asked(t);
 	struct nr_checkpoint k = { .store = t->w.store, .slots = nr_optim_slots(&t->c.optim), .ema = t->ema, .source = t->source,
-		.config = &t->c, .model = t->w.model.text, .norms = t->w.norms, .pooler = t->w.pooler, .objective = t->w.objective,
+		.config = &t->asked, .model = t->w.model.text, .norms = t->w.norms, .pooler = t->w.pooler, .objective = t->w.objective,
 		.class_name = t->w.class_name, .origin = t->origin, .state = t->state, .teacher = t->run.teacher };
 	if (t->task->meta) k.metas = t->task->meta(&t->run, k.meta);
 	return k;
@@ -78,6 +79,13 @@ static int open_loader(struct nr_trainer *t, struct nr_error *err)
 		.index = t->train_index, .count = t->train_count, .shuffle = true, .drop_last = true, .seed = (uint64_t)t->c.seed,
 		.start = t->state.step * t->c.accumulate, .threads = (int)t->c.workers };
 	if (t->task->load) t->task->load(&t->run, &config);
+	const struct nr_shards *s = &t->shards;
+	const int64_t parts = t->c.accumulate;
+	if (s->count > 1) {
+		config.share.of = s->count * parts, config.share.from = s->first * parts, config.share.take = s->local * parts;
+		config.start = t->state.step * config.share.take;
+		if (s->together) config.share.across = config.held = s->local;
+	}
 	return nr_loader_open(&t->loader, &config, err);
 }
 
@@ -112,9 +120,11 @@ static const char **columns_of(struct nr_trainer *t)
 static int open_recorder(struct nr_trainer *t, struct nr_error *err)
 {
 	struct nr_str yaml = { 0 };
+	const struct nr_train asked = nr_trainer_asked(t);
 	if (!(t->column = columns_of(t))) return nr_fail(err, NR_EMEMORY, "cannot start the training", NULL, "out of memory");
+	if (!nr_trainer_writes(t)) return NR_OK;
 	nr_plugins_yaml(&yaml);
-	nr_option_yaml(nr_train_options(t->c.task), &t->c, 0, &yaml);
+	nr_option_yaml(nr_train_options(t->c.task), &asked, 0, &yaml);
 	json_t *env = json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:I, s:I, s:I, s:s}", "data", t->c.data, "data_sha256", t->origin.data,
 		"model",
 		t->w.model.text, "norms", t->norms, "task", t->task->name, "sample", t->task->sample, "seed", (json_int_t)t->c.seed,
@@ -145,9 +155,10 @@ int nr_trainer_open(struct nr_trainer **out, const struct nr_train *c, const cha
 	t->command = nr_arena_strdup(arena, command);
 	int code = c->resume ? nr_trainer_settings(t, err) : NR_OK;
 	if (!code) code = nr_trainer_setup(t, err);
-	if (!code && !*t->c.out) t->c.out = default_out(t);
+	if (!code && !*t->c.out && nr_trainer_writes(t)) t->c.out = default_out(t);
 	if (!code) code = nr_trainer_origin(t, err);
 	if (!code && t->c.resume) code = nr_trainer_resume(t, err);
+	if (!code) code = nr_trainer_agree(t, err);
 	if (!code) t->header = nr_trainer_describe(t);
 	if (!code) code = open_loader(t, err);
 	if (!code) code = nr_memory_since(failures, "cannot start the training", NULL, err);    /* the record would lack a part */
@@ -157,7 +168,7 @@ int nr_trainer_open(struct nr_trainer **out, const struct nr_train *c, const cha
 			nr_trainer_path(t, "lambda.csv"), t->c.resume, t->state.step, err);
 	if (!code && t->layers)
 		code = nr_layer_gradients_open(t->layers, nr_trainer_path(t, "layer_gradients.csv"), t->c.resume, t->state.step, err);
-	if (!code && t->task->begin) code = t->task->begin(&t->run, t->c.out, err);
+	if (!code && t->task->begin && nr_trainer_writes(t)) code = t->task->begin(&t->run, t->c.out, err);
 	if (code) nr_trainer_close(t);
 	else *out = t;
 	return code;
@@ -175,6 +186,7 @@ void nr_trainer_close(struct nr_trainer *t)
 	if (t->task && t->run.own && t->task->close) t->task->close(&t->run);
 	while (t->shapes-- > 0) {                       /* guests of the first one's memory before it */
 		nr_microscope_close(t->shape[t->shapes].microscope);
+		for (int64_t i = 1; t->shape[t->shapes].twin && i < t->shards.local; i++) nr_plan_free(t->shape[t->shapes].twin[i]);
 		nr_plan_free(t->shape[t->shapes].plan);
 		nr_net_free(t->shape[t->shapes].net);
 	}
@@ -182,6 +194,7 @@ void nr_trainer_close(struct nr_trainer *t)
 	nr_source_close(t->source);
 	nr_layer_gradients_close(t->layers);
 	nr_params_release(&t->params);
+	nr_shards_close(&t->shards);
 	free(t->ema);
 	free(t->spare);
 	free(t->header);
@@ -190,7 +203,7 @@ void nr_trainer_close(struct nr_trainer *t)
 
 /* ---- one step --------------------------------------------------------------------------------------------------------------- */
 
-static int not_finite(struct nr_trainer *t, const struct nr_exec *ex, const char *what, struct nr_error *err)
+int nr_trainer_bad_loss(struct nr_trainer *t, const struct nr_exec *ex, const char *what, struct nr_error *err)
 {
 	const struct nr_node *bad = nr_plan_first_bad(t->run.plan, ex);
 	nr_fail(err, NR_EDIVERGED, "training diverged", t->c.out, "the %s of step %lld is not finite%s%s%s%s",
@@ -199,10 +212,10 @@ static int not_finite(struct nr_trainer *t, const struct nr_exec *ex, const char
 	return nr_hint(err, "the last checkpoint is intact: try a lower --lr, a longer --warmup or --clip global");
 }
 
-static const struct nr_trainer_shape *choose_shape(struct nr_trainer *t, int64_t number)
+struct nr_trainer_shape *nr_trainer_choose(struct nr_trainer *t, int64_t number)
 {
 	t->run.shape = t->task->choose ? t->task->choose(&t->run, number) : 0;
-	const struct nr_trainer_shape *s = &t->shape[t->run.shape];
+	struct nr_trainer_shape *s = &t->shape[t->run.shape];
 	t->run.net = s->net;
 	t->run.plan = s->plan;
 	return s;
@@ -214,9 +227,13 @@ static bool due(int64_t every, const struct nr_trainer *t, int64_t step)
 	return every && (step == 1 || step % every == 0 || step == t->total);
 }
 static bool looked_at(const struct nr_trainer *t, int64_t step) { return due(t->c.microscope, t, step); }
+void nr_trainer_look(struct nr_trainer *t, struct nr_trainer_shape *s, struct nr_exec *ex)
+{
+	if (looked_at(t, t->state.step + 1)) nr_microscope_look(t->looking = s->microscope, ex);
+}
 
 /* Forward and backward on the batch that is bound, once for each pass; the sum of their losses. */
-static double run_passes(struct nr_trainer *t, const struct nr_trainer_shape *s, struct nr_exec *ex)
+static double run_passes(struct nr_trainer *t, const struct nr_trainer_shape *s, struct nr_exec *ex, bool last, struct nr_error *err)
 {
 	double loss = 0;
 	const int64_t number = ex->step;
@@ -224,6 +241,7 @@ static double run_passes(struct nr_trainer *t, const struct nr_trainer_shape *s,
 		if (pass) t->task->again(&t->run);
 		ex->step = number * t->run.passes + pass;
 		ex->accumulate |= pass > 0;
+		if (last && pass + 1 == t->run.passes && nr_shards_last(&t->shards, s->plan, ex, err)) return NAN;
 		nr_plan_run(s->plan, ex, NR_RUN_FORWARD | NR_RUN_BACKWARD);
 		loss += (double)*(const real *)nr_plan_data(s->plan, s->loss);
 		if (!isfinite(loss)) return loss;
@@ -232,29 +250,44 @@ static double run_passes(struct nr_trainer *t, const struct nr_trainer_shape *s,
 	return loss;
 }
 
+/* Forward and backward on part a of the local shard i. */
+static int run_part(struct nr_trainer *t, int64_t i, int64_t a, struct nr_error *err)
+{
+	struct nr_batch *b = NULL;
+	double *said = t->shards.said + i * NR_SHARD_SAYS;
+	if (t->loader && nr_loader_next(t->loader, &b, err)) return err->code;
+	const int64_t number = (t->state.step * t->shards.count + t->shards.first + i) * t->c.accumulate + a;
+	struct nr_trainer_shape *s = nr_trainer_choose(t, number);
+	t->task->bind(&t->run, b, number);
+	struct nr_exec ex = { .train = 1, .accumulate = a > 0, .step = number, .total = t->total, .seed = (uint64_t)t->c.seed };
+	if (a == 0 && i == 0) nr_trainer_look(t, s, &ex);
+	const double part = run_passes(t, s, &ex, i + 1 == t->shards.local && a + 1 == t->c.accumulate, err);
+	said[NR_SAID_LOSS] += part;
+	if (!isfinite(part)) nr_trainer_bad_loss(t, &ex, "loss", err);
+	else if (t->task->measure) t->task->measure(&t->run, b, said + NR_SAID_MEASURES);
+	if (b) nr_loader_give_back(t->loader, b);
+	return err->code;
+}
+
 /* Gradients of one step; *loss its mean loss. */
 static int gradients(struct nr_trainer *t, double *loss, struct nr_error *err)
 {
-	*loss = 0;
-	for (int64_t a = 0; a < t->c.accumulate; a++) {
-		struct nr_batch *b = NULL;
-		if (t->loader && nr_loader_next(t->loader, &b, err)) return err->code;
-		const int64_t number = t->state.step * t->c.accumulate + a;
-		const struct nr_trainer_shape *s = choose_shape(t, number);
-		t->task->bind(&t->run, b, number);
-		struct nr_exec ex = { .train = 1, .accumulate = a > 0, .step = number, .total = t->total, .seed = (uint64_t)t->c.seed };
-		if (a == 0 && looked_at(t, t->state.step + 1)) nr_microscope_look(t->looking = s->microscope, &ex);
-		const double part = run_passes(t, s, &ex);
-		if (!isfinite(part)) {
-			if (b) nr_loader_give_back(t->loader, b);
-			return not_finite(t, &ex, "loss", err);
-		}
-		if (t->task->measure) t->task->measure(&t->run, b, t->state.sum);
-		if (b) nr_loader_give_back(t->loader, b);
-		*loss += part;
-		t->state.seen += (double)t->c.batch;
+	struct nr_shards *s = &t->shards;
+	int code = NR_OK;
+	memset(s->said, 0, (size_t)s->local * NR_SHARD_SAYS * sizeof *s->said);
+	if (s->together && (code = nr_trainer_together(t, err)) && code != NR_EDIVERGED) return code;
+	for (int64_t i = 0; i < s->local && !s->together && !code; i++) {
+		nr_shards_begin(s, i);
+		for (int64_t a = 0; a < t->c.accumulate && !code; a++) code = run_part(t, i, a, err);
+		nr_shards_end(s, i);
 	}
-	t->state.loss_sum += *loss * (double)(t->c.batch * t->c.accumulate);
+	struct nr_error travelling = { 0 };             /* all ranks sum, whatever they met */
+	if (nr_shards_sum(s, &travelling)) return *err = travelling, err->code;
+	if (nr_trainer_share_error(t, code, err)) return err->code;
+	*loss = s->said[NR_SAID_LOSS];
+	for (int i = 0; i < NR_TASK_METRICS; i++) t->state.sum[i] += s->said[NR_SAID_MEASURES + i];
+	t->state.seen += (double)nr_trainer_samples(t);
+	t->state.loss_sum += *loss * (double)nr_trainer_samples(t);
 	return NR_OK;
 }
 
@@ -272,14 +305,14 @@ static void hold_still(struct nr_trainer *t)
 static int step(struct nr_trainer *t, double *loss, double *lr, double *norm, struct nr_error *err)
 {
 	if (gradients(t, loss, err)) return err->code;
-	if (due(t->c.gradients, t, t->state.step + 1) && nr_layer_gradients_write(t->layers, t->state.step + 1, err)) return err->code;
+	if (due(t->c.gradients, t, t->state.step + 1) && t->layers && nr_layer_gradients_write(t->layers, t->state.step + 1, err)) return err->code;
 	struct nr_rates rates = { nr_schedule_at(nr_trainer_schedule_now(t), t->state.step), t->c.optim.weight_decay };
 	struct nr_optim_info info;
 	if (t->task->rates) t->task->rates(&t->run, t->state.step, &rates);
 	hold_still(t);
 	if (nr_optim_step(&t->c.optim, &rates, t->state.step + 1, t->params.segment, t->params.count, t->params.scratch, &info)) {
 		const struct nr_exec ex = { .train = 1, .step = t->state.step, .seed = (uint64_t)t->c.seed };
-		return not_finite(t, &ex, "gradient", err);
+		return nr_trainer_bad_loss(t, &ex, "gradient", err);
 	}
 	t->state.step++;
 	if (t->task->moved) t->task->moved(&t->run, t->state.step);
@@ -291,7 +324,7 @@ static int step(struct nr_trainer *t, double *loss, double *lr, double *norm, st
 		nr_ema_step(n, t->ema, values, keep);
 	}
 	*lr = rates.lr;
-	*norm = info.grad_norm;
+	*norm = t->last_norm = info.grad_norm;
 	return NR_OK;
 }
 
@@ -305,7 +338,7 @@ static int evaluate(struct nr_trainer *t, struct nr_error *err)
 	real *values = nr_store_values(t->w.store, &n);
 	const struct nr_evaluation e = { .source = t->source, .split = t->eval_split, .index = t->eval_index, .count = t->eval_count,
 		.augment = nr_augment_for_eval(&t->c.augment, t->c.augment.size, t->c.augment.channels, t->c.crop_share),
-		.workers = (int)t->c.workers };
+		.workers = (int)t->c.workers, .comm = t->c.comm };
 	struct nr_evaluation held = e;
 	held.split = t->split;
 	held.index = t->held_index;
@@ -323,6 +356,7 @@ static int evaluate(struct nr_trainer *t, struct nr_error *err)
 
 static int write_last(struct nr_trainer *t, struct nr_error *err)
 {
+	if (!nr_trainer_writes(t)) return NR_OK;
 	const struct nr_checkpoint k = nr_trainer_checkpoint(t);
 	if (nr_recorder_sync(t->recorder, err) || (t->c.microscope && nr_microscope_sync(t->shape[0].microscope, err))) return err->code;
 	if (t->layers && nr_layer_gradients_sync(t->layers, err)) return err->code;
@@ -331,6 +365,7 @@ static int write_last(struct nr_trainer *t, struct nr_error *err)
 
 static int write_model(struct nr_trainer *t, const char *name, struct nr_error *err)
 {
+	if (!nr_trainer_writes(t)) return NR_OK;
 	const struct nr_checkpoint k = nr_trainer_checkpoint(t);
 	return nr_checkpoint_write(&k, nr_trainer_path(t, name), false, err);
 }
@@ -368,7 +403,7 @@ static int write_predictions(struct nr_trainer *t, struct nr_error *err)
 {
 	struct nr_str text = { 0 };
 	const char *name = t->task->predicted ? t->task->predicted : "predictions.csv";
-	if (!t->task->predictions) return NR_OK;
+	if (!t->task->predictions || !nr_trainer_writes(t)) return NR_OK;
 	int code = t->task->predictions(&t->run, &text, err);
 	if (!code && text.failed) code = nr_fail(err, NR_EMEMORY, "cannot write", name, "out of memory");
 	if (!code && text.len) code = nr_save_file(nr_trainer_path(t, name), text.text, text.len, err);
@@ -395,7 +430,7 @@ static int record_eval(struct nr_trainer *t, struct nr_error *err)
 	t->state.train_loss = t->state.loss_sum / seen;
 	t->state.loss_sum = t->state.seen = 0;
 	for (int i = 0; i < NR_TASK_METRICS; i++) t->state.train[i] = t->state.sum[i] / seen, t->state.sum[i] = 0;
-	if (write_metrics(t, err) || tell_notice(t, err) || draw(t, err)) return err->code;
+	if (nr_trainer_writes(t) && (write_metrics(t, err) || tell_notice(t, err) || draw(t, err))) return err->code;
 	if (!evaluates(t)) return NR_OK;
 	const bool lower = t->task->of_eval[t->run.decides].lower;
 	const double value = t->held_count ? t->state.held[t->run.decides] : t->state.last[t->run.decides];
@@ -413,9 +448,10 @@ struct pace { double began, before, saved, noted; int64_t first, step, log_every
 
 static int record_step(struct nr_trainer *t, struct pace *p, double loss, double lr, double norm, struct nr_error *err)
 {
+	if (!nr_trainer_writes(t)) return NR_OK;
 	if (looked_at(t, t->state.step) && nr_microscope_write(t->shape[0].microscope, t->looking, t->state.step, err)) return err->code;
 	if (t->state.step % p->log_every && t->state.step != t->total) return NR_OK;
-	const double now = nr_clock(), rate = (double)((t->state.step - p->step) * t->c.batch * t->c.accumulate) / (now - p->noted);
+	const double now = nr_clock(), rate = (double)((t->state.step - p->step) * nr_trainer_samples(t)) / (now - p->noted);
 	const struct nr_metric m[] = { { "loss", loss }, { "lr", lr }, { "grad_norm", norm }, { t->column[RATE], rate } };
 	p->noted = now;
 	p->step = t->state.step;
@@ -494,8 +530,9 @@ int nr_trainer_run(struct nr_trainer *t, const struct nr_train_watch *watch, str
 	while (t->state.step < t->total && !stop) {
 		if (step(t, &loss, &lr, &norm, err) || record_step(t, &p, loss, lr, norm, err)) return broken(t, err);
 		report(t, r, &p);
-		const double rate = (double)((t->state.step - p.first) * t->c.batch * t->c.accumulate) / (nr_clock() - p.began);
-		stop = watch && watch->step && watch->step(watch->context, r, rate, NULL);
+		const double rate = (double)((t->state.step - p.first) * nr_trainer_samples(t)) / (nr_clock() - p.began);
+		t->stopping |= watch && watch->step && watch->step(watch->context, r, rate, NULL);
+		stop = nr_trainer_stops(t);
 		if (stop) r->status = "interrupted";
 		if (after_step(t, &p, stop, err)) return broken(t, err);
 		if (t->c.patience && t->state.stale >= t->c.patience && !stop) stop = true, r->status = "stopped early";
