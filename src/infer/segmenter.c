@@ -29,7 +29,7 @@ struct nr_segmenter {
 	struct nr_segmentation o;
 	char *norms;
 	struct nr_segment_view view;
-	struct nr_scaling scaling;
+	struct nr_pixel_scale scaling;
 	int64_t window, unit;
 	int32_t channels;
 	struct plan plan[PLANS];
@@ -58,7 +58,7 @@ int nr_segmenter_open(struct nr_segmenter **out, const struct nr_weights *w, con
 	if (!s) return no_memory(err);
 	*s = (struct nr_segmenter){ .w = w, .o = *o, .norms = strdup(norms), .view = *view, .window = nr_model_int(&w->model, "image"),
 		.unit = nr_segment_unit(&w->model), .channels = (int32_t)nr_model_int(&w->model, "channels") };
-	int code = s->norms ? nr_augment_scaling(colours, stats, s->channels, &s->scaling, err) : no_memory(err);
+	int code = s->norms ? nr_augment_pixel_scale(colours, stats, s->channels, &s->scaling, err) : no_memory(err);
 	if (!code && s->view.stride > s->window)
 		code = nr_fail(err, NR_EVALUE, "cannot slide", w->model.text, "stride %lld is more than the square of %lld pixels",
 			(long long)s->view.stride, (long long)s->window);

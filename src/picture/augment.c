@@ -55,7 +55,7 @@ const struct nr_option nr_augment_options[] = {
 struct nr_augment_scratch {
 	struct nr_picture converted, a, b;
 	struct nr_resize_scratch resize;
-	struct nr_scaling scaling;              /* that table was made for */
+	struct nr_pixel_scale scaling;              /* that table was made for */
 	float table[3][256];
 	char text[64];                          /* that randaugment was read from */
 	struct nr_randaugment randaugment;
@@ -84,7 +84,7 @@ int32_t nr_augment_channels(const struct nr_augment *a, const struct nr_pixel_st
 	return a->channels ? a->channels : s && s->channels ? s->channels : 3;
 }
 
-int nr_augment_scaling(const struct nr_augment *a, const struct nr_pixel_stats *s, int32_t channels, struct nr_scaling *k,
+int nr_augment_pixel_scale(const struct nr_augment *a, const struct nr_pixel_stats *s, int32_t channels, struct nr_pixel_scale *k,
 	struct nr_error *err)
 {
 	*k = (struct nr_scaling){ { 0.5, 0.5, 0.5 }, { 0.5, 0.5, 0.5 } };
@@ -111,7 +111,7 @@ int nr_augment_scaling(const struct nr_augment *a, const struct nr_pixel_stats *
 int nr_augment_check(const struct nr_augment *a, const struct nr_pixel_stats *s, struct nr_error *err)
 {
 	static const char what[] = "cannot augment";
-	struct nr_scaling k;
+	struct nr_pixel_scale k;
 	struct nr_randaugment r;
 	if (a->size < 1 || a->size > SIZE_LIMIT)
 		return nr_fail(err, NR_EVALUE, what, NULL,
@@ -135,7 +135,7 @@ int nr_augment_check(const struct nr_augment *a, const struct nr_pixel_stats *s,
 		const int code = nr_randaugment_parse(&r, a->randaugment, err);
 		if (code) return code;
 	}
-	return nr_augment_scaling(a, s, nr_augment_channels(a, s), &k, err);
+	return nr_augment_pixel_scale(a, s, nr_augment_channels(a, s), &k, err);
 }
 
 /* ---- crops ---- */
@@ -257,7 +257,7 @@ static int contrast(struct state *t, struct nr_error *err)
 
 /* ---- to floats ---- */
 
-static void make_table(struct nr_augment_scratch *s, const struct nr_scaling *k)
+static void make_table(struct nr_augment_scratch *s, const struct nr_pixel_scale *k)
 {
 	if (memcmp(&s->scaling, k, sizeof *k) == 0) return;
 	s->scaling = *k;
@@ -324,7 +324,7 @@ static void to_floats(const struct state *t, float *out)
 
 /* ---- the whole ---- */
 
-static int randaugment(struct state *t, const struct nr_scaling *k, struct nr_error *err)
+static int randaugment(struct state *t, const struct nr_pixel_scale *k, struct nr_error *err)
 {
 	struct nr_augment_scratch *s = t->s;
 	const char *text = t->a->randaugment;
@@ -361,8 +361,8 @@ int nr_augment_run(const struct nr_augment *a, const struct nr_pixel_stats *stat
 {
 	const int32_t channels = a->channels ? a->channels : stats && stats->channels ? stats->channels : p->channels;
 	struct state t = { .a = a, .s = s, .draws = nr_draws_of(seed, NR_STREAM_SAMPLE, epoch, (uint64_t)i << 16), .v = nr_pixels_of(p) };
-	struct nr_scaling k;
-	int code = nr_augment_scaling(a, stats, channels, &k, err);
+	struct nr_pixel_scale k;
+	int code = nr_augment_pixel_scale(a, stats, channels, &k, err);
 	if (!code && p->channels != channels) {
 		code = nr_picture_convert(p, channels, &s->converted, err);
 		t.v = nr_pixels_of(&s->converted);
