@@ -109,6 +109,11 @@ try lit lit --data captions:of=mnist --tower "$tmp/classify-1/last.safetensors" 
 try graph graph --data "molecules:path=$tmp/values.csv,features=zinc" --model graphormer-nano:depth=2,attention_dropout=0.1 --batch 8 \
 	--standardize no \
 	--epochs 1 --flag 2
+run 0 data make shapes -o "$tmp/shapes" --size 32 --samples 16:6 --shapes 1:3
+detect=(detect --data "coco:path=$tmp/shapes" --model "pvt:image=32,patch=4,dims=8-8-8-8,depths=1-1-1-1,heads=1-1-1-1,mlp=2-2-2-2,sr=2-1-1-1"
+	--neck-dim 8 --head-convs 1 --batch 4 --epochs 2)
+try retinanet "${detect[@]}" --norm "ln neck.**=bn head.**=group:groups=2" --convention torchvision --box-loss giou --short-sides "24 32"
+try mask_rcnn "${detect[@]}" --detector mask_rcnn --anchor 3 --fc 16 --mask-pool 3 --rpn-rows 32 --roi-rows 12 --before 40 --proposals 16
 
 # ---- the bits
 if [ "${1:-}" = --record ]; then
