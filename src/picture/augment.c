@@ -269,8 +269,8 @@ int nr_augment_table(const struct nr_augment *a, const struct nr_pixel_stats *st
 	struct nr_error *err)
 {
 	struct nr_augment_scratch s = { .table = { { 0 } } };
-	struct scaling k;
-	if (find_scaling(a, stats, channels, &k, err)) return err->code;
+	struct nr_pixel_scale k;
+	if (nr_augment_pixel_scale(a, stats, channels, &k, err)) return err->code;
 	make_table(&s, &k);
 	memcpy(table, s.table, sizeof s.table);
 	return NR_OK;

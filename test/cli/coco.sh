@@ -21,6 +21,7 @@ run 2 data make shape; complains "norma data make shapes"; one_line
 
 # by its name, by its folder, by other names of folders and files
 run 0 data info coco:path=shapes; says "6 train, 3 val"; says "Objects of each class"; says "triangle"; silent
+run 0 data info "$set/:empty=1"; says "6 train, 3 val"
 run 0 data show "coco:path=$set" --split val -o "$tmp/sheet.png"; says "3 pictures of val"; [ -s "$tmp/sheet.png" ] || fail "no sheet"
 mkdir "$tmp/named"; cp -r "$set/train" "$tmp/named/photos"; cp "$set/annotations/instances_train.json" "$tmp/named/photos/_annotations.coco.json"
 run 0 data info "coco:path=$tmp/named,train=photos"; says "6 train"
