@@ -178,7 +178,7 @@ static void score_image(const struct job *j, struct work *w, const struct found 
 
 /* ---- one class ------------------------------------------------------------------------------------------------------------------ */
 
-/* Precision as it is read at the recalls: the highest at any recall that is as large. Returns the last recall; precision NULL: only that. */
+/* Precision at the recalls: the highest at any that is as large. Returns the last recall; precision NULL: only that. */
 static double count(const struct work *w, int area, int threshold, int limit, double *precision, double *spare)
 {
 	const double all = (double)w->truths[area];
@@ -279,7 +279,8 @@ static double recall_at(const struct nr_coco_result *to, int area, int limit, in
 
 static void fill_stats(const struct job *j)
 {
-	static const struct { enum nr_coco_stat to; int area, limit; } recalls[] = { { NR_AR1, 0, 0 }, { NR_AR10, 0, 1 }, { NR_AR100, 0, 2 },
+	static const struct { enum nr_coco_stat to; int area, limit; } recalls[] = { { NR_AR1, 0, 0 }, { NR_AR10, 0, 1 },
+		{ NR_AR100, 0, 2 },
 		{ NR_AR_SMALL, 1, 2 }, { NR_AR_MEDIUM, 2, 2 }, { NR_AR_LARGE, 3, 2 } };
 	static const enum nr_coco_stat precisions[NR_COCO_AREAS] = { NR_AP, NR_AP_SMALL, NR_AP_MEDIUM, NR_AP_LARGE };
 	struct nr_coco_result *to = j->to;
@@ -310,7 +311,8 @@ static int check(const struct job *j, const struct nr_detection *d, int64_t n, s
 	for (int64_t i = 0; i < j->images; i++) {
 		const struct nr_objects *o = j->truth[i];
 		if (i && j->truth[i - 1]->image_id == o->image_id)
-			return nr_fail(err, NR_EVALUE, "cannot score detections", NULL, "there are two pictures %lld", (long long)o->image_id);
+			return nr_fail(err, NR_EVALUE, "cannot score detections", NULL, "there are two pictures %lld",
+				(long long)o->image_id);
 		for (int32_t k = 0; k < o->count; k++)
 			if (o->object[k].label < 0 || o->object[k].label >= K || (j->masks && !o->object[k].mask))
 				return nr_fail(err, NR_EVALUE, "cannot score detections", NULL, "object %lld of picture %lld has no %s",
@@ -320,8 +322,8 @@ static int check(const struct job *j, const struct nr_detection *d, int64_t n, s
 		found[i] = (struct found){ d[i].score, d[i].label, image_at(j, d[i].image_id), i };
 		const char *why = found[i].image < 0 ? "there is no such picture" : d[i].label < 0 || d[i].label >= K ? "it has no class" :
 			!isfinite(d[i].score) ? "its score is not finite" : j->masks && !d[i].mask ? "it has no mask" : NULL;
-		if (why) return nr_fail(err, NR_EVALUE, "cannot score detections", NULL, "number %lld, of picture %lld: %s", (long long)i + 1,
-			(long long)d[i].image_id, why);
+		if (why) return nr_fail(err, NR_EVALUE, "cannot score detections", NULL, "number %lld, of picture %lld: %s",
+			(long long)i + 1, (long long)d[i].image_id, why);
 	}
 	return NR_OK;
 }
@@ -369,16 +371,16 @@ void nr_coco_result_release(struct nr_coco_result *r)
 	*r = (struct nr_coco_result){ .classes = 0 };
 }
 
-int nr_coco_eval(const struct nr_objects *const *truth, int64_t images, const struct nr_detection *d, int64_t n, int32_t classes, bool masks,
-	struct nr_coco_result *to, struct nr_error *err)
+int nr_coco_eval(const struct nr_objects *const *truth, int64_t images, const struct nr_detection *d, int64_t n, int32_t classes,
+	bool masks, struct nr_coco_result *to, struct nr_error *err)
 {
 	struct nr_error own = { 0 };
 	struct nr_error *slot = err ? err : &own;
 	*to = (struct nr_coco_result){ .classes = classes };
 	if (classes < 1) return nr_fail(slot, NR_EVALUE, "cannot score detections", NULL, "there are %d classes", classes);
 	struct found *found = malloc((size_t)(n + 1) * sizeof *found);
-	struct job j = { .truth = malloc((size_t)(images + 1) * sizeof(struct nr_objects *)), .detection = d, .found = found, .images = images,
-		.masks = masks, .to = to, .first = calloc((size_t)classes + 1, sizeof *j.first),
+	struct job j = { .truth = malloc((size_t)(images + 1) * sizeof(struct nr_objects *)), .detection = d, .found = found,
+		.images = images, .masks = masks, .to = to, .first = calloc((size_t)classes + 1, sizeof *j.first),
 		.ap = minus_one((int64_t)classes * NR_COCO_AREAS) };
 	to->class = calloc((size_t)classes, sizeof *to->class);
 	to->precision = minus_one((int64_t)NR_COCO_IOUS * NR_COCO_RECALLS * classes);

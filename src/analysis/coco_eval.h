@@ -19,11 +19,11 @@ struct nr_coco_class {
 	int64_t truths, crowds, found;      /* objects that count; crowds; detections */
 	double ap, ap50, ap75, ar100;       /* -1: there is no such object */
 };
-struct nr_coco_result {                     /* -1 everywhere: there is no truth of that kind, and means leave it out */
+struct nr_coco_result {                     /* -1: no truth of that kind; means leave it out. Limits: of a picture and class */
 	double stat[NR_COCO_STATS];
 	int32_t classes;
 	struct nr_coco_class *class;        /* (classes) */
-	double *precision;                  /* (10 IoUs, 101 recalls 0, .01, ..., 1, classes) all areas, 100 detections of a picture and class */
+	double *precision;                  /* (10 IoUs, 101 recalls 0, .01, ..., 1, classes) all areas, limit 100 */
 	double *recall;                     /* (10, classes, 4 areas: all, small, medium, large; 3 limits: 1, 10, 100) */
 };
 void nr_coco_result_release(struct nr_coco_result *);

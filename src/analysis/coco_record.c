@@ -39,7 +39,8 @@ json_t *nr_coco_json(const struct nr_coco_result *r, char *const *names)
 	for (int i = 0; i < NR_COCO_STATS; i++) json_object_set_new(j, nr_coco_stat_names[i], known(r->stat[i]));
 	for (int32_t k = 0; k < r->classes; k++) {
 		const struct nr_coco_class *c = &r->class[k];
-		json_t *one = json_pack("{s:s?, s:I, s:I, s:o, s:o, s:o, s:o}", "name", names ? names[k] : NULL, "objects", (json_int_t)c->truths,
+		json_t *one = json_pack("{s:s?, s:I, s:I, s:o, s:o, s:o, s:o}", "name", names ? names[k] : NULL, "objects",
+			(json_int_t)c->truths,
 			"detections", (json_int_t)c->found, "AP", known(c->ap), "AP50", known(c->ap50), "AP75", known(c->ap75), "AR100",
 			known(c->ar100));
 		if (c->ap >= 0) json_object_set_new(one, "precision", class_curve(r, k));

@@ -1,7 +1,6 @@
 /* See detector_eval.h. */
 #include "analysis/detector_eval.h"
 
-#include <math.h>
 #include <stdlib.h>
 
 static int out_of_memory(struct nr_error *err) { return nr_fail(err, NR_EMEMORY, "cannot evaluate", NULL, "out of memory"); }
@@ -70,16 +69,14 @@ int nr_detector_look(struct nr_detector_runner *r, const struct nr_object_view *
 
 int nr_detector_score(const struct nr_detector_found *f, int32_t classes, bool masks, struct nr_detector_score *s, struct nr_error *err)
 {
-	for (int i = 0; i < NR_COCO_STATS; i++) s->box[i] = s->mask[i] = NAN;
-	for (int what = 0; what <= masks; what++) {
-		struct nr_coco_result result = { 0 };
-		const int code = nr_coco_eval(f->truth, f->images, f->item, f->count, classes, what, &result, err);
-		if (code) return code;
-		for (int i = 0; i < NR_COCO_STATS; i++) {
-			const double x = result.stat[i] < 0 ? NAN : result.stat[i];
-			*(what ? &s->mask[i] : &s->box[i]) = x;
-		}
-		nr_coco_result_release(&result);
-	}
-	return NR_OK;
+	*s = (struct nr_detector_score){ 0 };
+	int code = nr_coco_eval(f->truth, f->images, f->item, f->count, classes, false, &s->box, err);
+	if (!code && masks) code = nr_coco_eval(f->truth, f->images, f->item, f->count, classes, true, &s->mask, err);
+	return code;
+}
+
+void nr_detector_score_release(struct nr_detector_score *s)
+{
+	nr_coco_result_release(&s->box);
+	nr_coco_result_release(&s->mask);
 }

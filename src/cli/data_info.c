@@ -38,7 +38,7 @@ static int print_json(struct cli *c, const struct nr_source *s, enum nr_split sp
 	json_object_set_new(r, "count", counts);
 	json_object_set_new(r, "mean", triple(m->mean, s->channels));
 	json_object_set_new(r, "std", triple(m->std, s->channels));
-	json_object_set_new(r, "labels", labels);
+	json_object_set_new(r, s->of->objects ? "objects" : "labels", labels);
 	json_object_set_new(r, "class_names", names);
 	return nr_json_line(stdout, r, c->err);
 }
@@ -52,15 +52,17 @@ static void histogram(const struct nr_source *s, const int64_t *count, int64_t n
 		if (count[i] > most) most = count[i];
 		if (count[i] < least) least = count[i];
 	}
-	if (none) printf("\n%lld pictures have no label\n", (long long)none);
+	const char *what = s->of->objects ? "objects" : "pictures";
+	if (none) printf("\n%lld %s\n", (long long)none, s->of->objects ? "crowds, of which objects are not counted" :
+		"pictures have no label");
 	if (s->classes < 1 || most < least) return;
-	printf("\n%sPictures of each class%s: %lld to %lld\n", cli_bold(), cli_plain(), (long long)least,
+	printf("\n%s%s of each class%s: %lld to %lld\n", cli_bold(), s->of->objects ? "Objects" : "Pictures", cli_plain(), (long long)least,
 		(long long)most);
 	if (s->classes > MOST) return;
 	struct nr_table *t = nr_table_make();
 	nr_table_column(t, "class", NR_RIGHT);
 	nr_table_column(t, "name", NR_LEFT);
-	nr_table_column(t, "pictures", NR_RIGHT);
+	nr_table_column(t, what, NR_RIGHT);
 	nr_table_column(t, "", NR_LEFT);
 	for (int32_t i = 0; i < s->classes; i++) {
 		char bar[WIDTH * 3 + 1] = "";
@@ -75,6 +77,19 @@ static void histogram(const struct nr_source *s, const int64_t *count, int64_t n
 	fputs(nr_str_text(&text), stdout);
 	nr_str_release(&text);
 	nr_table_free(t);
+}
+
+/* As nr_source_histogram: objects of each class, and how many crowds. */
+static int64_t count_objects(const struct nr_source *s, enum nr_split split, int64_t *count)
+{
+	int64_t crowds = 0;
+	for (int64_t i = 0; i < s->count[split]; i++) {
+		const struct nr_objects *o = nr_source_objects(s, split, i);
+		for (int32_t k = 0; k < o->count; k++)
+			if (o->object[k].crowd) crowds++;
+			else count[o->object[k].label]++;
+	}
+	return crowds;
 }
 
 static void row(const char *label) { printf("%s%-10s%s", cli_bold(), label, cli_plain()); }
@@ -139,7 +154,7 @@ int data_info(struct cli *c, const struct data *o, const char *name)
 		nr_progress_release(&bar);
 	}
 	if (!e && s->of->kind == NR_PICTURES) {
-		const int64_t none = nr_source_histogram(s, split, count);
+		const int64_t none = s->of->objects ? count_objects(s, split, count) : nr_source_histogram(s, split, count);
 		if (o->json) e = print_json(c, s, split, &m, count);
 		else print_text(s, split, &m, count, none);
 	}

@@ -54,7 +54,8 @@ static int make_shapes(struct cli *c, const struct data *o, const char *dir)
 	struct nr_shapes_files f = { .how = { .size = o->size, .seed = (uint64_t)o->seed } };
 	int64_t most[2];
 	struct nr_progress bar;
-	if (numbers(c, "shapes", o->shapes, "1:6", 0, 2, most) || numbers(c, "samples", samples, "2000:200", 0, 2, f.count)) return c->err->code;
+	if (numbers(c, "shapes", o->shapes, "1:6", 0, 2, most) || numbers(c, "samples", samples, "2000:200", 0, 2, f.count))
+		return c->err->code;
 	if (most[1] < most[0] || most[1] < 1 || most[1] > NR_SHAPES_MOST)
 		return cli_usage(c, "--shapes %s is not a range up to %d", o->shapes, NR_SHAPES_MOST);
 	f.how.fewest = most[0], f.how.most = most[1];
@@ -64,8 +65,8 @@ static int make_shapes(struct cli *c, const struct data *o, const char *dir)
 	nr_progress_release(&bar);
 	if (code) return code;
 	if (o->json)
-		return nr_json_line(stdout, json_pack("{s:s, s:s, s:I, s:I, s:I}", "name", "shapes", "dir", dir, "train", (json_int_t)f.count[0],
-			"val", (json_int_t)f.count[1], "shapes", (json_int_t)f.shapes), c->err);
+		return nr_json_line(stdout, json_pack("{s:s, s:s, s:I, s:I, s:I}", "name", "shapes", "dir", dir, "train",
+			(json_int_t)f.count[0], "val", (json_int_t)f.count[1], "shapes", (json_int_t)f.shapes), c->err);
 	printf("shapes: %lld + %lld pictures with %lld shapes, in '%s'\nuse: --data coco:path=%s\n", (long long)f.count[0],
 		(long long)f.count[1], (long long)f.shapes, dir, *o->output ? dir : "shapes");
 	return NR_OK;

@@ -73,7 +73,8 @@ static int draw(struct nr_picture *sheet, const struct nr_picture *p, int64_t ce
 }
 
 /* Its objects drawn onto it. */
-static int mark(const struct nr_source *s, enum nr_split split, int64_t i, struct nr_picture *p, struct nr_picture *spare, struct nr_error *err)
+static int mark(const struct nr_source *s, enum nr_split split, int64_t i, struct nr_picture *p, struct nr_picture *spare,
+	struct nr_error *err)
 {
 	const struct nr_objects *o = nr_source_objects(s, split, i);
 	struct nr_mark_of *m = calloc((size_t)o->count + 1, sizeof *m);

@@ -5,10 +5,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/coco_record.h"
 #include "analysis/detector_eval.h"
 #include "base/log.h"
 #include "base/save.h"
 #include "picture/mark.h"
+#include "score_tables.h"
 
 struct job {
 	struct cli *c;
@@ -144,29 +146,22 @@ int cli_predict_objects(struct cli *c, const struct predict_objects *o, const st
 
 /* ---- eval --------------------------------------------------------------------------------------------------------------------- */
 
-static int print_score(struct cli *c, const struct cli_opened *o, const char *path, const struct nr_detector_score *s, bool masks,
-	int64_t pictures, bool as_json)
+static int print_score(struct cli *c, const struct cli_opened *o, const char *path, const struct nr_detector_score *s, int64_t pictures,
+	bool as_json)
 {
-	if (!as_json)
-		printf("%s on %s/%s, %lld pictures\n", path, o->source->of->name, nr_split_name(o->e.split), (long long)pictures);
-	json_t *json = json_pack("{s:s, s:s, s:s, s:I}", "file", path, "data", o->source->of->name, "split", nr_split_name(o->e.split),
-		"samples", (json_int_t)pictures);
-	for (int what = 0; what <= masks; what++) {
-		const double *value = what ? s->mask : s->box;
-		json_t *own = json_object();
-		for (int i = 0; i < NR_COCO_STATS; i++) {
-			json_object_set_new(own, nr_coco_stat_names[i], value[i] >= 0 ? json_real(value[i]) : json_null());
-			if (as_json) continue;
-			if (!i) printf("%s%-5s%s", cli_bold(), what ? "masks" : "boxes", cli_plain());
-			if (i == NR_COCO_STATS / 2) printf("\n     ");
-			if (value[i] >= 0) printf("  %s %.2f %%", nr_coco_stat_names[i], 100 * value[i]);
-			else printf("  %s -", nr_coco_stat_names[i]);
-		}
-		if (!as_json) putchar('\n');
-		json_object_set_new(json, what ? "masks" : "boxes", own);
+	char *const *names = o->source->class_name;
+	const bool masks = s->mask.classes > 0;
+	if (as_json) {
+		json_t *j = json_pack("{s:s, s:s, s:s, s:I, s:o}", "file", path, "data", o->source->of->name, "split",
+			nr_split_name(o->e.split), "samples", (json_int_t)pictures, "boxes", nr_coco_json(&s->box, names));
+		if (masks) json_object_set_new(j, "masks", nr_coco_json(&s->mask, names));
+		return cli_print_json(j, c->err);
 	}
-	if (as_json) return cli_print_json(json, c->err);
-	json_decref(json);
+	printf("%s on %s/%s, %lld pictures\n", path, o->source->of->name, nr_split_name(o->e.split), (long long)pictures);
+	printf("%sboxes%s\n", cli_bold(), cli_plain());
+	cli_print_objects(&s->box, names);
+	if (masks) printf("%smasks%s\n", cli_bold(), cli_plain());
+	if (masks) cli_print_objects(&s->mask, names);
 	return NR_OK;
 }
 
@@ -178,7 +173,7 @@ int cli_eval_objects(struct cli *c, struct cli_opened *o, const char *path, int6
 	struct nr_detector_runner run = { 0 };
 	struct nr_object_view view;
 	struct nr_detector_found found = { 0 };
-	struct nr_detector_score score;
+	struct nr_detector_score score = { 0 };
 	if (!o->source->of->objects) {
 		nr_fail(c->err, NR_EVALUE, "cannot evaluate a detector on", o->source->of->name, "its pictures have no objects");
 		return nr_hint(c->err, "use --data coco:path=DIR");
@@ -191,7 +186,8 @@ int cli_eval_objects(struct cli *c, struct cli_opened *o, const char *path, int6
 	if (!code) code = nr_detector_look(&run, &view, &o->e, masks, &found, c->err);
 	nr_progress_release(&o->bar);
 	if (!code) code = nr_detector_score(&found, o->source->classes, masks, &score, c->err);
-	if (!code) code = print_score(c, o, path, &score, masks, found.images, json);
+	if (!code) code = print_score(c, o, path, &score, found.images, json);
+	nr_detector_score_release(&score);
 	nr_detector_found_release(&found);
 	nr_detector_runner_close(&run);
 	return code;

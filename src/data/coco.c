@@ -23,7 +23,7 @@ static const struct nr_option options[] = {
 	NR_OPT_STRING(struct coco, path, NULL, "folder with train2017, val2017 and annotations"),
 	NR_OPT_STRING(struct coco, train, "", "folder of the training pictures in it; default: train2017 or train"),
 	NR_OPT_STRING(struct coco, val, "", "folder of the validation pictures; default: val2017, val or valid"),
-	NR_OPT_STRING(struct coco, train_json, "", "their annotations; default: annotations/instances_NAME.json, where NAME is their folder's"),
+	NR_OPT_STRING(struct coco, train_json, "", "their annotations; default: annotations/instances_FOLDER.json and other usual names"),
 	NR_OPT_STRING(struct coco, val_json, "", "annotations of the validation pictures"),
 	NR_OPT_ENUM(struct coco, bad, "fail", when_bad, "pictures and entries that cannot be used: fail names them, skip leaves them out"),
 	NR_OPT_BOOL(struct coco, empty, "0", "also train on pictures without objects (crowds do not count)"),
@@ -124,8 +124,8 @@ static int list_pictures(struct nr_source *s, int split, const char *folder, con
 	if (!missing || err->code) return err->code;
 	const char *whole = below(s, folder);
 	if (conf->bad == NR_COCO_SKIP) {
-		nr_log_line(NR_LOG_WARNING, "%lld pictures of '%s' are not in '%s' and are left out, the first: '%s'", (long long)missing, c->path,
-			whole ? whole : folder, c->file[first]);
+		nr_log_line(NR_LOG_WARNING, "%lld pictures of '%s' are not in '%s' and are left out, the first: '%s'", (long long)missing,
+			c->path, whole ? whole : folder, c->file[first]);
 		return NR_OK;
 	}
 	nr_fail(err, NR_EIO, "cannot use", c->path, "image %lld: there is no picture '%s/%s'%s", (long long)c->image[first].image_id,
@@ -140,8 +140,8 @@ static int check_size(const struct nr_source *s, enum nr_split split, int64_t i,
 	const struct nr_coco *c = &((const struct own *)s->own)->split[split];
 	const struct nr_objects *o = &c->image[nr_listed_label(s, split, i)];
 	if (p->h == o->h && p->w == o->w) return NR_OK;
-	return nr_fail(err, NR_EFORMAT, "cannot use", path, "it has %d x %d pixels (width x height), but its image %lld in '%s' %d x %d", p->w,
-		p->h, (long long)o->image_id, c->path, o->w, o->h);
+	return nr_fail(err, NR_EFORMAT, "cannot use", path, "it has %d x %d pixels (width x height), but its image %lld in '%s' %d x %d",
+		p->w, p->h, (long long)o->image_id, c->path, o->w, o->h);
 }
 
 /* The sizes in the annotation file decide which pictures fit. */

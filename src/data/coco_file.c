@@ -234,7 +234,8 @@ static int read_annotation(const struct reader *r, const json_t *j, struct entry
 	if (!nr_coco_whole(json_object_get(j, "id"), &e->o.id)) return nr_coco_wrong(err, "it has no 'id', a whole number");
 	if (!nr_coco_whole(json_object_get(j, "image_id"), &image)) return nr_coco_wrong(err, "it has no 'image_id', a whole number");
 	if ((e->image = nr_coco_image(c, image)) < 0) return nr_coco_wrong(err, "there is no image %lld", (long long)image);
-	if (!nr_coco_whole(json_object_get(j, "category_id"), &category)) return nr_coco_wrong(err, "it has no 'category_id', a whole number");
+	if (!nr_coco_whole(json_object_get(j, "category_id"), &category))
+		return nr_coco_wrong(err, "it has no 'category_id', a whole number");
 	if ((e->o.label = nr_coco_class(c, category)) < 0) return nr_coco_wrong(err, "there is no category %lld", (long long)category);
 	if (crowd && !json_is_boolean(crowd) && (!nr_coco_whole(crowd, &many) || many < 0 || many > 1))
 		return nr_coco_wrong(err, "its 'iscrowd' is neither 0 nor 1");

@@ -18,7 +18,8 @@ int nr_coco_box(const json_t *j, double xywh[4], struct nr_error *err)
 	for (size_t i = 0; i < 4; i++) {
 		const json_t *x = json_array_get(j, i);
 		xywh[i] = json_number_value(x);
-		if (json_array_size(j) != 4 || !json_is_number(x) || !isfinite(xywh[i])) return nr_coco_wrong(err, "it has no 'bbox' of four numbers");
+		if (json_array_size(j) != 4 || !json_is_number(x) || !isfinite(xywh[i]))
+			return nr_coco_wrong(err, "it has no 'bbox' of four numbers");
 	}
 	return NR_OK;
 }
@@ -27,7 +28,8 @@ int nr_coco_box(const json_t *j, double xywh[4], struct nr_error *err)
 static int read_polygon(const json_t *j, size_t number, int32_t h, int32_t w, struct nr_rle **to, struct nr_error *err)
 {
 	const size_t n = json_array_size(j);
-	if (!json_is_array(j) || n < 4 || n % 2) return nr_coco_wrong(err, "polygon %zu of its mask is not a list of points x, y", number + 1);
+	if (!json_is_array(j) || n < 4 || n % 2)
+		return nr_coco_wrong(err, "polygon %zu of its mask is not a list of points x, y", number + 1);
 	double *xy = malloc(n * sizeof *xy);
 	if (!xy) return nr_coco_wrong(err, "out of memory");
 	int code = NR_OK;
@@ -35,7 +37,8 @@ static int read_polygon(const json_t *j, size_t number, int32_t h, int32_t w, st
 		const json_t *x = json_array_get(j, i);
 		const double most = i % 2 ? h : w;
 		xy[i] = json_number_value(x);
-		if (!json_is_number(x)) code = nr_coco_wrong(err, "value %zu of polygon %zu of its mask is not a number", i + 1, number + 1);
+		if (!json_is_number(x)) code = nr_coco_wrong(err, "value %zu of polygon %zu of its mask is not a number", i + 1,
+			number + 1);
 		else if (!(xy[i] >= -most - 1 && xy[i] <= 2 * most + 1))
 			code = nr_coco_wrong(err, "point %zu of polygon %zu of its mask is far outside the picture", i / 2 + 1, number + 1);
 	}
@@ -84,7 +87,8 @@ int nr_coco_mask(const json_t *j, int32_t h, int32_t w, struct nr_rle **to, stru
 	int64_t rows = 0, columns = 0;
 	if (!json_is_object(j) || json_array_size(size) != 2 || !(text || json_is_array(counts)))
 		return nr_coco_wrong(err, "its 'segmentation' is neither polygons nor runs with 'size' and 'counts'");
-	if (!nr_coco_whole(json_array_get(size, 0), &rows) || !nr_coco_whole(json_array_get(size, 1), &columns) || rows != h || columns != w)
+	if (!nr_coco_whole(json_array_get(size, 0), &rows) || !nr_coco_whole(json_array_get(size, 1), &columns) || rows != h ||
+		columns != w)
 		return nr_coco_wrong(err, "its mask has %lld x %lld pixels (height x width), the picture %d x %d", (long long)rows,
 			(long long)columns, h, w);
 	*to = text ? nr_rle_of_string(h, w, json_string_value(counts), json_string_length(counts), &why) : read_runs(counts, h, w, &why);

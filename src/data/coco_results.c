@@ -29,7 +29,8 @@ static int read_one(const struct nr_coco *truth, const json_t *j, bool masks, bo
 	if (!nr_coco_whole(json_object_get(j, "image_id"), &d->image_id)) return nr_coco_wrong(err, "it has no 'image_id', a whole number");
 	if ((at = nr_coco_image(truth, d->image_id)) < 0)
 		return nr_coco_wrong(err, "there is no image %lld in '%s'", (long long)d->image_id, truth->path);
-	if (!nr_coco_whole(json_object_get(j, "category_id"), &category)) return nr_coco_wrong(err, "it has no 'category_id', a whole number");
+	if (!nr_coco_whole(json_object_get(j, "category_id"), &category))
+		return nr_coco_wrong(err, "it has no 'category_id', a whole number");
 	if ((d->label = nr_coco_class(truth, category)) < 0)
 		return nr_coco_wrong(err, "there is no category %lld in '%s'", (long long)category, truth->path);
 	d->score = json_number_value(score);

@@ -31,6 +31,17 @@ static int64_t folders_in(const char *path, struct nr_arena *arena)
 	return n;
 }
 
+/* Annotation files of COCO beside their pictures. */
+static bool has_annotations(const char *path, struct nr_arena *arena)
+{
+	const char *folder = nr_arena_printf(arena, "%s/annotations", path);
+	DIR *d = folder ? opendir(folder) : NULL;
+	bool found = false;
+	for (struct dirent *f; d && !found && (f = readdir(d));) found = !strncmp(f->d_name, "instances_", 10) && ends_with(f->d_name, ".json");
+	if (d) closedir(d);
+	return found;
+}
+
 /* Does the first line, packed or not, have this cell? */
 static bool has_column(const char *path, const char *name)
 {
@@ -57,6 +68,7 @@ static const struct nr_dataset *of_folder(const char *path, struct nr_arena *are
 	struct stat st;
 	const char *raw = nr_arena_printf(arena, "%s/raw/edge.csv.gz", path);
 	if (raw && !stat(raw, &st)) return nr_dataset_find("molecules", err);
+	if (has_annotations(path, arena)) return nr_dataset_find("coco", err);
 	if (folders_in(path, arena)) return nr_dataset_find("folder", err);
 	unclear(path, "the folder has no folders in it, one for each class of pictures", err);
 	nr_hint(err, "pictures are in %s/CLASS/*.jpg; others are files: text:path=FILE, molecules:path=FILE.csv", path);

@@ -42,7 +42,8 @@ static void draw_direction(struct nr_draws *d, double to[2])
 /* In a circle of radius 1. A star is where at most one of the five lines through its points leaves one outside. */
 static bool is_inside(int32_t kind, double u, double v)
 {
-	static const double lines[5][2] = { { 0, 1 }, { .95105651629515357, .30901699437494742 }, { .58778525229247313, -.80901699437494742 },
+	static const double lines[5][2] = { { 0, 1 }, { .95105651629515357, .30901699437494742 },
+		{ .58778525229247313, -.80901699437494742 },
 		{ -.58778525229247313, -.80901699437494742 }, { -.95105651629515357, .30901699437494742 } };
 	const double r = u * u + v * v;
 	int outside = 0;

@@ -30,7 +30,8 @@ static int64_t add_objects(json_t *list, const struct nr_shapes *s, int64_t imag
 		nr_rle_to_string(mask, &runs);
 		json_t *j = json_pack("{s:I, s:I, s:i, s:[f,f,f,f], s:I, s:i, s:{s:[i,i], s:s}}", "id", (json_int_t)(id + i), "image_id",
 			(json_int_t)image, "category_id", s->shape[i].kind + 1, "bbox", box[0], box[1], box[2], box[3], "area",
-			(json_int_t)nr_rle_area(mask), "iscrowd", 0, "segmentation", "size", mask->h, mask->w, "counts", nr_str_text(&runs));
+			(json_int_t)nr_rle_area(mask), "iscrowd", 0, "segmentation", "size", mask->h, mask->w, "counts",
+			nr_str_text(&runs));
 		if (json_array_append_new(list, j) || runs.failed) nr_fail(err, NR_EMEMORY, "cannot draw shapes", NULL, "out of memory");
 		nr_str_release(&runs);
 	}
@@ -40,7 +41,8 @@ static int64_t add_objects(json_t *list, const struct nr_shapes *s, int64_t imag
 static json_t *categories(void)
 {
 	json_t *list = json_array();
-	for (int i = 0; i < NR_SHAPE_KINDS; i++) json_array_append_new(list, json_pack("{s:i, s:s}", "id", i + 1, "name", nr_shape_names[i]));
+	for (int i = 0; i < NR_SHAPE_KINDS; i++)
+		json_array_append_new(list, json_pack("{s:i, s:s}", "id", i + 1, "name", nr_shape_names[i]));
 	return list;
 }
 
@@ -76,7 +78,8 @@ static int write_split(struct nr_shapes_files *f, int split, int64_t first, cons
 			const long long id = first + i + k + 1;
 			if (piece[k].err.code && !err->code) *err = piece[k].err;
 			json_array_append_new(images, json_pack("{s:I, s:s, s:I, s:I}", "id", (json_int_t)id, "file_name",
-				nr_arena_printf(arena, "%06lld.png", id), "height", (json_int_t)f->how.size, "width", (json_int_t)f->how.size));
+				nr_arena_printf(arena, "%06lld.png", id), "height", (json_int_t)f->how.size, "width",
+					(json_int_t)f->how.size));
 			f->shapes = add_objects(annotations, &piece[k].shapes, id, f->shapes + 1, err) - 1;
 			nr_shapes_release(&piece[k].shapes);
 		}

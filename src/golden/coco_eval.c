@@ -1,5 +1,5 @@
-/* COCO's average precision: metrics/coco_eval__NAME (precision and recall) and coco/NAME_expected.json (12 numbers and AP of each category),
- * both beside coco/NAME_gt.json, NAME_det_bbox.json and NAME_det_segm.json. */
+/* COCO's average precision: metrics/coco_eval__NAME (precision and recall) and coco/NAME_expected.json (12 numbers and AP of each
+ * category), both beside coco/NAME_gt.json, NAME_det_bbox.json and NAME_det_segm.json. */
 #include <math.h>
 #include <string.h>
 

@@ -19,6 +19,7 @@
 #include "report/class_figures.h"
 #include "report/figure_files.h"
 #include "report/molecules.h"
+#include "report/object_figures.h"
 #include "report/page.h"
 #include "report/report_runs.h"
 #include "report/sections.h"
@@ -146,11 +147,11 @@ static void add_arms(struct nr_str *s, const struct nr_arms *a, struct nr_arena 
 
 /* ---- the page ----------------------------------------------------------------------------------------------------------- */
 
-/* Spectra and reconstructions are of pictures: of texts and molecules nothing is missed. */
+/* Spectra and reconstructions are of pictures: of texts, molecules and detectors nothing is missed. */
 static bool of_pictures(const struct nr_arms *a)
 {
 	const char *sample = a->runs ? nr_runfolder_env(&a->run[0], "sample") : NULL;
-	return !sample || !strcmp(sample, "picture");
+	return (!sample || !strcmp(sample, "picture")) && !(a->runs && a->run[0].objects);
 }
 
 static void add_page(struct nr_str *s, const struct nr_report *o, const struct nr_arms *a, struct nr_arena *arena)
@@ -162,6 +163,7 @@ static void add_page(struct nr_str *s, const struct nr_report *o, const struct n
 	add_arms(s, a, arena);
 	nr_section_curves(s, a, "curves", "Curves", arena);
 	nr_section_classes(s, a, arena);
+	nr_section_objects(s, a, arena);
 	nr_section_molecules(s, a, arena);
 	nr_section_spectra(s, a, of_pictures(a), arena);
 	nr_analysis_figures(s, a, arena);

@@ -189,18 +189,20 @@ int nr_runfolder_read(struct nr_runfolder *r, const char *dir, struct nr_arena *
 	r->env = load_object(r, dir, "env.json", a);
 	load_columns(r, dir, "metrics.csv", a, &r->metrics);
 	if (has(dir, "classes.json", a)) r->classes = load_object(r, dir, "classes.json", a);
+	if (has(dir, "objects.json", a)) r->objects = load_object(r, dir, "objects.json", a);
 	if (has(dir, "predictions.csv", a)) load_columns(r, dir, "predictions.csv", a, &r->predictions);
 	if (has(dir, "layer_gradients.csv", a)) load_columns(r, dir, "layer_gradients.csv", a, &r->layer_gradients);
 	if (has(dir, "lambda.csv", a)) load_columns(r, dir, "lambda.csv", a, &r->lambda);
 	nr_runfolder_add(r, dir, a);
 	nr_runfolder_add(r, path_in(dir, "analyze", a), a);
 	const char *sample = nr_runfolder_env(r, "sample");
-	const bool picture = !sample || !strcmp(sample, "picture");     /* nothing else can be probed */
+	const bool picture = (!sample || !strcmp(sample, "picture")) && !r->objects;    /* nothing else can be probed */
 	if (!r->probe && picture) nr_str_add(&r->absent, "probe.json is missing\n");
 	if (!r->spectrum.count && picture) nr_str_add(&r->absent, "spectrum.csv is missing\n");
 	const bool attention = has(dir, "attention.png", a);
 	if (attention) load_picture(r, "attention.png", &r->attention, a);
 	if (!attention || has(dir, "reconstruction.png", a)) load_picture(r, "reconstruction.png", &r->reconstruction, a);
+	if (has(dir, "objects.png", a)) load_picture(r, "objects.png", &r->drawn, a);
 	find_seed(r);
 	const double recorded = nr_runfolder_last(r, "seconds");
 	if (recorded > r->seconds || isnan(r->seconds)) r->seconds = recorded;
@@ -213,10 +215,11 @@ void nr_runfolder_release(struct nr_runfolder *r)
 	json_decref(r->probe);
 	json_decref(r->analysis);
 	json_decref(r->classes);
+	json_decref(r->objects);
 	nr_str_release(&r->notes);
 	nr_str_release(&r->absent);
 	nr_str_release(&r->commands);
-	r->env = r->probe = r->analysis = r->classes = NULL;
+	r->env = r->probe = r->analysis = r->classes = r->objects = NULL;
 }
 
 /* ---- looking things up ------------------------------------------------------------------------------------------------- */

@@ -32,10 +32,10 @@ struct nr_picture_bytes { const unsigned char *bytes; size_t size; int64_t width
 struct nr_runfolder {
 	const char *dir, *name;                 /* as given; its last part */
 	struct nr_config settings;
-	json_t *env, *probe, *analysis, *classes;   /* objects, or NULL */
+	json_t *env, *probe, *analysis, *classes, *objects;  /* objects of JSON, or NULL */
 	struct nr_columns metrics, spectrum, predictions, layer_gradients, lambda;  /* without columns if not there */
 	struct nr_columns points[NR_PARTS_MAX]; /* of the parts of the analysis that have maps of samples, likewise */
-	struct nr_picture_bytes reconstruction, attention;      /* PNG; size 0 if not there */
+	struct nr_picture_bytes reconstruction, attention, drawn;   /* PNG; size 0 if not there */
 	const char *status;                     /* "done", ...; "not finished" without an event "stop" */
 	double seconds;                         /* wall time, all sessions; NAN if unknown */
 	int64_t step, resumed;                  /* the last step; how often it was resumed */

@@ -59,6 +59,7 @@ struct pictures {
 
 static const struct nr_picture_bytes *reconstruction(const struct nr_runfolder *r) { return &r->reconstruction; }
 static const struct nr_picture_bytes *attention(const struct nr_runfolder *r) { return &r->attention; }
+static const struct nr_picture_bytes *drawn(const struct nr_runfolder *r) { return &r->drawn; }
 
 static const char *held_out(const struct nr_runfolder *r, struct nr_arena *arena)
 {
@@ -74,6 +75,13 @@ static const char *neighbours(const struct nr_runfolder *r, struct nr_arena *are
 			  : nr_arena_printf(arena, "seed %lld; k-NN %.1f %%", (long long)r->seed, 100 * knn);
 }
 
+static const char *average_precision(const struct nr_runfolder *r, struct nr_arena *arena)
+{
+	const double ap = nr_runfolder_last(r, "eval_ap");
+	return isnan(ap) ? nr_arena_printf(arena, "seed %lld", (long long)r->seed)
+			 : nr_arena_printf(arena, "seed %lld; average precision %.1f %%", (long long)r->seed, 100 * ap);
+}
+
 static const struct pictures kinds[] = {
 	{ "pictures", "Reconstructions", "Held-out pictures: original, what was seen of it, and what "
 		"the decoder made of that. Sharp edges and right textures were understood, a blur is an average.",
@@ -82,6 +90,8 @@ static const struct pictures kinds[] = {
 		"that [CLS] gives to every patch; yellow is the most. Maps that follow a shape look at the object, maps that are the same "
 		"for every picture look at places.",
 	  "Attention of [CLS] in each head, with", NULL, attention, neighbours },
+	{ "found", "What was found", "Held-out pictures: what is in them, and below what the detector found with a score of .5 or more.",
+	  "Detections drawn onto pictures, with", NULL, drawn, average_precision },
 };
 
 /* One for each arm: that of its first run which has one. */
@@ -113,6 +123,6 @@ static int pictures(struct nr_str *s, const struct pictures *k, const struct nr_
 /* What is missing is told only where no other kind is there. */
 void nr_section_pictures(struct nr_str *s, const struct nr_arms *a, bool said, struct nr_arena *arena)
 {
-	const int maps = pictures(s, &kinds[1], a, false, arena);
-	pictures(s, &kinds[0], a, said && !maps, arena);
+	const int others = pictures(s, &kinds[1], a, false, arena) + pictures(s, &kinds[2], a, false, arena);
+	pictures(s, &kinds[0], a, said && !others, arena);
 }

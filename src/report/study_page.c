@@ -10,6 +10,7 @@
 #include "report/citations.h"
 #include "report/class_figures.h"
 #include "report/molecules.h"
+#include "report/object_figures.h"
 #include "report/page.h"
 #include "report/report_runs.h"
 #include "report/sections.h"
@@ -126,6 +127,7 @@ static void add_all(struct nr_str *s, const struct nr_study_read *v, const struc
 	nr_study_tuning(s, v, arena);
 	add_curves(s, v, arena);
 	for (int k = 0; k < v->stages; k++) nr_section_classes(s, &v->stage[k].arms, arena);
+	for (int k = 0; k < v->stages; k++) nr_section_objects(s, &v->stage[k].arms, arena);
 	for (int k = 0; k < v->stages; k++) nr_section_molecules(s, &v->stage[k].arms, arena);
 	for (int k = 0; k < v->stages; k++) nr_section_spectra(s, &v->stage[k].arms, false, arena);
 	for (int k = 0; k < v->stages; k++) nr_analysis_figures(s, &v->stage[k].arms, arena);

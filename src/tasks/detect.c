@@ -1,16 +1,18 @@
 /* detect: boxes of objects, with mask_rcnn also their masks, learned from COCO's annotations; the detectors are models/detector.c.
  *
- * An evaluation looks at every picture once and scores as COCO does; what was found goes into detections.json. */
+ * An evaluation looks at every picture once and scores as COCO does; what the best weights found is written. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/real.h"
+#include "analysis/coco_record.h"
 #include "analysis/detector_eval.h"
 #include "data/coco_file.h"
 #include "data/coco_results.h"
 #include "data/object_view.h"
 #include "norms/choice.h"
+#include "tasks/detect_sheet.h"
 #include "train/task.h"
 
 enum { AP, AP50, AP75, AP_SMALL, AP_MEDIUM, AP_LARGE, AR, MASK_AP, MASK_AP50, MASK_AP75, MASK_AR, OF_EVAL };
@@ -21,6 +23,10 @@ struct detect {
 	struct nr_detector_graph g;
 	struct nr_detector_runner runner;
 	const char *dir;
+	struct nr_detector_found found;         /* by the last evaluation */
+	struct nr_detector_score score;
+	enum nr_split split;                    /* of which samples */
+	const int32_t *index;
 	int64_t left_out;                       /* objects beyond the limit */
 };
 
@@ -145,29 +151,47 @@ static void measure(struct nr_task_run *r, const struct nr_batch *b, double *sum
 
 /* ---- evaluation ---------------------------------------------------------------------------------------------------------------- */
 
-/* What pycocotools reads. */
-static int write_found(struct nr_task_run *r, enum nr_split split, const struct nr_detector_found *f, bool masks, struct nr_error *err)
+/* -1: there is no such object. */
+static double known(const struct nr_coco_result *r, enum nr_coco_stat stat)
 {
-	const struct detect *s = r->own;
-	const struct nr_coco *coco = nr_coco_of(r->source, split);
-	const char *path = s->dir ? nr_arena_printf(r->arena, "%s/detections_%s.json", s->dir, masks ? "segm" : "bbox") : NULL;
-	return path ? nr_coco_results_write(path, f->item, f->count, coco ? coco->category : NULL, masks, err) : NR_OK;
+	return r->classes && r->stat[stat] >= 0 ? r->stat[stat] : (double)NAN;
 }
 
 static int evaluate(struct nr_task_run *r, const struct nr_evaluation *e, double *value, int64_t *samples, struct nr_error *err)
 {
-	static const int of_boxes[] = { NR_AP, NR_AP50, NR_AP75, NR_AP_SMALL, NR_AP_MEDIUM, NR_AP_LARGE, NR_AR100 };
-	static const int of_masks[] = { NR_AP, NR_AP50, NR_AP75, NR_AR100 };
+	static const enum nr_coco_stat of[OF_EVAL] = { NR_AP, NR_AP50, NR_AP75, NR_AP_SMALL, NR_AP_MEDIUM, NR_AP_LARGE, NR_AR100,
+		NR_AP, NR_AP50, NR_AP75, NR_AR100 };
 	struct detect *s = r->own;
-	struct nr_detector_found f;
-	struct nr_detector_score score;
-	int code = nr_detector_look(&s->runner, &s->eval_view, e, has_masks(r), &f, err);
-	if (!code) code = nr_detector_score(&f, r->source->classes, has_masks(r), &score, err);
-	for (int masks = 0; masks <= has_masks(r) && !code; masks++) code = write_found(r, e->split, &f, masks, err);
-	for (int i = 0; !code && i < OF_EVAL; i++) value[i] = i < MASK_AP ? score.box[of_boxes[i]] : score.mask[of_masks[i - MASK_AP]];
-	*samples = f.images;
-	nr_detector_found_release(&f);
+	nr_detector_found_release(&s->found);
+	nr_detector_score_release(&s->score);
+	s->split = e->split;
+	s->index = e->index;
+	int code = nr_detector_look(&s->runner, &s->eval_view, e, has_masks(r), &s->found, err);
+	if (!code) code = nr_detector_score(&s->found, r->source->classes, has_masks(r), &s->score, err);
+	for (int i = 0; !code && i < OF_EVAL; i++) value[i] = known(i < MASK_AP ? &s->score.box : &s->score.mask, of[i]);
+	*samples = s->found.images;
 	return code;
+}
+
+/* What pycocotools reads, and the scores for the report. */
+static int predictions(struct nr_task_run *r, struct nr_str *text, struct nr_error *err)
+{
+	const struct detect *s = r->own;
+	const struct nr_coco *coco = nr_coco_of(r->source, s->split);
+	if (!s->score.box.classes) return NR_OK;
+	for (int masks = 0; masks <= has_masks(r) && s->dir; masks++) {
+		const char *path = nr_arena_printf(r->arena, "%s/detections_%s.json", s->dir, masks ? "segm" : "bbox");
+		if (!path) return nr_fail(err, NR_EMEMORY, "cannot write the detections", NULL, "out of memory");
+		if (nr_coco_results_write(path, s->found.item, s->found.count, coco ? coco->category : NULL, masks, err)) return err->code;
+	}
+	return nr_coco_record(text, &s->score.box, has_masks(r) ? &s->score.mask : NULL, r->source->class_name, nr_split_name(s->split),
+		s->found.images, err);
+}
+
+static int draw(struct nr_task_run *r, const char *path, struct nr_error *err)
+{
+	const struct detect *s = r->own;
+	return nr_detect_sheet_draw(r->source, s->split, s->index, &s->found, path, err);
 }
 
 static void describe(const struct nr_task_run *r, struct nr_str *text)
@@ -193,6 +217,8 @@ static void close(struct nr_task_run *r)
 {
 	struct detect *s = r->own;
 	nr_detector_runner_close(&s->runner);
+	nr_detector_found_release(&s->found);
+	nr_detector_score_release(&s->score);
 }
 
 static const struct nr_task_default defaults[] = { { "optimizer", "adamw" }, { "lr", "1e-4" }, { "weight_decay", "1e-4" },
@@ -232,8 +258,9 @@ const struct nr_task nr_task_detect = {
 		 "unless it says so: \"neck.**=gn head.**=gn\". Settings, metrics, checkpoints, Ctrl-C and resuming work as in\n"
 		 "`norma train`.\n"
 		 "\n"
-		 "Each evaluation computes COCO's average precision of boxes, with mask_rcnn also of masks, and leaves what was found\n"
-		 "in detections_bbox.json and detections_segm.json, which pycocotools and `norma score` read.",
+		 "Each evaluation computes COCO's average precision of boxes, with mask_rcnn also of masks, and draws what was found.\n"
+		 "What the best weights found is in detections_bbox.json and detections_segm.json, which pycocotools and `norma\n"
+		 "score` read, their scores in objects.json.",
 	.options = nr_detector_options,
 	.settings_size = sizeof(struct nr_detector),
 	.defaults = defaults,
@@ -250,6 +277,10 @@ const struct nr_task nr_task_detect = {
 	.bind = bind,
 	.measure = measure,
 	.evaluate = evaluate,
+	.draw = draw,
+	.picture = "objects.png",
+	.predictions = predictions,
+	.predicted = "objects.json",
 	.describe = describe,
 	.meta = meta,
 	.close = close,
