@@ -38,6 +38,7 @@ struct bench_inputs {
 	struct nr_inputs graph;
 	nr_t *target;                           /* (B,1); DINO: (2 B,prototypes) */
 	nr_t *local;                            /* DINO: (crops B,C,h,w) */
+	nr_t *truth, *sizes;                    /* detectors: boxes (B,G,4) with their classes in labels; (B,2) */
 };
 struct bench;
 
@@ -63,7 +64,7 @@ struct bench_case {
 extern const struct bench_case bench_cases[];    /* ends with a NULL name */
 bool bench_is_latency(const struct bench_case *);        /* one sample: the time of a forward pass is what counts */
 extern const struct bench_model bench_vit, bench_backbone, bench_mae, bench_simcse, bench_graphormer, bench_longtext, bench_bigbird,
-	bench_reformer, bench_dino;
+	bench_reformer, bench_dino, bench_detect;
 
 struct bench_target {
 	const struct bench_case *of;

@@ -116,6 +116,7 @@ static int focal_shape(struct nr_node *k)
 		return NR_ESHAPE;
 	nr_out(k, 0, NR_REAL, 1, (int64_t[]){ 1 }, NULL);
 	k->scratch = (size_t)nr_rows(x) * sizeof(double);
+	k->stash = (size_t)nr_len(x) * sizeof(real);            /* slopes: an exponential costs more than their memory */
 	return 0;
 }
 
@@ -152,11 +153,16 @@ static struct value row_value(const struct nr_focal *o, double x, int is)
 	return (struct value){ alpha * v.loss, alpha * (is ? v.slope : -v.slope) };
 }
 
-static double row_loss(const struct nr_focal *o, const struct anchors *a, int64_t i)
+/* Of anchor i; its slopes go to `slope`, or NULL. */
+static double row_loss(const struct nr_focal *o, const struct anchors *a, int64_t i, real *slope)
 {
 	const int64_t own = class_of(a, i);
 	double sum = 0;
-	for (int64_t c = 0; c < a->K; c++) sum += row_value(o, (double)a->x[i * a->K + c], c == own).loss;
+	for (int64_t c = 0; c < a->K; c++) {
+		const struct value v = row_value(o, (double)a->x[i * a->K + c], c == own);
+		sum += v.loss;
+		if (slope) slope[c] = (real)v.slope;
+	}
 	return sum;
 }
 
@@ -164,9 +170,11 @@ static void focal_forward(const struct nr_call *k)
 {
 	const struct nr_focal *o = k->node->attr;
 	const struct anchors a = anchors_of(k);
+	real *slope = k->stash;
 	double *row = k->scratch, sum = 0;
 #pragma omp parallel for schedule(static) if (a.rows * a.K > 1024)
-	for (int64_t i = 0; i < a.rows; i++) row[i] = a.weight[i] != 0 ? (double)a.weight[i] * row_loss(o, &a, i) : 0;
+	for (int64_t i = 0; i < a.rows; i++)
+		row[i] = a.weight[i] != 0 ? (double)a.weight[i] * row_loss(o, &a, i, slope ? slope + i * a.K : NULL) : 0;
 	for (int64_t i = 0; i < a.rows; i++) sum += row[i];
 	*(real *)k->y[0].p = (real)sum;
 }
@@ -178,12 +186,10 @@ static void focal_backward(const struct nr_call *k)
 	const double g = (double)*(const real *)k->dy[0].p;
 #pragma omp parallel for schedule(static) if (a.rows * a.K > 1024)
 	for (int64_t i = 0; i < a.rows; i++) {
-		const double by = g * (double)a.weight[i];
-		const int64_t own = class_of(&a, i);
+		const real by = (real)(g * (double)a.weight[i]), *slope = (const real *)k->stash + i * a.K;
 		real *dx = (real *)k->dx[LOGIT].p + i * a.K;
-		for (int64_t c = 0; k->want & 1 && c < a.K; c++)
-			nr_put(&dx[c], by != 0 ? (real)(by * row_value(o, (double)a.x[i * a.K + c], c == own).slope) : 0, k->add[LOGIT]);
-		if (k->want >> WEIGHT & 1) nr_put((real *)k->dx[WEIGHT].p + i, (real)(g * row_loss(o, &a, i)), k->add[WEIGHT]);
+		for (int64_t c = 0; k->want & 1 && c < a.K; c++) nr_put(&dx[c], a.weight[i] != 0 ? by * slope[c] : 0, k->add[LOGIT]);
+		if (k->want >> WEIGHT & 1) nr_put((real *)k->dx[WEIGHT].p + i, (real)(g * row_loss(o, &a, i, NULL)), k->add[WEIGHT]);
 	}
 }
 
