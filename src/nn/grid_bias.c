@@ -5,17 +5,19 @@
 
 static int64_t side(int64_t k, int64_t stride) { return (k - 1) / stride + 1; }
 
-/* Entry of the table for query i and key j, special tokens first; -1: there is none. */
-static int64_t entry(const struct nr_grid_bias *g, int64_t i, int64_t j)
+/* Entry of the table for a query that is dy rows below a key and dx columns right of it. */
+static inline int64_t entry(const struct nr_grid_bias *g, int64_t dy, int64_t dx)
 {
-	const int64_t S = g->special, offsets = (2 * g->kh - 1) * (2 * g->kw - 1);
-	if (i < S || j < S) return !g->special_rows ? -1 : i < S && j < S ? offsets + 2 : i < S ? offsets : offsets + 1;
-	i -= S, j -= S;
-	const int64_t qw = side(g->kw, g->stride), dy = i / qw * g->stride - j / g->kw, dx = i % qw * g->stride - j % g->kw;
 	if (g->with_signs) return (dy + g->kh - 1) * (2 * g->kw - 1) + dx + g->kw - 1;
 	return (dy < 0 ? -dy : dy) * g->kw + (dx < 0 ? -dx : dx);
 }
-static int64_t entries(const struct nr_grid_bias *g)
+/* Entry for query i and key j, one of them special (these are the first); -1: there is none. */
+static int64_t special_entry(const struct nr_grid_bias *g, int64_t i, int64_t j)
+{
+	const int64_t S = g->special, offsets = (2 * g->kh - 1) * (2 * g->kw - 1);
+	return !g->special_rows ? -1 : i < S && j < S ? offsets + 2 : i < S ? offsets : offsets + 1;
+}
+static inline int64_t entries(const struct nr_grid_bias *g)
 {
 	return g->with_signs ? (2 * g->kh - 1) * (2 * g->kw - 1) + (g->special_rows ? 3 : 0) : g->kh * g->kw;
 }
@@ -26,7 +28,7 @@ static int64_t heads(const struct nr_node *k)
 	return k->in[0]->d[g->with_signs ? 1 : 0];
 }
 /* Where the table has an entry of a head. */
-static int64_t place(const struct nr_grid_bias *g, int64_t e, int64_t h, int64_t H)
+static inline int64_t place(const struct nr_grid_bias *g, int64_t e, int64_t h, int64_t H)
 {
 	return g->with_signs ? e * H + h : h * entries(g) + e;
 }
@@ -46,6 +48,17 @@ static int shape(struct nr_node *k)
 	return 0;
 }
 
+/* Query i: its place among the keys, and how many keys have a special entry for it, the first ones. */
+struct query {
+	int64_t y, x, specials;
+};
+static struct query query(const struct nr_grid_bias *g, int64_t i)
+{
+	const int64_t S = g->special, qw = side(g->kw, g->stride);
+	if (i < S) return (struct query){ .specials = keys(g) };
+	return (struct query){ (i - S) / qw * g->stride, (i - S) % qw * g->stride, S };
+}
+
 static void forward(const struct nr_call *k)
 {
 	const struct nr_grid_bias *g = k->node->attr;
@@ -53,12 +66,27 @@ static void forward(const struct nr_call *k)
 	const real *t = k->x[0].p;
 #pragma omp parallel for schedule(static) if (H * Q * K > 16384)
 	for (int64_t r = 0; r < H * Q; r++) {
+		const struct query q = query(g, r % Q);
 		real *y = (real *)k->y[0].p + r * K;
-		for (int64_t j = 0; j < K; j++) {
-			const int64_t e = entry(g, r % Q, j);
-			y[j] = e < 0 ? 0 : t[place(g, e, r / Q, H)];
+		for (int64_t j = 0; j < q.specials; j++) {
+			const int64_t e = special_entry(g, r % Q, j);
+			*y++ = e < 0 ? 0 : t[place(g, e, r / Q, H)];
 		}
+		for (int64_t j = 0; q.specials < K && j < g->kh; j++)
+			for (int64_t i = 0; i < g->kw; i++) *y++ = t[place(g, entry(g, q.y - j, q.x - i), r / Q, H)];
 	}
+}
+
+/* The gradient of query i, of a row of keys. */
+static void spread(const struct nr_grid_bias *g, int64_t i, int64_t h, int64_t H, const real *dy, real *t)
+{
+	const struct query q = query(g, i);
+	for (int64_t j = 0; j < q.specials; j++, dy++) {
+		const int64_t e = special_entry(g, i, j);
+		if (e >= 0) t[place(g, e, h, H)] += *dy;
+	}
+	for (int64_t j = 0; q.specials < keys(g) && j < g->kh; j++)
+		for (int64_t x = 0; x < g->kw; x++) t[place(g, entry(g, q.y - j, q.x - x), h, H)] += *dy++;
 }
 
 /* One thread for each head, which adds up its pairs in order. */
@@ -70,13 +98,7 @@ static void backward(const struct nr_call *k)
 	if (!k->add[0]) nr_array_fill(H * entries(g), 0, t);
 #pragma omp parallel for schedule(static) if (H * Q * K > 16384)
 	for (int64_t h = 0; h < H; h++)
-		for (int64_t i = 0; i < Q; i++) {
-			const real *dy = (const real *)k->dy[0].p + (h * Q + i) * K;
-			for (int64_t j = 0; j < K; j++) {
-				const int64_t e = entry(g, i, j);
-				if (e >= 0) t[place(g, e, h, H)] += dy[j];
-			}
-		}
+		for (int64_t i = 0; i < Q; i++) spread(g, i, h, H, (const real *)k->dy[0].p + (h * Q + i) * K, t);
 }
 
 /* "342s": rows, columns, stride, with signs; then "1": special tokens, "+": with rows of their own */
