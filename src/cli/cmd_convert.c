@@ -44,7 +44,7 @@ static const struct nr_option options[] = {
 	CLI_TEXT(struct convert, resample, "", "KIND", "how positions are resized: timm (default with --image), mae, dino, bigvision"),
 	NR_OPT_INT(struct convert, classes, 0, 0, 1000000, "new head with N classes; 0: keep the old one"),
 	NR_OPT_BOOL(struct convert, fold, "0", "fold batch norms into their layers: the deployed form of LeViT, with the same outputs"),
-	NR_OPT_BOOL(struct convert, decoder, "1", "keep the decoder of a masked autoencoder, or DINO's head"),
+	NR_OPT_BOOL(struct convert, decoder, "1", "keep the decoder of a masked autoencoder, DINO's head, or neck and heads of a detector"),
 	NR_OPT_BOOL(struct convert, texts, "0", "of a file with a tower for pictures and one for texts (CLIP): the latter"),
 	NR_OPT_BOOL(struct convert, partial, "0", "allow unused tensors in the file and missing ones"),
 	NR_OPT_BOOL(struct convert, force, "0", "overwrite existing files"),
@@ -257,7 +257,8 @@ static int run(struct cli *c, const void *conf, const struct nr_list *args)
 	struct nr_weights *w = NULL;
 	const struct nr_weights_how how = { .model = model, .norms = o->file_norm, .naming = o->from,
 		.resample = *o->resample ? o->resample : o->image ? "timm" : NULL, .partial = o->partial || o->classes, .texts = o->texts,
-		.decoder = o->decoder && !o->image && !*o->new.norm, .tell = note, .context = &report };
+		.decoder = o->decoder && !o->image && !*o->new.norm, .detector = o->decoder && !o->image && !*o->new.norm,
+		.tell = note, .context = &report };
 	int code = nr_weights_open(&w, args->item[0], &how, c->err);
 	struct nr_surgery cut = { 0 };
 	if (!code && o->classes) w->class_name = NULL;

@@ -49,5 +49,10 @@ const char *nr_detector_backbone_norms(const char *text, struct nr_arena *);
 bool nr_detector_entry(const char *name);   /* is it the detector's, not the backbone's? */
 /* Public names of the entries of a detector, without the scope and the backbone. */
 const struct nr_naming *nr_detector_naming(int convention);
+/* The same as scopes of a backbone's naming, by convention. */
+extern const struct nr_scope_names nr_detector_scopes[2][2];
+#define NR_DETECTOR_NAMINGS(rules_)                                                                                       \
+	{ .name = "torchvision", .rules = rules_, .prefix = "backbone.body.", .scopes = nr_detector_scopes[NR_TORCHVISION] },  \
+	{ .name = "mmdetection", .rules = rules_, .prefix = "backbone.", .scopes = nr_detector_scopes[NR_MMDETECTION] }
 
 #endif

@@ -32,5 +32,8 @@ static const struct nr_rename mmdetection[] = {
 	{ "tower.#.head.mask.conv.", "roi_head.mask_head.convs.#.conv." }, { "tower.#.head.mask.", "roi_head.mask_head.convs.#.bn." },
 	{ "mask.up.", "roi_head.mask_head.upsample." }, { "mask.out.", "roi_head.mask_head.conv_logits." }, { NULL, NULL },
 };
-static const struct nr_naming names[] = { { .name = "torchvision", .rules = torchvision }, { .name = "mmdet", .rules = mmdetection } };
+static const struct nr_naming names[2] = { { .name = "torchvision", .rules = torchvision }, { .name = "mmdet", .rules = mmdetection } };
 const struct nr_naming *nr_detector_naming(int convention) { return &names[convention]; }
+
+const struct nr_scope_names nr_detector_scopes[2][2] = { { { "detect.", &names[NR_TORCHVISION] }, { NULL, NULL } },
+	{ { "detect.", &names[NR_MMDETECTION] }, { NULL, NULL } } };

@@ -4,6 +4,7 @@
  * (section 3.3); the class token joins the last stage. The pyramid for detectors has no class token and resizes the positions.
  *
  *   sites   patch.out of each stage; attn.reduced after the spatial reduction; those of every block; final */
+#include "models/detector.h"
 #include "models/block.h"
 #include "models/guess.h"
 #include "models/image_config.h"
@@ -84,6 +85,7 @@ static const struct nr_naming namings[] = {
 	{ .name = "official_dtn", .rules = official_dtn, .ignored = (const char *const[]){ "*.pos_proj.bias", NULL },
 	  .idle_bias = "pos_proj.weight" },
 	{ .name = "huggingface", .rules = hf, .eps = 1e-6, .norms = "layer patch.out=layer:eps=1e-6 attn.reduced=layer:eps=1e-6" },
+	NR_DETECTOR_NAMINGS(official),
 	{ .name = NULL },
 };
 

@@ -5,6 +5,7 @@
  * positions (section 3.3).
  *
  *   sites   patch.out, final of each stage; attn.reduced after the spatial reduction; those of every block */
+#include "models/detector.h"
 #include "models/block.h"
 #include "models/guess.h"
 #include "models/image_config.h"
@@ -74,6 +75,7 @@ static const struct nr_rename hf[] = {
 static const struct nr_naming namings[] = {
 	{ .name = "timm", .rules = timm }, { .name = "official", .rules = official },
 	{ .name = "huggingface", .rules = hf, .eps = 1e-6, .norms = "layer patch.out=layer:eps=1e-6 attn.reduced=layer:eps=1e-6" },
+	NR_DETECTOR_NAMINGS(official),
 	{ .name = NULL },
 };
 

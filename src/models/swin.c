@@ -4,6 +4,7 @@
  * bias for each offset (Eq. 4); between stages 2 x 2 tokens are merged into one. Grids that windows do not tile are padded with zeros.
  *
  *   sites   patch.out; merge.in of later stages; those of every block; final; level of each stage, for the pyramid only */
+#include "models/detector.h"
 #include "models/block.h"
 #include "models/guess.h"
 #include "models/image_config.h"
@@ -107,7 +108,7 @@ static const struct nr_naming namings[] = {
 	  .idle_bias = "pos_proj.weight" },
 	{ .name = "official", .rules = official, .ignored = ignored }, { .name = "mmdet", .rules = mmdet, .ignored = ignored },
 		{ .name = "huggingface", .rules = hf, .ignored = ignored },
-	{ .name = "huggingface5", .rules = hf5, .ignored = ignored }, { .name = NULL },
+	{ .name = "huggingface5", .rules = hf5, .ignored = ignored }, NR_DETECTOR_NAMINGS(mmdet), { .name = NULL },
 };
 
 /* ---- the model ------------------------------------------------------------------------------------------------------ */
