@@ -18,19 +18,25 @@ static const struct nr_option options[] = {
 	CLI_TEXT(struct robust, data_root, "", "DIR", "folder of the data sets"),
 	CLI_TEXT(struct robust, split, "auto", "SPLIT", "split to evaluate on; auto: test, val or train, the first that there is"),
 	NR_OPT_INT(struct robust, samples, 0, 0, 1e15, "use only N samples of the split, the same random ones for all; 0: all"),
-	CLI_TEXT(struct robust, corruptions, "all", "LIST", "which, e.g. gaussian_noise,fog; or groups: noise, blur, weather, digital; none"),
+	CLI_TEXT(struct robust, corruptions, "all", "LIST",
+		"which, e.g. gaussian_noise,fog; or groups: noise, blur, weather, digital; none"),
 	CLI_TEXT(struct robust, severities, "1,2,3,4,5", "LIST", "which severities"),
-	NR_OPT_ENUM(struct robust, setting, "auto", settings, "severities of CIFAR-10-C (32 px) or ImageNet-C (224 px); auto: the nearer size"),
+	NR_OPT_ENUM(struct robust, setting, "auto", settings,
+		"severities of CIFAR-10-C (32 px) or ImageNet-C (224 px); auto: the nearer size"),
 	NR_OPT_BOOL(struct robust, stored, "0", "corrupted pictures go through a JPEG of quality 85, as those of ImageNet-C did"),
-	CLI_TEXT(struct robust, frost, "", "DIR", "photographs of frost; without them frost is a texture of ours, which compares with nothing published"),
-	CLI_TEXT(struct robust, corrupted, "", "DIR", "corrupted pictures that are there: DIR/CORRUPTION/SEVERITY/CLASS/..., as ImageNet-C has them"),
-	CLI_TEXT(struct robust, adapt, "none", "LIST", "how the model adapts while it is tested: none, stats, tent, sar; several are compared"),
+	CLI_TEXT(struct robust, frost, "", "DIR",
+		"photographs of frost; without them frost is a texture of ours, which compares with nothing published"),
+	CLI_TEXT(struct robust, corrupted, "", "DIR",
+		"corrupted pictures that are there: DIR/CORRUPTION/SEVERITY/CLASS/..., as ImageNet-C has them"),
+	CLI_TEXT(struct robust, adapt, "none", "LIST",
+		"how the model adapts while it is tested: none, stats, tent, sar; several are compared"),
 	NR_OPT_FLOAT(struct robust, prior, 16, 0, 1e9, "stats: the running statistics count as so many samples"),
 	NR_OPT_FLOAT(struct robust, adapt_lr, 0, 0, 10, "tent, sar: learning rate; 0: 0.001"),
 	NR_OPT_FLOAT(struct robust, margin, 0.4, 0, 1, "sar: only pictures whose entropy is below this share of log(classes) count"),
 	NR_OPT_FLOAT(struct robust, radius, 0.05, 0, 10, "sar: how far the sharpness-aware step looks"),
 	NR_OPT_FLOAT(struct robust, floor, 0.2, 0, 100, "sar: a moving mean entropy below it starts the model anew"),
-	NR_OPT_BOOL(struct robust, adapt_all, "0", "tent, sar: all parameters of norms, such as DTN's lambda and P, not gain and bias alone"),
+	NR_OPT_BOOL(struct robust, adapt_all, "0",
+		"tent, sar: all parameters of norms, such as DTN's lambda and P, not gain and bias alone"),
 	CLI_TEXT(struct robust, relative_to, "", "ARM", "corruption errors relative to those of this arm (mCE and relative mCE)"),
 	CLI_TEXT(struct robust, classes, "", "FILE", "names of the model's classes, one per line, if the file does not have them"),
 	NR_OPT_INT(struct robust, batch, 128, 1, 1000000, "samples at once: what batch statistics see, and how often tent and sar step"),
@@ -108,7 +114,8 @@ static int take_adapt(struct robust_job *j, const char *word)
 static int settle(struct robust_job *j)
 {
 	const struct robust *v = j->v;
-	if (each_word(j, v->corruptions, take_corruption) || each_word(j, v->severities, take_severity) || each_word(j, v->adapt, take_adapt))
+	if (each_word(j, v->corruptions, take_corruption) || each_word(j, v->severities, take_severity) ||
+		each_word(j, v->adapt, take_adapt))
 		return j->c->err->code;
 	if (!j->adapts) return cli_usage(j->c, "--adapt: no value");
 	if (j->corruptions && !j->severities) return cli_usage(j->c, "--severities: no value");
@@ -179,8 +186,8 @@ static int find_present(struct robust_job *j, struct measured *m, const struct n
 static struct cli_model flags_of(const struct robust *v, const char *data)
 {
 	return (struct cli_model){ .model = v->model, .norm = v->norm, .data = (char *)(uintptr_t)data, .data_root = v->data_root,
-		.split = v->split, .resample = v->resample, .batch = v->batch, .workers = 1, .crop_share = v->crop_share, .split_alone = true,
-		.names = v->classes };
+		.split = v->split, .resample = v->resample, .batch = v->batch, .workers = 1, .crop_share = v->crop_share,
+		.split_alone = true, .names = v->classes };
 }
 
 static int open_set(struct robust_job *j, struct cli_opened *o, struct nr_shift_set **set)
@@ -193,7 +200,8 @@ static int open_set(struct robust_job *j, struct cli_opened *o, struct nr_shift_
 static int score_stored(struct robust_job *j, struct measured *m, int corruption, int severity, struct nr_calibration *out,
 	const char *path)
 {
-	const char *data = nr_arena_printf(j->c->arena, "folder:path=%s/%s/%d,val=0", j->v->corrupted, nr_corruption_name(corruption), severity);
+	const char *data = nr_arena_printf(j->c->arena, "folder:path=%s/%s/%d,val=0", j->v->corrupted, nr_corruption_name(corruption),
+		severity);
 	const struct cli_model flags = flags_of(j->v, data);
 	struct cli_opened o = { 0 };
 	struct nr_shift_set *set = NULL;
@@ -215,8 +223,8 @@ static int score_all(struct robust_job *j, struct measured *m, struct robust_res
 		for (int s = 0; s < j->severities && !code; s++) {
 			const int number = j->corruption[k], severity = j->severity[s];
 			struct nr_calibration *to = &r->cell[number][severity - 1];
-			const struct nr_corrupt how = { .number = number, .severity = severity, .setting = j->setting, .seed = (uint64_t)v->seed,
-				.frost = *v->frost ? &j->frost : NULL, .stored = j->stored };
+			const struct nr_corrupt how = { .number = number, .severity = severity, .setting = j->setting,
+				.seed = (uint64_t)v->seed, .frost = *v->frost ? &j->frost : NULL, .stored = j->stored };
 			code = *v->corrupted ? score_stored(j, m, number, severity, to, r->file) : score(j, m, m->set, &how, to);
 			r->restarts += nr_adapter_restarts(m->adapter);
 		}
@@ -227,7 +235,8 @@ static int measure(struct robust_job *j, struct measured *m, const char *path)
 {
 	struct nr_error *err = j->c->err;
 	const int64_t side = nr_model_int(&m->o.w->model, "image");
-	j->setting = j->v->setting == AUTO_SETTING ? nr_corrupt_setting_for(side) : j->v->setting == SETTING_32 ? NR_CORRUPT_32 : NR_CORRUPT_224;
+	j->setting = j->v->setting == SETTING_32 ? NR_CORRUPT_32 : NR_CORRUPT_224;
+	if (j->v->setting == AUTO_SETTING) j->setting = nr_corrupt_setting_for(side);
 	j->stored = j->v->stored;
 	j->data = nr_arena_printf(j->c->arena, "%s/%s", m->o.source->of->name, nr_split_name(m->o.e.split));
 	if (open_set(j, &m->o, &m->set) || find_present(j, m, m->set)) return err->code;

@@ -31,8 +31,8 @@ int robust_picture_grid(struct robust_job *j, struct nr_shift_set *set)
 	struct nr_picture one = { 0 }, *out = &j->pictures;
 	int code = nr_shift_set_picture(set, 0, NULL, &one, j->c->err);
 	const int32_t zoom = code || one.h >= SMALLEST ? 1 : SMALLEST / one.h;
-	if (!code) code = nr_picture_resize(out, GAP + j->corruptions * (one.h * zoom + GAP), GAP + (j->severities + 1) * (one.w * zoom + GAP), 3,
-		j->c->err);
+	if (!code) code = nr_picture_resize(out, GAP + j->corruptions * (one.h * zoom + GAP),
+		GAP + (j->severities + 1) * (one.w * zoom + GAP), 3, j->c->err);
 	if (!code) memset(out->pixels, 255, (size_t)out->h * (size_t)out->w * 3);
 	for (int i = 0; i < j->corruptions * (j->severities + 1) && !code; i++) {
 		const int k = i / (j->severities + 1), s = i % (j->severities + 1);
@@ -72,9 +72,11 @@ static void heat_maps(const struct robust_job *j, struct nr_str *s)
 	nr_str_add(s, "<div class=\"charts\">\n");
 	for (int64_t a = 0; a < j->arms && j->corruptions; a++) {
 		errors_of(j, a, value);
-		nr_html_figure_open(s, "heat", robust_arm_title(j, a), "Error in percent, mean over its checkpoints. All arms share the colours.");
-		nr_svg_heatmap(s, &(struct nr_heatmap){ .name = "error by corruption and severity", .x_label = "severity", .y_label = "corruption",
-			.rows = j->corruptions, .cols = j->severities, .value = value, .row_label = rows, .col_label = columns, .low = 0, .high = 100 });
+		nr_html_figure_open(s, "heat", robust_arm_title(j, a),
+			"Error in percent, mean over its checkpoints. All arms share the colours.");
+		nr_svg_heatmap(s, &(struct nr_heatmap){ .name = "error by corruption and severity", .x_label = "severity",
+			.y_label = "corruption", .rows = j->corruptions, .cols = j->severities, .value = value, .row_label = rows,
+			.col_label = columns, .low = 0, .high = 100 });
 		nr_html_figure_close(s);
 	}
 	nr_str_add(s, "</div>\n");
@@ -116,9 +118,9 @@ static void reliability_diagram(const struct robust_job *j, bool clean, struct n
 		}
 		line[j->arms] = (struct nr_series){ .x = ends, .y = ends, .n = 2, .arm = (int)j->arms, .weight = NR_THIN };
 		nr_html_figure_open(s, "chart", clean ? "Reliability on clean pictures" : "Reliability on corrupted pictures",
-			"How often predictions of a confidence are right; the thin diagonal would be calibrated, below it is too sure. 15 bins.");
-		nr_svg_chart(s, &(struct nr_chart){ .name = "reliability diagram", .x_label = "confidence", .y_label = "accuracy", .series = line,
-			.count = (int)j->arms + 1 });
+			"How often predictions of a confidence are right, in 15 bins; the thin diagonal would be calibrated, below it is too sure.");
+		nr_svg_chart(s, &(struct nr_chart){ .name = "reliability diagram", .x_label = "confidence", .y_label = "accuracy",
+			.series = line, .count = (int)j->arms + 1 });
 		nr_html_figure_close(s);
 	} else s->failed = true;
 	free(x);
@@ -134,7 +136,8 @@ static void number(struct nr_html_table *t, double v, int digits)
 
 static void table(const struct robust_job *j, struct nr_str *s)
 {
-	struct nr_html_table t = { .s = s, .caption = "Errors in percent. NLL, Brier score and calibration error (ECE, 15 bins, percent) are means "
+	struct nr_html_table t = { .s = s,
+		.caption = "Errors in percent. NLL, Brier score and calibration error (ECE, 15 bins, percent) are means "
 		"over all corruptions and severities; without corruptions, those of the pictures as they are." };
 	static const char *const heads[] = { "checkpoint", "adaptation", "clean error", "corrupted error", "mCE", "NLL", "Brier", "ECE" };
 	nr_html_table_open(&t, NULL);
@@ -162,7 +165,8 @@ static void picture_figure(const struct robust_job *j, struct nr_str *s)
 	struct nr_str png = { 0 };
 	if (!p->pixels) return;
 	nr_png_add(&png, &(struct nr_raster){ p->w, p->h, p->pixels }, 1);
-	nr_html_figure_open(s, NULL, "The pictures", "A row for each corruption, in the order of the heat maps: the picture as it is, then rising severity.");
+	nr_html_figure_open(s, NULL, "The pictures",
+		"A row for each corruption, in the order of the heat maps: the picture as it is, then rising severity.");
 	nr_html_png(s, png.text, png.len, p->w, p->h, "corrupted pictures");
 	nr_html_figure_close(s);
 	s->failed |= png.failed;
@@ -175,8 +179,8 @@ static int write_page(const struct robust_job *j, const char *dir)
 	nr_page_open(&s, "Robustness");
 	nr_str_add(&s, "<main><h1>Robustness</h1><p>");
 	nr_html_printf(&s, "%s, %lld samples.", j->data, (long long)j->samples);
-	if (j->present < j->classes) nr_html_printf(&s, " The softmax is limited to the %lld of %lld classes that occur.", (long long)j->present,
-		(long long)j->classes);
+	if (j->present < j->classes) nr_html_printf(&s, " The softmax is limited to the %lld of %lld classes that occur.",
+		(long long)j->present, (long long)j->classes);
 	if (j->alexnet) nr_str_add(&s, " mCE is relative to AlexNet's published errors.");
 	else if (*j->v->relative_to) nr_html_printf(&s, " mCE is relative to the errors of %s.", j->v->relative_to);
 	if (robust_own_frost(j)) nr_str_add(&s, " Frost is a texture of ours, which compares with nothing published.");
@@ -206,7 +210,8 @@ static int write_csv(const struct robust_job *j, const char *dir)
 	for (int64_t i = 0; i < j->results; i++) {
 		const struct robust_result *r = &j->result[i];
 		for (int q = 0; q < 1 + j->corruptions * j->severities; q++) {
-			const int k = q ? j->corruption[(q - 1) / j->severities] : 0, severity = q ? j->severity[(q - 1) % j->severities] : 0;
+			const int k = q ? j->corruption[(q - 1) / j->severities] : 0,
+				severity = q ? j->severity[(q - 1) % j->severities] : 0;
 			const struct nr_calibration *c = q ? &r->cell[k][severity - 1] : &r->clean;
 			nr_str_printf(&s, "\"%s\",\"%s\",%s,%s,%d,%.9g,%.9g,%.9g,%.9g,%lld\n", r->arm, r->file, nr_adapt_names[r->adapt],
 				q ? nr_corruption_name(k) : "none", severity, c->error, c->nll, c->brier, c->ece, (long long)c->samples);
@@ -223,7 +228,8 @@ int robust_write(const struct robust_job *j, const char *dir)
 {
 	struct nr_str s = { 0 };
 	const char *path = nr_arena_printf(j->c->arena, "%s/robust.json", dir);
-	int code = path ? nr_json_add(&s, robust_json(j, true), j->c->err) : nr_fail(j->c->err, NR_EMEMORY, "cannot write", dir, "out of memory");
+	int code = path ? nr_json_add(&s, robust_json(j, true), j->c->err)
+		: nr_fail(j->c->err, NR_EMEMORY, "cannot write", dir, "out of memory");
 	if (!code) code = nr_save_file(path, s.text, s.len, j->c->err);
 	nr_str_release(&s);
 	if (!code) code = write_csv(j, dir);

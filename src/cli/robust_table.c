@@ -83,8 +83,8 @@ bool robust_own_frost(const struct robust_job *j)
 enum { MOST_SEEDS = 256 };
 
 /* The mean over the seeds of an arm, and half its interval, of what `of` says. */
-static struct nr_sample over_seeds(const struct robust_job *j, int64_t arm, double (*of)(const struct robust_job *, const struct robust_result *, int),
-	int which)
+typedef double one_number(const struct robust_job *, const struct robust_result *, int which);
+static struct nr_sample over_seeds(const struct robust_job *j, int64_t arm, one_number *of, int which)
 {
 	double value[MOST_SEEDS];
 	int64_t n = 0;
@@ -166,7 +166,8 @@ void robust_print(const struct robust_job *j)
 	printf("; errors in percent\n");
 	print_arms(j);
 	if (j->corruptions) putchar('\n'), print_corruptions(j);
-	if (j->alexnet) printf("mCE: relative to AlexNet's published errors; its clean error of 43.5 %%, which relative mCE needs, is unchecked\n");
+	if (j->alexnet)
+		printf("mCE: relative to AlexNet's published errors; its clean error of 43.5 %%, which relative mCE needs, is unchecked\n");
 	if (shown(j, MCE) && !j->alexnet) printf("mCE: relative to the errors of %s\n", j->v->relative_to);
 	for (int64_t i = 0; i < j->results; i++)
 		if (j->result[i].restarts)
@@ -178,7 +179,8 @@ void robust_print(const struct robust_job *j)
 /* bins: [count, sum of confidences, how many were right] of each. */
 static json_t *calibration(const struct nr_calibration *c, bool bins)
 {
-	json_t *o = json_pack("{s:I, s:f, s:f, s:f, s:f}", "samples", (json_int_t)c->samples, "error", c->error, "nll", c->nll, "brier", c->brier,
+	json_t *o = json_pack("{s:I, s:f, s:f, s:f, s:f}", "samples", (json_int_t)c->samples, "error", c->error, "nll", c->nll, "brier",
+		c->brier,
 		"ece", c->ece);
 	json_t *list = json_array();
 	for (int b = 0; b < NR_CALIBRATION_BINS; b++)
@@ -199,7 +201,8 @@ static json_t *corruptions(const struct robust_job *j, const struct robust_resul
 			const char name[2] = { (char)('0' + j->severity[s]), 0 };
 			json_object_set_new(by, name, calibration(&r->cell[number][j->severity[s] - 1], bins));
 		}
-		json_object_set_new(all, nr_corruption_name(number), json_pack("{s:f, s:o}", "error", robust_error(j, r, number), "severities", by));
+		json_object_set_new(all, nr_corruption_name(number), json_pack("{s:f, s:o}", "error", robust_error(j, r, number),
+			"severities", by));
 	}
 	return all;
 }
@@ -209,10 +212,12 @@ static json_t *result(const struct robust_job *j, const struct robust_result *r,
 	const struct robust_means m = robust_means_of(j, r);
 	json_t *o = json_pack("{s:s, s:s, s:s, s:s, s:f, s:f, s:o}", "arm", r->arm, "file", r->file, "norms", r->norms, "adapt",
 		nr_adapt_names[r->adapt], "clean_error", m.clean, "top1", 1 - m.clean, "clean", calibration(&r->clean, bins));
-	if (j->corruptions) json_object_update_new(o, json_pack("{s:f, s:f, s:f, s:f, s:o}", "corrupted_error", m.error, "corrupted_nll", m.nll,
+	if (j->corruptions) json_object_update_new(o, json_pack("{s:f, s:f, s:f, s:f, s:o}", "corrupted_error", m.error, "corrupted_nll",
+		m.nll,
 		"corrupted_brier", m.brier, "corrupted_ece", m.ece, "corruptions", corruptions(j, r, bins)));
 	if (isfinite(m.mce)) json_object_update_new(o, json_pack("{s:f, s:f}", "mce", m.mce, "relative_mce", m.relative_mce));
-	if (r->adapt >= NR_ADAPT_TENT) json_object_update_new(o, json_pack("{s:I, s:I}", "adapted_parameters", (json_int_t)r->free, "restarts",
+	if (r->adapt >= NR_ADAPT_TENT) json_object_update_new(o, json_pack("{s:I, s:I}", "adapted_parameters", (json_int_t)r->free,
+		"restarts",
 		(json_int_t)r->restarts));
 	return o;
 }

@@ -1,4 +1,5 @@
-/* metrics/corruptions: deterministic ones byte by byte, others with given draws, through JPEG, or by their statistics over our own draws. */
+/* metrics/corruptions: deterministic ones byte by byte, others with given draws, through JPEG, or by their statistics over our own
+ * draws. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -80,7 +81,8 @@ static void check_settings(struct golden_case *c)
 			for (size_t q = 0; q < (json_is_array(one) ? json_array_size(one) : 1); q++) {
 				const double theirs = json_number_value(json_is_array(one) ? json_array_get(one, q) : one);
 				c->checks++;
-				if (fabs(theirs - unit * ours[q]) > 1e-9) golden_fail(c, name, "severity %zu has %g, not %g", i + 1, theirs, unit * ours[q]);
+				if (fabs(theirs - unit * ours[q]) > 1e-9) golden_fail(c, name, "severity %zu has %g, not %g", i + 1,
+					theirs, unit * ours[q]);
 			}
 		}
 	}
@@ -206,7 +208,8 @@ static void jpeg(struct golden_case *c, struct nr_corrupt_scratch *s, enum nr_co
 		nr_picture_release(&one);
 		c->checks++;
 		if ((double)sum > 3.5 * (double)each || most > 64)
-			golden_fail(c, name, "severity %d: mean difference %.2f, largest %d", severity, (double)sum / (double)each, (int)most);
+			golden_fail(c, name, "severity %d: mean difference %.2f, largest %d", severity, (double)sum / (double)each,
+				(int)most);
 	}
 }
 
@@ -245,7 +248,8 @@ static void statistics(struct golden_case *c, struct nr_corrupt_scratch *s, cons
 		const double share = sqrt(1 / ours + 1 / theirs);
 		c->checks += 2;
 		if (!(fabs(change - (double)w[0]) <= 4 * (double)w[1] * share + 0.5))
-			golden_fail(c, name, "severity %d: mean change %.3f, theirs %.3f +- %.3f", severity, change, (double)w[0], (double)w[1]);
+			golden_fail(c, name, "severity %d: mean change %.3f, theirs %.3f +- %.3f", severity, change, (double)w[0],
+				(double)w[1]);
 		if (!(fabs(square - (double)w[2]) <= 4 * (double)w[3] * share + 0.5))
 			golden_fail(c, name, "severity %d: mean squared change %.2f, theirs %.2f +- %.2f", severity, square, (double)w[2],
 				(double)w[3]);

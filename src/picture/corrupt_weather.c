@@ -124,8 +124,10 @@ static int cut_frost(struct nr_corrupting *k, struct nr_field *frost)
 	const int32_t top = nr_draw_below(&k->draws, h - frost->h), left = nr_draw_below(&k->draws, w - frost->w);
 	for (int32_t y = 0; y < frost->h; y++)
 		for (int32_t x = 0; x < frost->w; x++) {
-			const uint8_t *p = photo->pixels + 3 * ((int64_t)((top + y) * step + step / 2) * photo->w + (left + x) * step + step / 2);
-			for (int32_t c = 0; c < C; c++) frost->v[((int64_t)y * frost->w + x) * C + c] = (C == 3 ? p[c] : nr_luma(p)) / 255.0;
+			const int64_t row = (top + y) * step + step / 2, column = (left + x) * step + step / 2;
+			const uint8_t *p = photo->pixels + 3 * (row * photo->w + column);
+			double *to = frost->v + ((int64_t)y * frost->w + x) * C;
+			for (int32_t c = 0; c < C; c++) to[c] = (C == 3 ? p[c] : nr_luma(p)) / 255.0;
 		}
 	return NR_OK;
 }

@@ -123,6 +123,7 @@ bool nr_metric_falls(const char *metric)
 {
 	const struct nr_task_metric *m = of_task(metric);
 	if (m) return m->lower;
-	static const char *const words[] = { "loss", "nll", "mse", "ece", "uniformity", "alignment", "perplexity", "_mae", ".mae", "_error", "brier", "mce", NULL };
+	static const char *const words[] = { "loss", "nll", "mse", "ece", "uniformity", "alignment", "perplexity", "_mae", ".mae",
+		"_error", "brier", "mce", NULL };
 	return has_one_of(metric, words);
 }

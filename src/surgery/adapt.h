@@ -36,6 +36,7 @@ const real *nr_adapter_run(struct nr_adapter *, const float *image, int64_t samp
 int64_t nr_adapter_classes(const struct nr_adapter *);
 enum nr_adapt_kind nr_adapter_kind(const struct nr_adapter *);
 /* Parameters that it may change, batch norms with running statistics, how often sar started anew. */
-int64_t nr_adapter_free(const struct nr_adapter *), nr_adapter_batchwise(const struct nr_adapter *), nr_adapter_restarts(const struct nr_adapter *);
+int64_t nr_adapter_free(const struct nr_adapter *), nr_adapter_batchwise(const struct nr_adapter *),
+	nr_adapter_restarts(const struct nr_adapter *);
 
 #endif

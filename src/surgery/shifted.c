@@ -29,7 +29,8 @@ struct nr_shift_set {
 	struct worker *worker;
 };
 
-static int out_of_memory(struct nr_error *err) { return nr_fail(err, NR_EMEMORY, "cannot measure shifted pictures", NULL, "out of memory"); }
+static const char failed[] = "cannot measure shifted pictures";
+static int out_of_memory(struct nr_error *err) { return nr_fail(err, NR_EMEMORY, failed, NULL, "out of memory"); }
 
 /* ---- the set ---- */
 
@@ -38,7 +39,8 @@ static int open_workers(struct nr_shift_set *s, struct nr_error *err)
 	s->workers = omp_get_max_threads();
 	if (!(s->worker = calloc((size_t)s->workers, sizeof *s->worker))) return out_of_memory(err);
 	for (int32_t i = 0; i < s->workers; i++)
-		if (nr_augment_scratch_make(&s->worker[i].augment, err) || nr_corrupt_scratch_make(&s->worker[i].corrupt, err)) return err->code;
+		if (nr_augment_scratch_make(&s->worker[i].augment, err) || nr_corrupt_scratch_make(&s->worker[i].corrupt, err))
+			return err->code;
 	return NR_OK;
 }
 
@@ -203,11 +205,11 @@ static int score_batch(struct nr_shift_set *s, const struct nr_shift *h, int64_t
 	for (int64_t i = 0; i < n; i++) {
 		const int32_t label = nr_source_label(s->of.source, s->of.split, s->order[first + i]);
 		if (label < 0 || label >= K)
-			return nr_fail(err, NR_EVALUE, "cannot measure shifted pictures", s->of.source->of->name, "sample %lld has no label",
+			return nr_fail(err, NR_EVALUE, failed, s->of.source->of->name, "sample %lld has no label",
 				(long long)s->order[first + i]);
 		for (int64_t k = 0; k < K; k++)
 			if (!isfinite((double)logits[i * K + k]))
-				return nr_fail(err, NR_EDIVERGED, "cannot measure shifted pictures", NULL, "the model's output is not finite");
+				return nr_fail(err, NR_EDIVERGED, failed, NULL, "the model's output is not finite");
 		score_row(c, K, logits + i * K, h->present, label);
 	}
 	return NR_OK;

@@ -87,8 +87,8 @@ static bool changed(const struct nr_entry *e, const real *base, const real *copy
 
 static bool gain_or_bias_of_a_norm(const char *name)
 {
-	return (strstr(name, ".in.") || strstr(name, "final.")) && (strstr(name, ".weight") || strstr(name, ".bias")) && !strstr(name, "fc") &&
-		!strstr(name, "qkv");
+	const bool norm = (strstr(name, ".in.") || strstr(name, "final.")) && !strstr(name, "fc") && !strstr(name, "qkv");
+	return norm && (strstr(name, ".weight") || strstr(name, ".bias"));
 }
 
 static void steps_change_gains_and_biases_of_norms_alone_and_are_undone(void **state)

@@ -63,7 +63,8 @@ static void every_corruption_changes_pictures_of_any_size_and_kind(void **state)
 				if (corrupted(28, channels, how) == picture_hash(&p))
 					fail_msg("%s of severity %d changes nothing", nr_corruption_name(n), severity);
 				nr_picture_release(&p);
-				corrupted(57, channels, (struct nr_corrupt){ .number = n, .severity = severity, .setting = NR_CORRUPT_224 });
+				corrupted(57, channels, (struct nr_corrupt){ .number = n, .severity = severity,
+					.setting = NR_CORRUPT_224 });
 			}
 }
 
@@ -99,8 +100,8 @@ static struct seen through(const char *name, enum nr_corrupt_setting setting, in
 	struct nr_picture p = flat(64, level);
 	const int64_t n = 64 * 64 * 3;
 	struct seen s = { 0 };
-	assert_int_equal(nr_corrupt_run(&(struct nr_corrupt){ .number = number(name), .severity = severity, .setting = setting }, &p, scratch,
-		&err), 0);
+	assert_int_equal(nr_corrupt_run(&(struct nr_corrupt){ .number = number(name), .severity = severity, .setting = setting }, &p,
+		scratch, &err), 0);
 	for (int64_t i = 0; i < n; i++) {
 		s.mean += p.pixels[i] / (double)n;
 		s.black += (p.pixels[i] == 0) / (double)n;
@@ -183,7 +184,8 @@ static void brightness_raises_the_value_and_contrast_keeps_the_mean(void **state
 	(void)state;
 	struct nr_picture p = flat(8, 0);
 	for (int i = 0; i < 64; i++) p.pixels[3 * i] = 100, p.pixels[3 * i + 1] = 50;   /* value 100/255, saturation 1 */
-	assert_int_equal(nr_corrupt_run(&(struct nr_corrupt){ .number = number("brightness"), .severity = 2, .setting = NR_CORRUPT_224 }, &p,
+	assert_int_equal(nr_corrupt_run(&(struct nr_corrupt){ .number = number("brightness"), .severity = 2, .setting = NR_CORRUPT_224 },
+		&p,
 		scratch, &err), 0);
 	NEAR(p.pixels[0], 151, 1);
 	NEAR(p.pixels[1], 75.5, 1);                                             /* the hue stays */
