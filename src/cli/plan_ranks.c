@@ -43,9 +43,9 @@ static json_t *json_of(const struct nr_scaled *r, int64_t ranks, int64_t batch)
 {
 	static const char format[] = "{s:I, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:I, s:I}";
 	return json_pack(format, "ranks", (json_int_t)ranks, "step_ms", 1e3 * r->step, "own_ms", 1e3 * r->own,
-		"exposed_ms", 1e3 * r->exposed, "sum_ms", 1e3 * r->sum, "sync_ms", 1e3 * r->sync, "wait_ms", 1e3 * r->wait, "efficiency", r->efficiency,
-		"samples_per_second", (double)(ranks * batch) / r->step, "sent_bytes", r->sent, "memory_bytes", r->memory, "messages",
-		(json_int_t)r->messages, "buckets", (json_int_t)r->buckets);
+		"exposed_ms", 1e3 * r->exposed, "sum_ms", 1e3 * r->sum, "sync_ms", 1e3 * r->sync, "wait_ms", 1e3 * r->wait,
+		"efficiency", r->efficiency, "samples_per_second", (double)(ranks * batch) / r->step, "sent_bytes", r->sent, "memory_bytes",
+		r->memory, "messages", (json_int_t)r->messages, "buckets", (json_int_t)r->buckets);
 }
 
 static void row(struct nr_table *t, const struct nr_scaled *r, int64_t ranks, int64_t batch)
