@@ -87,7 +87,7 @@ int32_t nr_augment_channels(const struct nr_augment *a, const struct nr_pixel_st
 int nr_augment_pixel_scale(const struct nr_augment *a, const struct nr_pixel_stats *s, int32_t channels, struct nr_pixel_scale *k,
 	struct nr_error *err)
 {
-	*k = (struct nr_scaling){ { 0.5, 0.5, 0.5 }, { 0.5, 0.5, 0.5 } };
+	*k = (struct nr_pixel_scale){ { 0.5, 0.5, 0.5 }, { 0.5, 0.5, 0.5 } };
 	if (!a->normalize) return NR_OK;
 	const int32_t have = a->std[0] > 0 ? channels : s ? s->channels : 0;
 	for (int32_t c = 0; c < channels; c++) {
