@@ -118,7 +118,7 @@ static void reliability_diagram(const struct robust_job *j, bool clean, struct n
 		}
 		line[j->arms] = (struct nr_series){ .x = ends, .y = ends, .n = 2, .arm = (int)j->arms, .weight = NR_THIN };
 		nr_html_figure_open(s, "chart", clean ? "Reliability on clean pictures" : "Reliability on corrupted pictures",
-			"How often predictions of a confidence are right, in 15 bins; the thin diagonal would be calibrated, below it is too sure.");
+			"How often predictions of a confidence are right, in 15 bins; below the thin diagonal the model is too sure.");
 		nr_svg_chart(s, &(struct nr_chart){ .name = "reliability diagram", .x_label = "confidence", .y_label = "accuracy",
 			.series = line, .count = (int)j->arms + 1 });
 		nr_html_figure_close(s);
