@@ -112,7 +112,9 @@ const struct cli_command cli_eval = {
 		 "It prints accuracy, precision and F1 of each class and their mean (macro-F1), which does not favour frequent\n"
 		 "classes; --confusion prints who is taken for whom, --json has all of it.\n"
 		 "\n"
-		 "A model of `norma segment` is scored by mean IoU and the IoU of each class. A model of `norma text` is scored by accuracy, F1 and Matthews' correlation, or by Spearman's and Pearson's.",
+		 "A model of `norma segment` is scored by mean IoU and the IoU of each class.\n"
+		 "\n"
+		 "A model of `norma text` is scored by accuracy, F1 and Matthews' correlation, or by Spearman's and Pearson's.",
 	.conf_size = sizeof(struct eval),
 	.options = options,
 	.run = run,

@@ -14,7 +14,14 @@
 #include "segments.h"
 
 enum pixels { AUTO, IMAGENET, HALF };
-struct predict { char *model, *norm, *names; int64_t top; int32_t pixels; double crop_share; int32_t outputs; struct cli_view view; char *out; bool json; };
+struct predict {
+	char *model, *norm, *names, *out;
+	int64_t top;
+	int32_t pixels, outputs;
+	double crop_share;
+	struct cli_view view;
+	bool json;
+};
 
 static const char *const pixel_names[] = { "auto", "imagenet", "half", NULL };
 static const char *const output_names[] = { "auto", "value", "probability", NULL };
@@ -188,7 +195,8 @@ static int refuse(struct cli *c, const struct predict *o, const char *const *nam
 static int predict(struct cli *c, const struct predict *o, struct nr_weights *w, const struct nr_list *args)
 {
 	static const char *const of_pictures[] = { "top", "pixels", "crop_share", NULL }, *const of_graphs[] = { "outputs", NULL };
-	static const char *const not_of_texts[] = { "pixels", "crop_share", "outputs", NULL }, *const of_maps[] = { "view", "side", "stride",
+	static const char *const not_of_texts[] = { "pixels", "crop_share", "outputs", NULL }, *const of_maps[] = { "view", "side",
+		"stride",
 		"out", NULL };
 	const bool graphs = w->model.of->reads == NR_MOLECULES;
 	struct names n = { 0 };
