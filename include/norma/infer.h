@@ -44,7 +44,7 @@ struct nr_weights {                         /* a model with its values: from one
 	const struct nr_detector *detector; /* the store has neck and heads of a detector; or NULL */
 	const char *whole_norms;            /* then: the plan of both */
 	const struct nr_dino *dino;         /* the store has DINO's head too; or NULL */
-	const struct nr_segmentation *segment;      /* the store has a decoder for segmentation too (its plan: whole_norms); or NULL. Then: */
+	const struct nr_segmentation *segment;      /* the store has a decoder for segmentation too, plan: whole_norms; or NULL. */
 	const struct nr_segment_view *segment_view; /* what the model saw of pictures in the evaluation of the training */
 	const uint8_t (*colour)[3];         /* of the classes; NULL: not known */
 };

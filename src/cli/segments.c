@@ -34,13 +34,15 @@ static int print_score(const struct cli_opened *o, const char *path, const struc
 {
 	if (json) {
 		json_t *j = json_pack("{s:s, s:s, s:s, s:f, s:f, s:f, s:f, s:I}", "file", path, "data", o->source->of->name, "split",
-			nr_split_name(o->e.split), "miou", s->miou, "pixel_acc", s->pixel_acc, "mean_acc", s->mean_acc, "nll", s->loss, "samples",
+			nr_split_name(o->e.split), "miou", s->miou, "pixel_acc", s->pixel_acc, "mean_acc", s->mean_acc, "nll", s->loss,
+				"samples",
 			(json_int_t)s->samples);
 		cli_json_classes(j, t, confusion);
 		return cli_print_json(j, err);
 	}
 	printf("%s on %s/%s, %lld pictures\n", path, o->source->of->name, nr_split_name(o->e.split), (long long)s->samples);
-	printf("mean IoU %s%.2f %%%s   pixel accuracy %.2f %%   mean accuracy of a class %.2f %%   NLL of a pixel %.4f\n", cli_bold(), 100 * s->miou,
+	printf("mean IoU %s%.2f %%%s   pixel accuracy %.2f %%   mean accuracy of a class %.2f %%   NLL of a pixel %.4f\n", cli_bold(),
+		100 * s->miou,
 		cli_plain(), 100 * s->pixel_acc, 100 * s->mean_acc, s->loss);
 	cli_print_classes(t, confusion);
 	return NR_OK;
@@ -108,11 +110,13 @@ static int tell(const struct job *j, const char *path, const char *overlay, cons
 	for (int32_t i = 0; i < j->classes && i < j->o->top && j->share[i].count; i++) {
 		const char *name = name_of(j, j->share[i].class_, buf, sizeof buf);
 		const double share = (double)j->share[i].count / all;
-		if (list) json_array_append_new(list, json_pack("{s:i, s:s, s:f}", "class", j->share[i].class_, "name", name, "share", share));
+		if (list) json_array_append_new(list, json_pack("{s:i, s:s, s:f}", "class", j->share[i].class_, "name", name, "share",
+			share));
 		else printf("  %6.2f %%  %s\n", 100 * share, name);
 	}
 	if (!list) return NR_OK;
-	return nr_json_line(stdout, json_pack("{s:s, s:s, s:s, s:o}", "picture", path, "overlay", overlay, "labels", labels, "classes", list), err);
+	return nr_json_line(stdout, json_pack("{s:s, s:s, s:s, s:o}", "picture", path, "overlay", overlay, "labels", labels, "classes",
+		list), err);
 }
 
 /* FOLDER/NAME of the picture; those of the same name in other folders get a number. */
@@ -125,7 +129,8 @@ static const char *place_of(const struct job *j, char **file, int64_t i, struct 
 		const char *cut = strrchr(file[k], '/'), *other = cut ? cut + 1 : file[k];
 		same += !strncmp(other, name, (size_t)n) && (other[n] == '.' || !other[n]);
 	}
-	return same > 1 ? nr_arena_printf(arena, "%s/%.*s-%d", j->o->out, n, name, same) : nr_arena_printf(arena, "%s/%.*s", j->o->out, n, name);
+	return same > 1 ? nr_arena_printf(arena, "%s/%.*s-%d", j->o->out, n, name, same) : nr_arena_printf(arena, "%s/%.*s", j->o->out, n,
+		name);
 }
 
 static int predict_one(struct cli *c, struct job *j, char **file, int64_t i, struct nr_error *err)
@@ -143,7 +148,8 @@ static int predict_one(struct cli *c, struct job *j, char **file, int64_t i, str
 	return tell(j, file[i], overlay, labels, err);
 }
 
-int cli_predict_segments(struct cli *c, const struct predict_segments *o, struct nr_weights *w, const struct nr_augment *colours, char **file,
+int cli_predict_segments(struct cli *c, const struct predict_segments *o, struct nr_weights *w, const struct nr_augment *colours,
+	char **file,
 	int64_t files)
 {
 	struct job j = { .o = o, .channels = (int32_t)nr_model_int(&w->model, "channels"), .classes = (int32_t)w->segment->classes };

@@ -23,6 +23,7 @@ bool cli_view_given(const struct cli_view *);
 int cli_eval_segments(struct cli *, struct cli_opened *, const struct cli_view *, bool confusion, bool json, const char *path);
 
 struct predict_segments { const struct cli_view *view; const char *out; char *const *name; int64_t names; int64_t top; bool json; };
-int cli_predict_segments(struct cli *, const struct predict_segments *, struct nr_weights *, const struct nr_augment *, char **file, int64_t count);
+int cli_predict_segments(struct cli *, const struct predict_segments *, struct nr_weights *, const struct nr_augment *, char **file,
+	int64_t count);
 
 #endif

@@ -15,7 +15,8 @@ static int open_ade20k(struct nr_source *s, const char *dir, const void *conf, s
 
 static const struct nr_data_file files[] = { { .path = "objectInfo150.txt" }, { NULL } };
 static const struct nr_download downloads[] = {
-	{ .from = "official", .url = "https://data.csail.mit.edu/places/ADEchallenge/ADEChallengeData2016.zip", .file = "ADEChallengeData2016.zip",
+	{ .from = "official", .url = "https://data.csail.mit.edu/places/ADEchallenge/ADEChallengeData2016.zip",
+		.file = "ADEChallengeData2016.zip",
 	  .md5 = "7328b3957e407ddae1d3cbf487f149ef", .inside = "ADEChallengeData2016" },
 	{ NULL },
 };

@@ -3,7 +3,8 @@
 #include "data/dataset.h"
 #include "data/label_maps.h"
 
-static const char *const names[] = { "sky", "building", "pole", "road", "pavement", "tree", "sign", "fence", "car", "pedestrian", "bicyclist",
+static const char *const names[] = { "sky", "building", "pole", "road", "pavement", "tree", "sign", "fence", "car", "pedestrian",
+	"bicyclist",
 	NULL };
 static const uint8_t colours[][3] = { { 128, 128, 128 }, { 128, 0, 0 }, { 192, 192, 128 }, { 128, 64, 128 }, { 60, 40, 222 },
 	{ 128, 128, 0 }, { 192, 128, 128 }, { 64, 64, 128 }, { 64, 0, 128 }, { 64, 64, 0 }, { 0, 128, 192 } };

@@ -345,7 +345,8 @@ int nr_source_map(const struct nr_source *s, enum nr_split split, int64_t i, con
 		return nr_hint(err, "camvid and ade20k have, and your own: labelmaps:path=DIR");
 	}
 	if (split < 0 || split >= NR_SPLITS || i < 0 || i >= s->count[split])
-		return nr_fail(err, NR_EVALUE, "cannot read", s->of->name, "no label map %lld in split %s", (long long)i, nr_split_name(split));
+		return nr_fail(err, NR_EVALUE, "cannot read", s->of->name, "no label map %lld in split %s", (long long)i,
+			nr_split_name(split));
 	if (s->of->map(s, split, i, map, err)) return err ? (int)err->code : NR_EFORMAT;
 	if (!of || (map->h == of->h && map->w == of->w)) return NR_OK;
 	return nr_fail(err, NR_ESHAPE, "cannot use the label map of", nr_source_file(s, split, i, file, sizeof file),

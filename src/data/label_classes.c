@@ -117,7 +117,8 @@ static int read_lines(struct nr_source *s, const char *path, struct told *t, str
 		t->lines++;
 	}
 	if (t->coloured && t->coloured < t->lines)
-		return nr_fail(err, NR_EFORMAT, "cannot read", path, "%d of its %d lines have a colour: all or none must", t->coloured, t->lines);
+		return nr_fail(err, NR_EFORMAT, "cannot read", path, "%d of its %d lines have a colour: all or none must", t->coloured,
+			t->lines);
 	return t->lines ? NR_OK : nr_fail(err, NR_EFORMAT, "cannot read", path, "it names no class");
 }
 
@@ -143,7 +144,13 @@ static int take_lines(struct nr_source *s, const struct told *t, int32_t first, 
 
 /* ---- what is seen ------------------------------------------------------------------------------------------------------------ */
 
-struct seen { bool number[256]; uint8_t rgb[COLOURS + 1][3]; int32_t colours; bool coloured; struct nr_palette palette; struct nr_error bad; };
+struct seen {
+	bool number[256], coloured;
+	uint8_t rgb[COLOURS + 1][3];
+	int32_t colours;
+	struct nr_palette palette;
+	struct nr_error bad;
+};
 
 static void see(struct seen *s, const struct nr_picture *p)
 {
@@ -229,7 +236,8 @@ static int take_colours(struct nr_source *s, struct seen *all, struct nr_error *
 {
 	struct told t = { .lines = all->colours, .coloured = all->colours };
 	if (all->colours > COLOURS) {
-		nr_fail(err, NR_EFORMAT, "cannot use the label maps in", s->dir, "they have more than %d colours, and nothing names them", COLOURS);
+		nr_fail(err, NR_EFORMAT, "cannot use the label maps in", s->dir, "they have more than %d colours, and nothing names them",
+			COLOURS);
 		return nr_hint(err, "a file classes.txt beside the folders, with a line 'NAME R G B' for each class");
 	}
 	qsort(all->rgb, (size_t)all->colours, sizeof *all->rgb, by_bytes);

@@ -25,7 +25,8 @@ static const char *const labels[] = { "labels", "label", "annotations", "annotat
 static const char *const beside[] = { "annot", "_annot", "annotations", "_annotations", "labels", "_labels", "_label", "masks", "_masks",
 	"_mask", "_gt", NULL };
 static const char *const ends[] = { "", "_mask", "_masks", "_label", "_labels", "_L", "_gt", "_seg", "_gtFine_labelIds", NULL };
-static const char *const splits[][5] = { { "train", "training", NULL }, { "val", "valid", "validation", NULL }, { "test", "testing", NULL } };
+static const char *const splits[][5] = { { "train", "training", NULL }, { "val", "valid", "validation", NULL }, { "test", "testing",
+	NULL } };
 enum { DIVIDED = 3 };
 
 /* The folder below `in` that has one of these names, whatever their case; NULL: none. */
@@ -64,7 +65,8 @@ static struct layout layout_of(const char *dir, struct nr_arena *arena)
 	for (int k = 0; k < DIVIDED; k++) {
 		const char *of = folder_of(dir, splits[k], arena);
 		struct pair p = { NULL, NULL };
-		if (is_whole(l.all)) p = (struct pair){ folder_of(l.all.picture, splits[k], arena), folder_of(l.all.map, splits[k], arena) };
+		if (is_whole(l.all)) p = (struct pair){ folder_of(l.all.picture, splits[k], arena), folder_of(l.all.map, splits[k],
+			arena) };
 		if (!is_whole(p) && of) p = (struct pair){ folder_of(of, images, arena), folder_of(of, labels, arena) };
 		if (!is_whole(p) && of) p = (struct pair){ of, folder_beside(of, arena) };
 		if (is_whole(p)) l.split[k] = p, l.divided = true;
@@ -108,7 +110,8 @@ static int add_picture(struct walk *w, const char *inner)
 {
 	const char *map = map_of(w, inner), *full = nr_arena_printf(w->s->arena, "%s/%s", w->of.picture, inner);
 	if (!full) return nr_fail(w->err, NR_EMEMORY, "cannot open", w->s->dir, "out of memory");
-	if (map) return nr_label_maps_add(w->s, w->val > 0 && nr_name_share(inner) < w->val ? NR_VAL : w->split, below(w, full), below(w, map),
+	if (map) return nr_label_maps_add(w->s, w->val > 0 && nr_name_share(inner) < w->val ? NR_VAL : w->split, below(w, full), below(w,
+		map),
 		w->err);
 	w->without++;
 	if (w->how->skip) return NR_OK;
@@ -187,7 +190,8 @@ int nr_label_folder_open(struct nr_source *s, const struct nr_label_folder *how,
 	if (without) nr_log_line(NR_LOG_WARNING, "%lld pictures of '%s' have no label map and are left out", (long long)without, s->dir);
 	if (s->said) nr_str_add(&said, s->said);
 	if (!l.divided || (s->count[NR_VAL] && !l.split[1].map))
-		nr_str_printf(&said, "%sval is %lld of %lld pictures, chosen by their names", said.len ? "; " : "", (long long)s->count[NR_VAL],
+		nr_str_printf(&said, "%sval is %lld of %lld pictures, chosen by their names", said.len ? "; " : "",
+			(long long)s->count[NR_VAL],
 			(long long)(s->count[NR_TRAIN] + s->count[NR_VAL]));
 	s->said = said.len ? nr_str_keep(&said, s->arena) : NULL;
 	nr_str_release(&said);

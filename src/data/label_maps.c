@@ -30,7 +30,8 @@ int nr_label_maps_add(struct nr_source *s, enum nr_split split, const char *pict
 		m->map = more;
 		m->room = room;
 	}
-	if (!(m->map[m->maps] = nr_arena_strdup(s->arena, map))) return nr_fail(err, NR_EMEMORY, "cannot open", s->of->name, "out of memory");
+	if (!(m->map[m->maps] = nr_arena_strdup(s->arena, map))) return nr_fail(err, NR_EMEMORY, "cannot open", s->of->name,
+		"out of memory");
 	return nr_listed_add(s, split, picture, (int32_t)m->maps++, err);
 }
 

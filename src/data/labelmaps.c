@@ -13,7 +13,8 @@ static const struct nr_option options[] = {
 	NR_OPT_STRING(struct labelmaps, path, NULL, "folder with images/ and labels/ (masks/, annotations/), or train/ and trainannot/"),
 	NR_OPT_FLOAT(struct labelmaps, val, -1, -1, 0.9,
 		"share of the training pictures to set apart as the split val; -1: 0.1 if there is neither val nor test"),
-	NR_OPT_ENUM(struct labelmaps, bad, "fail", when_bad, "pictures that cannot be read or have no label map: fail, or skip leaves them out"),
+	NR_OPT_ENUM(struct labelmaps, bad, "fail", when_bad,
+		"pictures that cannot be read or have no label map: fail, or skip leaves them out"),
 	NR_OPT_INT(struct labelmaps, ignore, -1, -1, 255, "number whose pixels do not count, beside 255; -1: none"),
 	NR_OPT_END
 };

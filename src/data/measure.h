@@ -18,7 +18,8 @@ int nr_source_measure(const struct nr_source *, enum nr_split, struct nr_split_f
 int64_t nr_source_histogram(const struct nr_source *, enum nr_split, int64_t *count);
 /* Likewise pixels of label maps; *none: how many do not count. */
 int nr_source_map_histogram(const struct nr_source *, enum nr_split, int64_t *count, int64_t *none, struct nr_error *);
-/* SHA-256 of counts, labels or targets, all texts, and 64 pictures (with label maps) or graphs spread over the split; hex has room for 65 characters. */
+/* SHA-256 of counts, labels or targets, all texts, and 64 pictures (with label maps) or graphs spread over the split; hex has room for
+ * 65 characters. */
 int nr_source_digest(const struct nr_source *, enum nr_split, char *hex, struct nr_error *);
 
 #endif

@@ -19,7 +19,8 @@ enum { NR_CLASSES_COUNTED = 1024 };               /* classes that a training cou
 
 /* buf is for a number. */
 const char *nr_class_counts_name(const struct nr_class_counts *, int64_t k, char *buf, size_t size);
-/* A list with name, samples, accuracy, precision and f1 of each class, of pixels also iou (null: neither there nor called so); and the whole matrix, row after row. */
+/* A list with name, samples, accuracy, precision and f1 of each class, of pixels also iou (null: neither there nor called so); and
+ * the whole matrix, row after row. */
 json_t *nr_class_counts_scores(const struct nr_class_counts *);
 double nr_class_counts_miou(const struct nr_class_counts *);
 json_t *nr_class_counts_matrix(const struct nr_class_counts *);

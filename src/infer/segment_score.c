@@ -41,7 +41,8 @@ static int score_one(struct nr_segmenter *s, struct scoring *k, const struct nr_
 	return count(k, e->source->classes, e->confusion) ? nr_fail(err, NR_EMEMORY, "cannot evaluate", NULL, "out of memory") : NR_OK;
 }
 
-int nr_segmenter_score(struct nr_segmenter *s, const struct nr_evaluation *e, const struct nr_segment_each *each, struct nr_segment_score *out,
+int nr_segmenter_score(struct nr_segmenter *s, const struct nr_evaluation *e, const struct nr_segment_each *each,
+	struct nr_segment_score *out,
 	struct nr_error *err)
 {
 	const int32_t K = e->source->classes;

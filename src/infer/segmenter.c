@@ -113,7 +113,8 @@ static struct plan *plan_for(struct nr_segmenter *s, int64_t h, int64_t w, struc
 	free_plan(p);
 	if (err) *err = own;
 	if (own.code == NR_ESHAPE && (h != s->window || w != s->window))
-		nr_hint(err, "this model may be made for squares of %lld pixels alone: --view slide, or --view square", (long long)s->window);
+		nr_hint(err, "this model may be made for squares of %lld pixels alone: --view slide, or --view square",
+			(long long)s->window);
 	return NULL;
 }
 
@@ -143,7 +144,10 @@ struct windows {
 	struct nr_axis down, across, to_h, to_w;
 };
 
-static int64_t count_of(int64_t length, int64_t side, int64_t stride) { return length <= side ? 1 : (length - side + stride - 1) / stride + 1; }
+static int64_t count_of(int64_t length, int64_t side, int64_t stride)
+{
+	return length <= side ? 1 : (length - side + stride - 1) / stride + 1;
+}
 static int64_t start_of(int64_t i, int64_t length, int64_t side, int64_t stride)
 {
 	const int64_t last = length > side ? length - side : 0;
@@ -169,7 +173,8 @@ static int run_windows(struct nr_segmenter *s, const struct nr_picture *p, struc
 	const bool slides = s->view.view == NR_SEGMENT_SLIDE;
 	struct plan *q = slides ? plan_for(s, s->window, s->window, err) : plan_for(s, p->h, p->w, err);
 	if (!q) return err ? (int)err->code : NR_ESHAPE;
-	*v = (struct windows){ .h = p->h, .w = p->w, .rows = 1, .cols = 1, .side = s->window, .stride = s->view.stride, .gh = q->logits->d[1],
+	*v = (struct windows){ .h = p->h, .w = p->w, .rows = 1, .cols = 1, .side = s->window, .stride = s->view.stride,
+		.gh = q->logits->d[1],
 		.gw = q->logits->d[2], .K = q->logits->d[3], .one = !slides };
 	if (slides) v->rows = count_of(p->h, v->side, v->stride), v->cols = count_of(p->w, v->side, v->stride);
 	else v->h = v->gh, v->w = v->gw;
@@ -178,7 +183,8 @@ static int run_windows(struct nr_segmenter *s, const struct nr_picture *p, struc
 	if (!grid) return no_memory(err);
 	v->grid = grid;
 	for (int64_t i = 0; i < v->rows * v->cols; i++, grid += size)
-		if (run_window(s, p, start_of(i / v->cols, v->h, v->side, v->stride), start_of(i % v->cols, v->w, v->side, v->stride), q, grid, err))
+		if (run_window(s, p, start_of(i / v->cols, v->h, v->side, v->stride), start_of(i % v->cols, v->w, v->side, v->stride), q,
+			grid, err))
 			return err ? (int)err->code : NR_EDIVERGED;
 	return NR_OK;
 }
@@ -289,7 +295,8 @@ static void size_of(const struct nr_segmenter *s, const struct nr_picture *p, in
 	*w = (int64_t)(fmax(floor(p->w * scale / unit + .5), 1) * unit);
 }
 
-int nr_segmenter_run(struct nr_segmenter *s, const struct nr_picture *p, const struct nr_picture *truth, struct nr_picture *map, double *loss,
+int nr_segmenter_run(struct nr_segmenter *s, const struct nr_picture *p, const struct nr_picture *truth, struct nr_picture *map,
+	double *loss,
 	int64_t *pixels, struct nr_error *err)
 {
 	struct nr_error own = { 0 };

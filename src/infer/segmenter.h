@@ -41,7 +41,8 @@ struct nr_segment_score { double loss, miou, pixel_acc, mean_acc; int64_t sample
 /* Called with so many samples, spread over all, as number i of them. */
 struct nr_segment_each {
 	int64_t most;
-	int (*see)(void *out, int64_t i, const struct nr_picture *, const struct nr_picture *truth, const struct nr_picture *map, struct nr_error *);
+	int (*see)(void *out, int64_t i, const struct nr_picture *, const struct nr_picture *truth, const struct nr_picture *map,
+		struct nr_error *);
 	void *out;
 };
 /* All samples of the evaluation; e->confusion is written over, not NULL. each may be NULL. */

@@ -101,7 +101,8 @@ static int narrow(const struct reader *r, png_uint_32 h, png_uint_32 w, struct n
 	for (size_t i = 0; !code && i < (size_t)h * w; i++) {
 		const uint8_t *v = r->raw.pixels + 2 * i;
 		if (v[0])
-			return nr_fail(err, NR_EVALUE, "cannot use the labels of", name, "pixel (%zu,%zu) is %d, and 255 is the most", i % w,
+			return nr_fail(err, NR_EVALUE, "cannot use the labels of", name, "pixel (%zu,%zu) is %d, and 255 is the most",
+				i % w,
 				i / w, v[0] << 8 | v[1]);
 		p->pixels[i] = v[1];
 	}

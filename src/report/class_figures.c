@@ -139,7 +139,8 @@ static void name_cell(struct nr_html_table *t, const struct classes *c, int64_t 
 	const char *colour = json_string_value(json_object_get(json_array_get(c->list, (size_t)k), "colour"));
 	nr_html_cell_open(t, NULL);
 	if (colour && strspn(colour, "#0123456789abcdef") == strlen(colour))
-		nr_str_printf(t->s, "<svg width=\"10\" height=\"10\" aria-hidden=\"true\"><rect width=\"10\" height=\"10\" fill=\"%s\"/></svg> ",
+		nr_str_printf(t->s, "<svg width=\"10\" height=\"10\" aria-hidden=\"true\">"
+			"<rect width=\"10\" height=\"10\" fill=\"%s\"/></svg> ",
 			colour);
 	nr_html_text(t->s, name_of(c, k));
 }
@@ -159,7 +160,8 @@ static void add_table(struct nr_str *s, const struct nr_arms *a, const struct to
 	const struct told *first = t;
 	while (!first->runs) first++;
 	struct nr_html_table table = { .s = s, .caption = first->pixels
-		? "IoU of a class: pixels that are both of it and called so, as a share of those that are either. Acc: the share of its pixels "
+		? "IoU of a class: pixels that are both of it and called so, as a share of those that are either. Acc: the share of "
+		"its pixels "
 		"that are called so. Means over seeds, of the best weights."
 		: "Accuracy of a class: the share of its samples that are called so. F1 also counts what is called so but is not; "
 		"macro-F1 is its mean over classes, so that rare ones count as much as frequent ones. Means over seeds, of the best "

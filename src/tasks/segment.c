@@ -30,7 +30,7 @@ struct settings {
 static const struct nr_option options[] = {
 	NR_SEGMENT_OPTIONS(struct settings, decoder.),
 	NR_OPT_BOOL(struct settings, frozen, "0", "train the decoder alone"),
-	NR_OPT_INT(struct settings, window, 0, 0, 2048, "side of the squares that training pictures are cut to; 0: the model's picture size"),
+	NR_OPT_INT(struct settings, window, 0, 0, 2048, "side of the squares that training pictures are cut to; 0: the model's"),
 	NR_OPT_FLOAT(struct settings, zoom_min, 0.5, 0.01, 100, "smallest factor that training pictures are resized by"),
 	NR_OPT_FLOAT(struct settings, zoom_max, 2, 0.01, 100, "largest factor"),
 	NR_OPT_FLOAT(struct settings, most_of_one, 0.75, 0.01, 1, "a square of which one class has more is cut anew; 1: never"),
@@ -189,7 +189,8 @@ static int predictions(struct nr_task_run *r, struct nr_str *text, struct nr_err
 static void describe(const struct nr_task_run *r, struct nr_str *s)
 {
 	const struct settings *o = r->settings;
-	nr_str_printf(s, "decoder           %s, backbone %s; evaluation %s\n", o->decoder.decoder == NR_SEGMENT_BN ? "batch norm and dense layer"
+	nr_str_printf(s, "decoder           %s, backbone %s; evaluation %s\n",
+		o->decoder.decoder == NR_SEGMENT_BN ? "batch norm and dense layer"
 		: "dense layer", o->frozen ? "frozen" : "tuned", nr_segment_views[o->view.view]);
 }
 

@@ -32,7 +32,8 @@ int nr_segment_sheet_see(void *sheet, int64_t i, const struct nr_picture *p, con
 	struct nr_segment_sheet *s = sheet;
 	if (i >= NR_SEGMENT_ROWS) return NR_OK;
 	const int32_t most = p->h > p->w ? p->h : p->w;
-	const int32_t h = most > LONG ? (int32_t)((int64_t)p->h * LONG / most) : p->h, w = most > LONG ? (int32_t)((int64_t)p->w * LONG / most) : p->w;
+	const int32_t h = most > LONG ? (int32_t)((int64_t)p->h * LONG / most) : p->h,
+		w = most > LONG ? (int32_t)((int64_t)p->w * LONG / most) : p->w;
 	struct nr_picture small = { 0 }, cell = { 0 }, *row = &s->row[i];
 	struct nr_resize_scratch scratch = { 0 };
 	int code = nr_resize(p, NULL, h > 0 ? h : 1, w > 0 ? w : 1, NR_FILTER_BILINEAR, &small, &scratch, err);

@@ -73,7 +73,8 @@ static int cut_picture(const struct nr_segment_maker *m, const struct cut *c, co
 	if (!code) code = nr_picture_resize(square, m->size, m->size, p->channels, err);
 	if (!code) memset(square->pixels, 0, (size_t)m->size * (size_t)m->size * (size_t)p->channels);
 	for (int32_t y = 0; y < c->rows && !code; y++)
-		memcpy(square->pixels + (size_t)y * (size_t)(m->size * p->channels), part.pixels + (size_t)y * (size_t)(c->cols * p->channels),
+		memcpy(square->pixels + (size_t)y * (size_t)(m->size * p->channels),
+			part.pixels + (size_t)y * (size_t)(c->cols * p->channels),
 			(size_t)(c->cols * p->channels));
 	nr_resize_scratch_release(&scratch);
 	nr_picture_release(&part);
@@ -90,7 +91,8 @@ static void clear_rest(const struct nr_segment_maker *m, const struct cut *c, in
 				if (y >= c->rows || (c->mirrored ? S - 1 - x : x) >= c->cols) image[x] = 0;
 }
 
-int nr_segment_make(const void *maker, const struct nr_picture *p, const struct nr_draw_of *of, float *image, void *extra, struct nr_error *err)
+int nr_segment_make(const void *maker, const struct nr_picture *p, const struct nr_draw_of *of, float *image, void *extra,
+	struct nr_error *err)
 {
 	const struct nr_segment_maker *m = maker;
 	struct nr_draws d = nr_draws_of(of->seed, NR_STREAM_VIEW, of->epoch, (uint64_t)of->number << 16);

@@ -163,7 +163,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_square_and_its_map_are_cut_and_mirrored_together), cmocka_unit_test(the_same_draw_is_the_same_square),
-		cmocka_unit_test(what_a_square_lacks_is_the_mean_and_does_not_count), cmocka_unit_test(a_square_with_too_much_of_one_class_is_cut_anew),
+		cmocka_unit_test(what_a_square_lacks_is_the_mean_and_does_not_count),
+			cmocka_unit_test(a_square_with_too_much_of_one_class_is_cut_anew),
 		cmocka_unit_test(a_row_has_the_picture_its_truth_and_the_prediction),
 	};
 	return cmocka_run_group_tests(tests, made_setup, made_teardown);

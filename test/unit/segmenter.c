@@ -26,7 +26,8 @@ static struct nr_weights *opened(void)
 	char line[1200];
 	const struct nr_segmentation o = { .decoder = NR_SEGMENT_BN, .classes = CLASSES };
 	const struct nr_st_meta meta[] = { { "norma", "1" }, { "norma.model", "vit:image=8,patch=4,dim=8,depth=1,heads=2,classes=3" },
-		{ "norma.norms", "ln" }, { "norma.segment", "decoder=bn,level=0" }, { "norma.segment.norms", "ln segment.bn=batch:eps=1e-3" },
+		{ "norma.norms", "ln" }, { "norma.segment", "decoder=bn,level=0" }, { "norma.segment.norms",
+			"ln segment.bn=batch:eps=1e-3" },
 		{ "norma.segment.view", "view=slide,side=0,stride=3" }, { "norma.colours", "1 2 3 40 50 60 7 8 9" },
 		{ "norma.normalize", "1" }, { "norma.mean", "0.4 0.5 0.6" }, { "norma.std", "0.2 0.2 0.25" } };
 	const char *path = made_path("weights.safetensors");
@@ -125,13 +126,15 @@ static struct nr_picture noise(int32_t h, int32_t w, uint32_t below)
 {
 	struct nr_picture p = { 0 };
 	assert_int_equal(nr_picture_resize(&p, h, w, below ? 1 : 3, NULL), 0);
-	for (int64_t i = 0; i < (int64_t)h * w * p.channels; i++) p.pixels[i] = (uint8_t)((value() + (real).5) * (real)(below ? below : 256));
+	for (int64_t i = 0; i < (int64_t)h * w * p.channels; i++)
+		p.pixels[i] = (uint8_t)((value() + (real).5) * (real)(below ? below : 256));
 	return p;
 }
 
 struct result { struct nr_picture map; double loss; int64_t pixels; };
 
-static struct result run(const struct nr_weights *w, struct nr_segment_view view, const struct nr_picture *p, const struct nr_picture *truth)
+static struct result run(const struct nr_weights *w, struct nr_segment_view view, const struct nr_picture *p,
+	const struct nr_picture *truth)
 {
 	struct nr_segmenter *s;
 	struct result r = { .loss = 0 };
@@ -255,7 +258,8 @@ static int32_t no_label(const struct nr_source *s, enum nr_split split, int64_t 
 }
 
 struct looks { int64_t count; int32_t h[8]; };
-static int see(void *out, int64_t i, const struct nr_picture *p, const struct nr_picture *truth, const struct nr_picture *m, struct nr_error *err)
+static int see(void *out, int64_t i, const struct nr_picture *p, const struct nr_picture *truth, const struct nr_picture *m,
+	struct nr_error *err)
 {
 	struct looks *l = out;
 	(void)truth, (void)m, (void)err;
@@ -338,10 +342,13 @@ static void classes_without_colours_get_different_ones(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_checkpoint_has_its_decoder), cmocka_unit_test(squares_that_slide_are_averaged),
+		cmocka_unit_test(a_checkpoint_has_its_decoder),
+		cmocka_unit_test(squares_that_slide_are_averaged),
 		cmocka_unit_test(a_picture_of_the_models_size_is_the_same_in_every_view),
-		cmocka_unit_test(maps_have_the_pictures_size_and_threads_change_no_bit), cmocka_unit_test(scores_are_those_of_all_pixels_together),
-		cmocka_unit_test(an_overlay_leaves_pixels_without_a_class_alone), cmocka_unit_test(classes_without_colours_get_different_ones),
+		cmocka_unit_test(maps_have_the_pictures_size_and_threads_change_no_bit),
+		cmocka_unit_test(scores_are_those_of_all_pixels_together),
+		cmocka_unit_test(an_overlay_leaves_pixels_without_a_class_alone),
+		cmocka_unit_test(classes_without_colours_get_different_ones),
 	};
 	return cmocka_run_group_tests(tests, made_setup, made_teardown);
 }
