@@ -38,7 +38,8 @@ static bool has_annotations(const char *path, struct nr_arena *arena)
 	const char *folder = nr_arena_printf(arena, "%s/annotations", path);
 	DIR *d = folder ? opendir(folder) : NULL;
 	bool found = false;
-	for (struct dirent *f; d && !found && (f = readdir(d));) found = !strncmp(f->d_name, "instances_", 10) && ends_with(f->d_name, ".json");
+	for (struct dirent *f; d && !found && (f = readdir(d));)
+		found = !strncmp(f->d_name, "instances_", 10) && ends_with(f->d_name, ".json");
 	if (d) closedir(d);
 	return found;
 }

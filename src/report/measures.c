@@ -42,6 +42,9 @@ static double test_area(const struct nr_runfolder *r) { return nr_runfolder_last
 static double eval_linear(const struct nr_runfolder *r) { return nr_runfolder_last(r, "eval_linear"); }
 static double eval_knn(const struct nr_runfolder *r) { return nr_runfolder_last(r, "eval_knn"); }
 
+static double box_ap(const struct nr_runfolder *r) { return nr_runfolder_last(r, "eval_ap"); }
+static double mask_ap(const struct nr_runfolder *r) { return nr_runfolder_last(r, "eval_mask_ap"); }
+
 static double eval_samples(const struct nr_runfolder *r)
 {
 	const json_t *n = json_object_get(r->env, "eval_samples");
@@ -114,6 +117,8 @@ const struct nr_measure nr_measures[NR_MEASURES + 1] = {
 	  test_error, NULL },
 	{ "ROC AUC, test (last)", "%", "area under the ROC curve of the last weights on the test split", 1, NR_PERCENT, 2, false,
 	  test_area, NULL },
+	{ "AP, boxes", "%", "average precision of boxes", 1, NR_PERCENT, 2, false, box_ap, NULL },
+	{ "AP, masks", "%", "average precision of masks", 1, NR_PERCENT, 2, false, mask_ap, NULL },
 	[UNIFORMITY] = { "uniformity, [CLS]", "low is even", "uniformity of [CLS]", -1, NR_PLAIN, 3, false, uniformity_cls, NULL },
 	[RANK] = { "effective rank, [CLS]", "directions", "effective rank of [CLS]", 1, NR_PLAIN, 1, false, rank_cls, NULL },
 	{ "reconstruc\u00adtion loss", "held-out", "held-out reconstruction loss", -1, NR_PLAIN, 4, false, reconstruction, NULL },

@@ -53,7 +53,8 @@ static int count_objects(struct nr_task_run *r, struct nr_error *err)
 		const int64_t n = learned(o), limit = settings(r)->objects;
 		for (int32_t k = 0; has_masks(r) && k < o->count; k++)
 			if (!o->object[k].crowd && !o->object[k].mask) {
-				nr_fail(err, NR_EVALUE, "cannot learn masks from", r->c->data, "object %lld has none", (long long)o->object[k].id);
+				nr_fail(err, NR_EVALUE, "cannot learn masks from", r->c->data, "object %lld has none",
+					(long long)o->object[k].id);
 				return nr_hint(err, "use --detector retinanet, or data with masks");
 			}
 		if (n > limit) s->left_out += n - limit;
@@ -202,7 +203,8 @@ static void describe(const struct nr_task_run *r, struct nr_str *text)
 		"Mask R-CNN", d->convention == NR_TORCHVISION ? "torchvision" : "mmdetection", s->view.size, s->view.size);
 	if (s->view.sides) nr_str_printf(text, ", shorter sides of %s", d->short_sides);
 	nr_str_printf(text, "; up to %lld objects each\n", (long long)s->view.objects);
-	if (s->left_out) nr_str_printf(text, "                  %lld objects of fuller pictures are left out (--objects)\n", (long long)s->left_out);
+	if (s->left_out)
+		nr_str_printf(text, "                  %lld objects of fuller pictures are left out (--objects)\n", (long long)s->left_out);
 }
 
 /* So that weights can be read with their detector. */

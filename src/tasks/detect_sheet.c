@@ -40,7 +40,8 @@ static int draw_one(struct sheet *s, int64_t i, struct nr_error *err)
 	char *const *name = s->source->class_name;
 	for (int32_t k = 0; k < o->count; k++) {
 		const struct nr_object *x = &o->object[k];
-		s->mark[k] = (struct nr_mark_of){ .mask = x->mask, .label = x->label, .text = name ? name[x->label] : NULL, .faint = x->crowd };
+		s->mark[k] = (struct nr_mark_of){ .mask = x->mask, .label = x->label, .text = name ? name[x->label] : NULL,
+			.faint = x->crowd };
 		memcpy(s->mark[k].xywh, x->xywh, sizeof x->xywh);
 	}
 	if (put(s, 0, i, o->count, err)) return err->code;
