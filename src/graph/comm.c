@@ -219,9 +219,9 @@ int nr_comm_gather(struct nr_comm *c, const void *mine, size_t bytes, void *all,
 	}
 	const size_t need = bytes * (size_t)c->size;
 	if (need > c->room_bytes) {     /* the first time only; at least twice as much as before */
-		const size_t bytes = need > 2 * c->room_bytes ? need : 2 * c->room_bytes;
-		if (!(c->room = nr_arena_alloc(c->arena, bytes))) return c->room_bytes = 0, out_of_memory(err);
-		c->room_bytes = bytes;
+		const size_t more = need > 2 * c->room_bytes ? need : 2 * c->room_bytes;
+		if (!(c->room = nr_arena_alloc(c->arena, more))) return c->room_bytes = 0, out_of_memory(err);
+		c->room_bytes = more;
 	}
 	memcpy(c->room, mine, bytes);
 	for (int have = 1; have < c->size; have *= 2) {

@@ -43,7 +43,7 @@ END
 chmod +x "$tmp/agent" "$tmp/here"
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 NORMA_DATA=$tmp/data TMPDIR=$tmp OMP_NUM_THREADS=1
 hosts=("$tmp/here" mpirun --mca plm_rsh_agent "$tmp/agent" --mca btl self,tcp --mca btl_tcp_if_include 10.231.77.0/24
-	--mca oob_tcp_if_include 10.231.77.0/24 --mca oob_tcp_keepalive_time 3 --mca oob_tcp_keepalive_intvl 1 --mca oob_tcp_keepalive_probes 3 --mca hwloc_base_binding_policy none -H 10.231.77.1:1,10.231.77.2:1 -n 2
+	--mca oob_tcp_if_include 10.231.77.0/24 --mca hwloc_base_binding_policy none -H 10.231.77.1:1,10.231.77.2:1 -n 2
 	-x NORMA_DATA -x OMP_NUM_THREADS)
 failed=0
 fail() { echo "$1: $(cat "$tmp/out" "$tmp/err")" >&2; failed=1; }
@@ -101,7 +101,19 @@ grep -qE "rank 1 with PID [0-9]+ on node|rank 1 on host-b|process rank 1" "$tmp/
 echo "killed rank: $(grep -hE "rank 1" "$tmp/err" | sed -n 1p)"
 endless cut-link --rank-timeout 3
 ip -n $a link set ${a}0 down
-ended cut-link 60
-grep -qE "rank 0 on host-a has waited 3 s for rank 1 on host-b|ORTE has lost communication" "$tmp/err" || fail "cut-link: no clear error"
-echo "cut link: $(grep -hE "has waited|lost communication" "$tmp/err" | sed -n 1p)"
+for ((i = 0; i < 600; i++)); do                         # the ranks end by themselves; mpirun waits for the daemon of the other host
+	! grep -q "rank 0 on host-a has waited 3 s for rank 1 on host-b" "$tmp/err" || break
+	sleep 0.1
+done
+echo "cut link: $(grep -hE "has waited" "$tmp/err" | sed -n 1p)"
+[ $i -lt 600 ] || fail "cut-link: no clear error within a minute"
+ranks() { for p in $(ip netns pids $a) $(ip netns pids $b); do [ "$(readlink "/proc/$p/exe")" != "$NORMA" ] || echo "$p"; done; }
+for ((i = 0; i < 300; i++)); do
+	[ -n "$(ranks)" ] || break
+	sleep 0.1
+done
+[ -z "$(ranks)" ] || fail "cut-link: a rank is still there after 30 s"
+kill -9 "$launcher" 2>/dev/null || true
+launcher=
+"$NORMA" inspect "$tmp/cut-link/last.safetensors" >/dev/null || fail "cut-link: the checkpoint is damaged"
 exit $failed
