@@ -31,7 +31,8 @@ static int step(struct bench *b, struct nr_buckets *sums, struct nr_error *err)
 }
 
 /* Seconds of a step: from when all are there until all are done. */
-static int time_phase(struct bench *b, struct nr_comm *c, struct nr_buckets *sums, bool runs, int64_t steps, double *seconds, struct nr_error *err)
+static int time_phase(struct bench *b, struct nr_comm *c, struct nr_buckets *sums, bool runs, int64_t steps, double *seconds,
+	struct nr_error *err)
 {
 	if (nr_comm_meet(c, err)) return err->code;
 	const double began = nr_clock();
@@ -59,7 +60,8 @@ static int report(const struct bench *b, const struct nr_comm *c, const struct b
 	const double batch = (double)b->target.size->batch, alone = bench_median(t[ALONE], ROUNDS), apart = bench_median(t[APART], ROUNDS);
 	char name[128];
 	bench_target_text(&b->target, name, sizeof name);
-	json_t *r = json_pack("{s:s, s:i, s:i, s:s}", "case", name, "ranks", ranks, "threads", omp_get_max_threads(), "mpi", nr_comm_library(c));
+	json_t *r = json_pack("{s:s, s:i, s:i, s:s}", "case", name, "ranks", ranks, "threads", omp_get_max_threads(), "mpi",
+		nr_comm_library(c));
 	if (!o->json) printf("%s on %d ranks, %d threads each (%s)\n", name, ranks, omp_get_max_threads(), nr_comm_library(c));
 	for (int i = 0; i < PHASES; i++) {
 		const double s = bench_median(t[i], ROUNDS), rate = batch * (i == ALONE ? 1 : ranks) / s;

@@ -114,9 +114,9 @@ struct nr_op {
 	void (*undo)(const struct nr_call *);              /* of a reversible sum: makes x[0] again, y[0] - x[1] */
 	void (*commit)(const struct nr_call *);            /* moves pending statistics into their buffers, once per step */
 	void (*cost)(const struct nr_node *, double *forward, double *backward);   /* flops; NULL: a few per value */
-	/* Statistics over a batch whose parts run side by side (nr_plan_run_together). share: how many numbers a part has to tell the others
-	 * before forward, or backward; 0: none. part: writes them, and its scratch stays for the call that follows, which finds those of all
-	 * parts in k->shared: merged as moments, or summed. NULL: never */
+	/* Statistics over a batch whose parts run side by side. share: how many numbers a part has to tell the others before forward, or
+	 * backward; 0: none. part: writes them, and its scratch stays for the call that follows, which finds those of all parts in
+	 * k->shared, merged as moments or summed. NULL: never */
 	int64_t (*share)(const struct nr_node *, int backward);
 	void (*part)(const struct nr_call *, int backward, double *mine);
 	uint32_t keeps;                     /* NR_KEEP_X(i), NR_KEEP_Y(j): what backward reads */

@@ -53,9 +53,9 @@ struct nr_train {
 	int64_t longer_steps;               /* likewise, instead of epochs */
 	int64_t seed, workers, log_every, microscope, gradients, checkpoint_steps;
 	double checkpoint_minutes;
-	/* several processes: parts of a batch whose gradients are summed by a fixed tree; 0: one for each rank. Seconds to wait for others */
-	int64_t shards;
-	double rank_timeout;
+	/* several processes */
+	int64_t shards;                     /* of a batch, whose gradients are summed by a fixed tree; 0: one for each rank */
+	double rank_timeout;                /* seconds to wait for another rank */
 	int32_t overlap;                    /* enum nr_overlap: when gradients leave for other ranks */
 	bool compress;                      /* they travel as bf16 */
 	bool rank_logs;                     /* of all ranks; else of the first one */

@@ -90,7 +90,8 @@ static int read_recipe(struct cli *c, const struct cli_command *command, const c
 /* Flags that change no number. */
 static bool is_idle(const char *name)
 {
-	static const char *const idle[] = { "workers", "log_every", "checkpoint_steps", "checkpoint_minutes", "store", "data_root", "rank_timeout", "rank_logs", "overlap", NULL };
+	static const char *const idle[] = { "workers", "log_every", "checkpoint_steps", "checkpoint_minutes", "store", "data_root",
+		"rank_timeout", "rank_logs", "overlap", NULL };
 	for (int i = 0; idle[i]; i++)
 		if (!strcmp(name, idle[i])) return true;
 	return false;

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
+#include "base/mem.h"
 #include "graph/plan.h"
 
 enum { BYTES = 4 << 20, AT_A_TIME = 3 };
@@ -13,6 +14,7 @@ enum { BYTES = 4 << 20, AT_A_TIME = 3 };
 struct bucket { int64_t from, n; int32_t ready; struct nr_comm_sum sum; };
 
 struct nr_buckets {
+	struct nr_arena *arena;
 	struct nr_comm *comm;
 	enum nr_overlap overlap;
 	bool bf16;
@@ -56,7 +58,7 @@ static int cut(struct nr_buckets *b, const struct nr_plan *p, struct nr_error *e
 	int64_t n;
 	b->grads = nr_store_grads(p->net->store, &n);
 	b->count = n > 0 ? (n + each - 1) / each : 0;
-	b->bucket = calloc((size_t)b->count + 1, sizeof *b->bucket);
+	b->bucket = nr_arena_alloc(b->arena, (size_t)(b->count + 1) * sizeof *b->bucket);
 	if (!b->bucket) return nr_fail(err, NR_EMEMORY, "cannot start the training", NULL, "out of memory");
 	for (int64_t i = 0; i < b->count; i++) {
 		struct bucket *q = &b->bucket[i];
@@ -68,21 +70,24 @@ static int cut(struct nr_buckets *b, const struct nr_plan *p, struct nr_error *e
 	return NR_OK;
 }
 
-int nr_buckets_open(struct nr_buckets **out, struct nr_comm *comm, const struct nr_plan *first, real *room, enum nr_overlap overlap, bool bf16,
-	void (*leave)(void *, int64_t, int64_t), void *context, struct nr_error *err)
+int nr_buckets_open(struct nr_buckets **out, struct nr_comm *comm, const struct nr_plan *first, real *room, enum nr_overlap overlap,
+	bool bf16, void (*leave)(void *, int64_t, int64_t), void *context, struct nr_error *err)
 {
-	struct nr_buckets *b = *out = calloc(1, sizeof *b);
-	if (!b) return nr_fail(err, NR_EMEMORY, "cannot start the training", NULL, "out of memory");
-	*b = (struct nr_buckets){ .comm = comm, .overlap = overlap, .bf16 = bf16, .leave = leave, .context = context, .room = room };
+	struct nr_arena *arena = nr_arena_make();
+	struct nr_buckets *b = *out = arena ? nr_arena_alloc(arena, sizeof *b) : NULL;
+	if (!b) {
+		nr_arena_free(arena);
+		return nr_fail(err, NR_EMEMORY, "cannot start the training", NULL, "out of memory");
+	}
+	*b = (struct nr_buckets){ .arena = arena, .comm = comm, .overlap = overlap, .bf16 = bf16, .leave = leave,
+		.context = context, .room = room };
 	if (overlap == NR_OVERLAP_AUTO) b->overlap = nr_comm_hosts(comm) > 1 ? NR_OVERLAP_BETWEEN : NR_OVERLAP_AFTER;
 	return cut(b, first, err);
 }
 
 void nr_buckets_close(struct nr_buckets *b)
 {
-	if (!b) return;
-	free(b->bucket);
-	free(b);
+	if (b) nr_arena_free(b->arena);
 }
 
 int64_t nr_buckets_count(const struct nr_buckets *b) { return b->count; }

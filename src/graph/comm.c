@@ -1,11 +1,11 @@
-/* Ranks on MPI: see comm.h. The library is opened at run time, in the launcher's own kind first; what is called is a table of functions
- * that all of them share. Handles are pointers in Open MPI and in the MPI 5 ABI and integers in MPICH's: both fit into a pointer, and a
- * call takes either from the same register.
+/* Ranks on MPI: see comm.h. The library is opened at run time, in the launcher's own kind first; what is called is a table of
+ * functions that all of them share. Handles are pointers in Open MPI and in the MPI 5 ABI and integers in MPICH's: both fit into a
+ * pointer, and a call takes either from the same register.
  *
- * Everything is made of sends and receives that are asked after until they are done, so that every wait has an end. A sum over P = 2^k
- * ranks halves the piece that a rank is responsible for with the neighbour at distance 1, then 2, 4, ..., and collects the pieces on the way
- * back (Rabenseifner 2004). So every value is summed by the binary tree over ranks, whoever adds it up. Ranks beyond a power of two
- * first give theirs to rank r - P. */
+ * Everything is made of sends and receives that are asked after until they are done, so that every wait has an end. A sum over
+ * P = 2^k ranks halves the piece that a rank is responsible for with the neighbour at distance 1, then 2, 4, ..., and collects the
+ * pieces on the way back (Rabenseifner 2004). So every value is summed by the binary tree over ranks, whoever adds it up. Ranks
+ * beyond a power of two first give theirs to rank r - P. */
 #include "graph/comm.h"
 
 #include <dlfcn.h>
@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/mem.h"
 #include "math/bf16.h"
 #include "math/row.h"
 
@@ -54,11 +55,13 @@ static const struct kind kinds[KINDS] = {
 
 enum { HOST = 64, STATUS = 128, SMALL = 1 << 20, TAG = 64 };
 struct nr_comm {
+	struct nr_arena *arena;
 	struct table mpi;
 	handle world, byte;
 	int rank, size, whole;          /* whole: the largest power of two that is no more than size */
 	double limit;
 	char (*host)[HOST];
+	char *arrived;                  /* (size) of nr_comm_meet */
 	char library[96];
 	char *room;                     /* of gathers */
 	size_t room_bytes;
@@ -202,7 +205,10 @@ static int swap(struct nr_comm *c, const char *mine, int to, char *theirs, int f
 	return NR_OK;
 }
 
-static int out_of_memory(struct nr_error *err) { return nr_fail(err, NR_EMEMORY, "cannot speak to the other ranks", NULL, "out of memory"); }
+static int out_of_memory(struct nr_error *err)
+{
+	return nr_fail(err, NR_EMEMORY, "cannot speak to the other ranks", NULL, "out of memory");
+}
 
 /* Bruck's: after step i a rank has the blocks of the 2^i ranks from its own on. */
 int nr_comm_gather(struct nr_comm *c, const void *mine, size_t bytes, void *all, struct nr_error *err)
@@ -212,10 +218,10 @@ int nr_comm_gather(struct nr_comm *c, const void *mine, size_t bytes, void *all,
 		return NR_OK;
 	}
 	const size_t need = bytes * (size_t)c->size;
-	if (need > c->room_bytes) {     /* the first time only */
-		free(c->room);
-		if (!(c->room = malloc(need))) return c->room_bytes = 0, out_of_memory(err);
-		c->room_bytes = need;
+	if (need > c->room_bytes) {     /* the first time only; at least twice as much as before */
+		const size_t more = need > 2 * c->room_bytes ? need : 2 * c->room_bytes;
+		if (!(c->room = nr_arena_alloc(c->arena, more))) return c->room_bytes = 0, out_of_memory(err);
+		c->room_bytes = more;
 	}
 	memcpy(c->room, mine, bytes);
 	for (int have = 1; have < c->size; have *= 2) {
@@ -224,17 +230,15 @@ int nr_comm_gather(struct nr_comm *c, const void *mine, size_t bytes, void *all,
 			    (size_t)n * bytes, err))
 			return err->code;
 	}
-	for (int i = 0; i < c->size; i++) memcpy((char *)all + (size_t)((c->rank + i) % c->size) * bytes, c->room + (size_t)i * bytes, bytes);
+	for (int i = 0; i < c->size; i++)
+		memcpy((char *)all + (size_t)((c->rank + i) % c->size) * bytes, c->room + (size_t)i * bytes, bytes);
 	return NR_OK;
 }
 
 int nr_comm_meet(struct nr_comm *c, struct nr_error *err)
 {
-	char mine = 0, few[64], *all = nr_comm_size(c) <= 64 ? few : malloc((size_t)c->size);
-	if (!all) return out_of_memory(err);
-	const int code = nr_comm_gather(c, &mine, 1, all, err);
-	if (all != few) free(all);
-	return code;
+	const char mine = 0;
+	return c ? nr_comm_gather(c, &mine, 1, c->arrived, err) : NR_OK;
 }
 
 /* ---- sums ------------------------------------------------------------------------------------------------------------------------- */
@@ -284,7 +288,8 @@ static void start(struct nr_comm_sum *s)
 	uint16_t *half = (uint16_t *)s->room;           /* room for the whole of x, twice, as bf16 */
 	const bool whole_take = !s->bf16 && !m.add;
 	if (!s->received && s->bf16) receive(c, half + n + m.take, (size_t)m.n_take * sizeof *half, m.from, tag, &s->request[1]);
-	else if (!s->received) receive(c, (whole_take ? s->x : s->room) + m.take, (size_t)m.n_take * sizeof(real), m.from, tag, &s->request[1]);
+	else if (!s->received)
+		receive(c, (whole_take ? s->x : s->room) + m.take, (size_t)m.n_take * sizeof(real), m.from, tag, &s->request[1]);
 	if (s->sent) return;
 	if (!s->bf16) {
 		send(c, s->x + m.send, (size_t)m.n_send * sizeof(real), m.to, tag, &s->request[0]);
@@ -352,9 +357,10 @@ int nr_comm_sum(struct nr_comm *c, int64_t n, real *x, real *room, struct nr_err
 
 static int no_library(int ranks, struct nr_error *err)
 {
-	nr_fail(err, NR_EIO, "cannot open MPI", getenv("NORMA_MPI"), "this process was started as one of %d ranks, but no MPI library was found",
-		ranks);
-	return nr_hint(err, "install the launcher's library (Open MPI, MPICH or one with the MPI 5 ABI), or name it: NORMA_MPI=/path/libmpi.so");
+	nr_fail(err, NR_EIO, "cannot open MPI", getenv("NORMA_MPI"),
+		"this process was started as one of %d ranks, but no MPI library was found", ranks);
+	return nr_hint(err,
+		"install the launcher's library (Open MPI, MPICH, or with the MPI 5 ABI), or name it: NORMA_MPI=/path/libmpi.so");
 }
 
 static int start_mpi(struct nr_comm *c, int kind, int ranks, struct nr_error *err)
@@ -380,16 +386,22 @@ int nr_comm_open(struct nr_comm **out, double limit, struct nr_error *err)
 	const int ranks = launched(err);
 	*out = NULL;
 	if (ranks <= 1) return ranks < 0 ? ranks : NR_OK;
-	struct nr_comm *c = calloc(1, sizeof *c);
-	if (!c) return out_of_memory(err);
+	struct nr_arena *arena = nr_arena_make();
+	struct nr_comm *c = arena ? nr_arena_alloc(arena, sizeof *c) : NULL;
+	if (!c) {
+		nr_arena_free(arena);
+		return out_of_memory(err);
+	}
+	c->arena = arena;
 	c->limit = limit;
 	const int kind = load(c);
 	int code = kind < 0 ? no_library(ranks, err) : start_mpi(c, kind, ranks, err);
 	for (c->whole = 1; 2 * c->whole <= c->size;) c->whole *= 2;
 	char host[HOST] = "";
 	gethostname(host, sizeof host - 1);
-	char (*hosts)[HOST] = code ? NULL : calloc((size_t)c->size, sizeof *hosts);
-	if (!code) code = hosts ? nr_comm_gather(c, host, sizeof host, hosts, err) : out_of_memory(err);
+	char (*hosts)[HOST] = code ? NULL : nr_arena_alloc(arena, (size_t)c->size * sizeof *hosts);
+	c->arrived = code ? NULL : nr_arena_alloc(arena, (size_t)c->size);
+	if (!code) code = hosts && c->arrived ? nr_comm_gather(c, host, sizeof host, hosts, err) : out_of_memory(err);
 	c->host = hosts;
 	if (code) nr_comm_close(c, kind >= 0);
 	else *out = c;
@@ -401,7 +413,5 @@ void nr_comm_close(struct nr_comm *c, int status)
 	if (!c) return;
 	if (status && !c->agreed && c->world) c->mpi.Abort(c->world, status);
 	else if (c->world) c->mpi.Finalize();
-	free(c->host);
-	free(c->room);
-	free(c);
+	nr_arena_free(c->arena);
 }

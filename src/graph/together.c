@@ -58,7 +58,8 @@ static int fill(struct nr_plan *t, const struct nr_plan *p, const struct nr_move
 	return NR_OK;
 }
 
-int nr_plan_twin(struct nr_plan **out, const struct nr_plan *p, const struct nr_moved *moved, const struct nr_plan *host, struct nr_error *err)
+int nr_plan_twin(struct nr_plan **out, const struct nr_plan *p, const struct nr_moved *moved, const struct nr_plan *host,
+	struct nr_error *err)
 {
 	struct nr_arena *arena = nr_arena_make();
 	struct nr_plan *t = arena ? nr_arena_alloc(arena, sizeof *t) : NULL;

@@ -1,4 +1,5 @@
-/* Parts of a batch that run side by side: each has a plan of its own, and ops whose statistics are of the whole batch wait for each other. */
+/* Parts of a batch that run side by side: each has a plan of its own, and ops whose statistics are of the whole batch wait for each
+ * other. */
 #ifndef NR_TOGETHER_H
 #define NR_TOGETHER_H
 

@@ -69,7 +69,8 @@ struct shared {
 
 static int open_shared(struct shared *s, const struct nr_runner *r, struct nr_comm *comm, struct nr_error *err)
 {
-	*s = (struct shared){ .comm = comm, .out = r->logits ? r->logits : r->pooled, .ranks = nr_comm_size(comm), .rank = nr_comm_rank(comm) };
+	*s = (struct shared){ .comm = comm, .out = r->logits ? r->logits : r->pooled, .ranks = nr_comm_size(comm),
+		.rank = nr_comm_rank(comm) };
 	s->ints = (size_t)(r->batch + (r->batch & 1)) * sizeof(int32_t);        /* what follows is aligned */
 	s->bytes = (sizeof(struct said) + 2 * s->ints + (size_t)nr_len(s->out) * sizeof(real) + 15) / 16 * 16;
 	s->mine = calloc(1, s->bytes);
@@ -152,7 +153,8 @@ int nr_run_over(struct nr_runner *r, const struct nr_evaluation *e, nr_each_batc
 		.index = e->index, .count = e->count, .threads = e->workers, .drop_last = e->stats == NR_STATS_BATCH };
 	struct nr_loader *loader = NULL;
 	if (e->comm) {
-		const int64_t ranks = nr_comm_size(e->comm), rank = nr_comm_rank(e->comm), count = e->count ? e->count : e->source->count[e->split];
+		const int64_t ranks = nr_comm_size(e->comm), rank = nr_comm_rank(e->comm);
+		const int64_t count = e->count ? e->count : e->source->count[e->split];
 		config.share.of = ranks, config.share.from = rank, config.share.take = 1;
 		config.stop = ((count + r->batch - 1) / r->batch - rank + ranks - 1) / ranks;
 	}

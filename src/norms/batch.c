@@ -48,6 +48,7 @@ const struct nr_norm nr_norm_batch = {
 	.about = "Each channel is normalised over every real token of every sample, so a token keeps its length "
 		 "relative to the others and the batch sets the scale. Padding never counts. Evaluation uses running "
 		 "statistics, which are updated once per training step; gradients then treat them as constants. With "
-		 "accumulation the batch is one part of a step, with shards or ranks one shard; sync=1 takes the statistics from all shards.",
+		 "accumulation the batch is one part of a step, with shards or ranks one shard; sync=1 takes the statistics from "
+		 "all shards.",
 	.needs = NR_NEED_BATCH, .conf_size = sizeof(struct batch), .options = options, .build = build, .op = { &op },
 };

@@ -102,7 +102,8 @@ static struct share share_of(const struct walk *w, int64_t i)
 /* ---- statistics ------------------------------------------------------------------------------------------------- */
 
 /* mean and sum of squares about it of n of a domain's columns. */
-static void merge(const struct walk *w, int64_t d, int64_t from, int64_t n, const real *means, const real *squares, double *mean, double *m2)
+static void merge(const struct walk *w, int64_t d, int64_t from, int64_t n, const real *means, const real *squares, double *mean,
+	double *m2)
 {
 	int64_t count = 0;
 	memset(mean, 0, (size_t)n * sizeof *mean);

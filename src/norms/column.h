@@ -19,7 +19,8 @@ struct nr_column_attr {
 #define NR_COLUMN_KEEPS (NR_KEEP_X(0) | NR_KEEP_X(1) | NR_KEEP_X(2) | NR_KEEP_X(3) | NR_KEEP_X(4) | NR_KEEP_X(5))
 #define NR_COLUMN_BATCH_OP                                                                                                      \
 	.shape = nr_column_shape, .forward = nr_column_forward, .backward = nr_column_backward, .rebuild = nr_column_rebuild,   \
-	.commit = nr_column_commit, .share = nr_column_share, .part = nr_column_part, .cost = nr_column_cost, .keeps = NR_COLUMN_KEEPS, .cheap = 1, .rebuild_keeps = NR_COLUMN_KEEPS, \
+	.commit = nr_column_commit, .share = nr_column_share, .part = nr_column_part, .cost = nr_column_cost,                   \
+	.keeps = NR_COLUMN_KEEPS, .cheap = 1, .rebuild_keeps = NR_COLUMN_KEEPS,                                                 \
 	.flags = NR_CHEAP | NR_STRIDED | NR_INPLACE_GRAD | NR_BATCHWISE | NR_SHARES_MOMENTS
 
 /* Makes the parameters (and buffers) and applies the op; fills in the places of the inputs. steps: see `warm`, or NULL. */

@@ -71,7 +71,8 @@ static struct work work_of(const struct nr_call *k)
 	const struct switching *c = k->node->attr;
 	const struct nr_view *x = &k->x[X];
 	const int64_t T = k->node->in[X]->nd >= 3 ? x->t : 1, B = x->rows / T, C = x->c;
-	struct work w = { .conf = c, .B = B, .T = T, .C = C, .shared = k->shared, .valid = k->node->n_in > valid_at(c) ? nr_ints(&k->x[valid_at(c)]) : NULL };
+	struct work w = { .conf = c, .B = B, .T = T, .C = C, .shared = k->shared,
+		.valid = k->node->n_in > valid_at(c) ? nr_ints(&k->x[valid_at(c)]) : NULL };
 	struct nr_view rows = *x;
 	rows.t = T;
 	w.b = nr_blocks_of(&rows, 0);

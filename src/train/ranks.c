@@ -164,7 +164,10 @@ void nr_trainer_describe_ranks(const struct nr_trainer *t, struct nr_str *s)
 	}
 	if (h->count == 1) return;
 	nr_str_printf(s, "shards            %lld of %lld samples, summed by a fixed tree; ", (long long)h->count, (long long)t->c.batch);
-	if (t->c.shards) nr_str_printf(s, "exact: equal bits on 1 to %lld ranks (powers of two) and any number of threads\n", (long long)h->count);
+	if (t->c.compress && t->c.comm) nr_str_add(s, "exact for this number of ranks: gradients travel as bf16\n");
+	else if (t->c.shards)
+		nr_str_printf(s, "exact: equal bits on 1 to %lld ranks (powers of two) and any number of threads\n",
+			(long long)h->count);
 	else nr_str_add(s, "exact for this number of ranks, on any number of threads;\n"
 			   "                  another number rounds otherwise (--shards N fixes it)\n");
 }

@@ -13,7 +13,8 @@ static int out_of_memory(struct nr_error *err) { return nr_fail(err, NR_EMEMORY,
 int nr_shards_share(struct nr_shards *s, struct nr_comm *comm, int64_t batch, int64_t wanted, struct nr_error *err)
 {
 	const int64_t ranks = nr_comm_size(comm), count = wanted ? wanted : ranks;
-	*s = (struct nr_shards){ .comm = comm, .count = count, .local = count / ranks, .first = count / ranks * nr_comm_rank(comm) };
+	*s = (struct nr_shards){ .comm = comm, .count = count, .local = count / ranks };
+	s->first = s->local * nr_comm_rank(comm);
 	if (wanted && (wanted & (wanted - 1)))
 		return nr_fail(err, NR_EVALUE, "cannot train with", "--shards", "%lld is no power of two", (long long)wanted);
 	if (ranks > count) {
@@ -22,8 +23,8 @@ int nr_shards_share(struct nr_shards *s, struct nr_comm *comm, int64_t batch, in
 		return nr_hint(err, "use more --shards, or fewer ranks");
 	}
 	if (count % ranks) {
-		nr_fail(err, NR_EVALUE, "cannot share the batch", NULL, "%lld ranks cannot have as many of %lld shards each", (long long)ranks,
-			(long long)count);
+		nr_fail(err, NR_EVALUE, "cannot share the batch", NULL, "%lld ranks cannot have as many of %lld shards each",
+			(long long)ranks, (long long)count);
 		return nr_hint(err, "use 1, 2, 4, ... ranks up to %lld", (long long)count);
 	}
 	if (batch % count) {

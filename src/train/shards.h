@@ -31,8 +31,8 @@ int nr_shards_share(struct nr_shards *, struct nr_comm *, int64_t batch, int64_t
 struct nr_plan;
 struct nr_train;
 /* Memory for the sums; plan: of a step; teacher: NULL, or the store that the task moves itself. Nothing where there is one shard. */
-int nr_shards_open(struct nr_shards *, const struct nr_train *, const struct nr_plan *, const struct nr_store *, const struct nr_store *teacher,
-	struct nr_error *);
+int nr_shards_open(struct nr_shards *, const struct nr_train *, const struct nr_plan *, const struct nr_store *,
+	const struct nr_store *teacher, struct nr_error *);
 void nr_shards_close(struct nr_shards *);
 /* Around the local shard i: the buffers are those before the step; what it left is put aside or summed, but for gradients of the last one:
  * they are summed when they leave. */

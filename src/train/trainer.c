@@ -305,7 +305,8 @@ static void hold_still(struct nr_trainer *t)
 static int step(struct nr_trainer *t, double *loss, double *lr, double *norm, struct nr_error *err)
 {
 	if (gradients(t, loss, err)) return err->code;
-	if (due(t->c.gradients, t, t->state.step + 1) && t->layers && nr_layer_gradients_write(t->layers, t->state.step + 1, err)) return err->code;
+	if (t->layers && due(t->c.gradients, t, t->state.step + 1) && nr_layer_gradients_write(t->layers, t->state.step + 1, err))
+		return err->code;
 	struct nr_rates rates = { nr_schedule_at(nr_trainer_schedule_now(t), t->state.step), t->c.optim.weight_decay };
 	struct nr_optim_info info;
 	if (t->task->rates) t->task->rates(&t->run, t->state.step, &rates);
