@@ -71,6 +71,7 @@ int cli_eval_segments(struct cli *c, struct cli_opened *o, const struct cli_view
 
 /* ---- norma predict ------------------------------------------------------------------------------------------------------------ */
 
+struct share { int64_t count; int32_t class_; };
 struct job {
 	const struct predict_segments *o;
 	struct nr_segmenter *s;
@@ -78,7 +79,7 @@ struct job {
 	int32_t classes;
 	uint8_t (*colour)[3];
 	struct nr_picture picture, map, overlay;
-	struct { int64_t count; int32_t class_; } *share;
+	struct share *share;
 };
 
 static int by_count(const void *a, const void *b)

@@ -73,7 +73,7 @@ static void every_task_has_defaults(void **state)
 	assert_string_equal(err.hint, "did you mean 'mae'?");
 	err = (struct nr_error){ 0 };
 	assert_int_equal(nr_train_init(&c, "quite another", &err), NR_ENAME);
-	assert_non_null(strstr(err.hint, "classify, mae, dino, mlm, simcse, "));
+	assert_non_null(strstr(err.hint, "classify, segment, mae, dino, mlm, "));
 }
 
 static void a_file_names_its_task(void **state)
