@@ -5,7 +5,7 @@
 #include "report/runfolder.h"
 #include "report/interval.h"
 
-enum { NR_MEASURES = 18 };
+enum { NR_MEASURES = 20 };
 
 struct nr_arm {
 	const char *name;                       /* the norm plan; with what else differs if plans repeat */

@@ -100,7 +100,7 @@ static double speed(const struct nr_runfolder *r)
 
 /* ---- the table --------------------------------------------------------------------------------------------------------- */
 
-enum { UNIFORMITY = 12, RANK };
+enum { UNIFORMITY = 14, RANK };
 const struct nr_measure nr_measures[NR_MEASURES + 1] = {
 	{ "probe top‑1, [CLS]", "%", "top‑1 of a linear probe on [CLS]", 1, NR_PERCENT, 2, false, probe_cls, probe_cls_samples },
 	{ "probe top‑1, mean token", "%", "top‑1 of a linear probe on the mean token", 1, NR_PERCENT, 2, false, probe_mean,
