@@ -51,12 +51,14 @@ static nr_t *detect_boxes(struct nr_net *n, const struct bench_size *s, struct b
 static void detect_fill(const struct bench *b)
 {
 	const struct bench_size *s = b->target.size;
-	real *box = b->in.truth ? nr_plan_data(b->plan, b->in.truth) : NULL, *size = b->in.sizes ? nr_plan_data(b->plan, b->in.sizes) : NULL;
+	real *box = b->in.truth ? nr_plan_data(b->plan, b->in.truth) : NULL,
+	     *size = b->in.sizes ? nr_plan_data(b->plan, b->in.sizes) : NULL;
 	for (int64_t i = 0; box && i < s->batch * BOXES; i++) {
 		const double from = (double)s->image * (double)(i % BOXES) / 16, side = (double)s->image * (1 + (double)(i % 4)) / 8;
 		for (int j = 0; j < 4; j++) box[4 * i + j] = (real)(from + (j < 2 ? 0 : side));
 	}
-	for (int64_t i = 0; box && i < s->batch * BOXES; i++) ((int32_t *)nr_plan_data(b->plan, b->in.labels))[i] = (int32_t)(i % s->classes);
+	for (int64_t i = 0; box && i < s->batch * BOXES; i++)
+		((int32_t *)nr_plan_data(b->plan, b->in.labels))[i] = (int32_t)(i % s->classes);
 	for (int64_t i = 0; size && i < 2 * s->batch; i++) size[i] = (real)s->image;
 }
 

@@ -245,7 +245,8 @@ static int run(struct cli *c, const void *conf, const struct nr_list *args)
 		return nr_hint(c->err, "norma predict runs/x/model.safetensors cat.jpg");
 	}
 	cli_bound_spin(c);
-	int code = nr_weights_open(&w, args->item[0], &(struct nr_weights_how){ .model = o->model, .norms = o->norm, .detector = true }, c->err);
+	int code = nr_weights_open(
+		&w, args->item[0], &(struct nr_weights_how){ .model = o->model, .norms = o->norm, .detector = true }, c->err);
 	if (!code) nr_store_fix(w->store);
 	if (!code) code = predict(c, o, w, args);
 	nr_weights_close(w);
@@ -256,25 +257,26 @@ const struct cli_command cli_predict = {
 	.name = "predict",
 	.title = "predict classes of pictures or texts, properties of molecules",
 	.usage = "WEIGHTS PICTURE... | WEIGHTS [SMILES...] | WEIGHTS [TEXT...]",
-	.about = "Decodes each picture (JPEG, PNG, WebP or TIFF), resizes and crops it as in the evaluation during training, and prints\n"
-		 "the most probable classes. Names, mean and standard deviation come from the checkpoint; public checkpoints have none\n"
-		 "and need the flags --model, --names and, if trained that way, --pixels imagenet.\n"
-		 "\n"
-		 "A graph model reads molecules: SMILES as arguments or, if there are none, one per line of standard input; text\n"
-		 "after a space is a name. It prints a value for each task in the units of its targets, or the probability of yes,\n"
-		 "as `norma graph` writes them to predictions.csv. Molecules that cannot be read are reported with their line; the\n"
-		 "others are still predicted, and the exit code is 1.\n"
-		 "\n"
-		 "Of a model of `norma segment` it writes two pictures for each, in --out: NAME.png with the classes in colours over the\n"
-		 "picture, NAME.labels.png with their numbers; and prints which share of the pixels the classes have.\n"
-		 "\n"
-		 "A model of `norma text` reads texts: arguments or, if there are none, one per line of standard input; a tab parts a\n"
-		 "pair. It prints the most probable classes, or the value.\n"
-		 "\n"
-		 "A detector of `norma detect` prints what it finds in each picture, with boxes in pixels and the areas of masks; --draw DIR\n"
-		 "leaves the pictures with marks there.\n"
-		 "\n"
-		 "A run's folder stands for its model.safetensors; best.safetensors has the weights behind predictions.csv.",
+	.about =
+		"Decodes each picture (JPEG, PNG, WebP or TIFF), resizes and crops it as in the evaluation during training, and prints\n"
+		"the most probable classes. Names, mean and standard deviation come from the checkpoint; public checkpoints have none\n"
+		"and need the flags --model, --names and, if trained that way, --pixels imagenet.\n"
+		"\n"
+		"A graph model reads molecules: SMILES as arguments or, if there are none, one per line of standard input; text\n"
+		"after a space is a name. It prints a value for each task in the units of its targets, or the probability of yes,\n"
+		"as `norma graph` writes them to predictions.csv. Molecules that cannot be read are reported with their line; the\n"
+		"others are still predicted, and the exit code is 1.\n"
+		"\n"
+		"Of a model of `norma segment` it writes two pictures for each, in --draw (default: segmented): NAME.png with the classes\n"
+		"in colours over the picture, NAME.labels.png with their numbers; and prints which share of the pixels the classes have.\n"
+		"\n"
+		"A model of `norma text` reads texts: arguments or, if there are none, one per line of standard input; a tab parts a\n"
+		"pair. It prints the most probable classes, or the value.\n"
+		"\n"
+		"A detector of `norma detect` prints what it finds in each picture, with boxes in pixels and the areas of masks;\n"
+		"--draw DIR leaves the pictures with marks there.\n"
+		"\n"
+		"A run's folder stands for its model.safetensors; best.safetensors has the weights behind predictions.csv.",
 	.conf_size = sizeof(struct predict),
 	.options = options,
 	.run = run,

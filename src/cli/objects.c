@@ -62,8 +62,8 @@ static int tell(const struct job *j, const char *path, int64_t n)
 	printf("%s%s%s: %lld object%s\n", cli_bold(), path, cli_plain(), (long long)n, n == 1 ? "" : "s");
 	for (int64_t i = 0; i < n; i++) {
 		const struct nr_detection *d = &j->found[i];
-		printf("  %6.2f %%  %-16s at %.1f, %.1f, %.1f x %.1f", 100 * d->score, name_of(j->o, d->label, name, sizeof name), d->xywh[0],
-			d->xywh[1], d->xywh[2], d->xywh[3]);
+		printf("  %6.2f %%  %-16s at %.1f, %.1f, %.1f x %.1f", 100 * d->score, name_of(j->o, d->label, name, sizeof name),
+			d->xywh[0], d->xywh[1], d->xywh[2], d->xywh[3]);
 		if (d->mask) printf(", %lld pixels", (long long)nr_rle_area(d->mask));
 		putchar('\n');
 	}
@@ -106,7 +106,8 @@ static int predict_one(struct job *j, const char *path, struct nr_error *err)
 static int open_job(struct job *j, const struct nr_weights *w, struct nr_error *err)
 {
 	const size_t keep = (size_t)w->detector->keep;
-	struct nr_augment a = nr_augment_for_eval(&w->view, nr_model_int(&w->model, "image"), (int32_t)nr_model_int(&w->model, "channels"), 1);
+	struct nr_augment a =
+		nr_augment_for_eval(&w->view, nr_model_int(&w->model, "image"), (int32_t)nr_model_int(&w->model, "channels"), 1);
 	int code = nr_object_view_init(&j->view, &a, NULL, w->detector->short_sides, err);
 	if (!code) code = nr_detector_runner_open(&j->run, w, w->detector, w->whole_norms, 1, err);
 	if (!code) code = nr_augment_scratch_make(&j->scratch, err);
@@ -116,7 +117,8 @@ static int open_job(struct job *j, const struct nr_weights *w, struct nr_error *
 	j->found = malloc(keep * sizeof *j->found);
 	j->mark = malloc(keep * sizeof *j->mark);
 	j->text = malloc(keep * sizeof *j->text);
-	return j->image && j->found && j->mark && j->text ? NR_OK : nr_fail(err, NR_EMEMORY, "cannot look for objects", NULL, "out of memory");
+	return j->image && j->found && j->mark && j->text ? NR_OK
+							  : nr_fail(err, NR_EMEMORY, "cannot look for objects", NULL, "out of memory");
 }
 
 int cli_predict_objects(struct cli *c, const struct predict_objects *o, const struct nr_weights *w, char *const *path, int64_t count)

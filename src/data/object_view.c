@@ -13,7 +13,8 @@ static int read_sides(struct nr_object_view *v, const char *text, struct nr_erro
 	for (char *end; *text; text = end) {
 		const long side = strtol(text, &end, 10);
 		if (end == text || side < 1 || side > v->size || (*end && *end != ' ') || v->sides == NR_OBJECT_SIDES) {
-			nr_fail(err, NR_EVALUE, "cannot resize pictures", text, "not a list of up to %d sides from 1 to %d", NR_OBJECT_SIDES, v->size);
+			nr_fail(err, NR_EVALUE, "cannot resize pictures", text, "not a list of up to %d sides from 1 to %d",
+				NR_OBJECT_SIDES, v->size);
 			return nr_hint(err, "use --short-sides \"480 512\"; the longer side is the model's option image");
 		}
 		v->side[v->sides++] = (int32_t)side;
@@ -33,7 +34,8 @@ int nr_object_view_init(struct nr_object_view *v, const struct nr_augment *a, co
 size_t nr_object_bytes(const struct nr_object_view *v)
 {
 	const size_t mask = ((size_t)v->size * (size_t)v->size + 7) / 8;
-	const size_t all = sizeof(struct nr_object_sample) + (size_t)v->objects * (4 * sizeof(float) + sizeof(int32_t) + (v->masks ? mask : 0));
+	const size_t all =
+		sizeof(struct nr_object_sample) + (size_t)v->objects * (4 * sizeof(float) + sizeof(int32_t) + (v->masks ? mask : 0));
 	return (all + 15) / 16 * 16;
 }
 const float *nr_object_boxes(const struct nr_object_view *v, const void *extra)
@@ -72,7 +74,8 @@ static int place(const struct nr_object_view *v, const struct nr_picture *p, int
 	*s = (struct nr_object_sample){ .h = (float)h, .w = (float)w, .y = (float)p->h / (float)h, .x = (float)p->w / (float)w };
 	const bool same = h == p->h && w == p->w;
 	if (p->channels != v->channels)
-		return nr_fail(err, NR_ESHAPE, "cannot use a picture", NULL, "it has %d channels, the model takes %d", p->channels, v->channels);
+		return nr_fail(
+			err, NR_ESHAPE, "cannot use a picture", NULL, "it has %d channels, the model takes %d", p->channels, v->channels);
 	if (!same && nr_resize(p, NULL, h, w, (enum nr_filter)v->filter, small, room, err)) return err->code;
 	const uint8_t *from = same ? p->pixels : small->pixels;
 	for (int32_t c = 0; c < v->channels; c++)
@@ -120,8 +123,10 @@ static void place_objects(const struct nr_object_view *v, const struct nr_object
 	for (int64_t i = 0; i < v->objects; i++) label[i] = -1;
 	for (int32_t i = 0; o && i < o->count && s->count < v->objects; i++) {
 		const struct nr_object *one = &o->object[i];
-		const double x0 = fmax(one->xywh[0] / (double)s->x, 0), x1 = fmin((one->xywh[0] + one->xywh[2]) / (double)s->x, (double)s->w);
-		const double y0 = fmax(one->xywh[1] / (double)s->y, 0), y1 = fmin((one->xywh[1] + one->xywh[3]) / (double)s->y, (double)s->h);
+		const double x0 = fmax(one->xywh[0] / (double)s->x, 0),
+			     x1 = fmin((one->xywh[0] + one->xywh[2]) / (double)s->x, (double)s->w);
+		const double y0 = fmax(one->xywh[1] / (double)s->y, 0),
+			     y1 = fmin((one->xywh[1] + one->xywh[3]) / (double)s->y, (double)s->h);
 		if (one->crowd || !(x1 - x0 > .01 && y1 - y0 > .01)) continue;
 		float *to = box + 4 * s->count;
 		to[0] = (float)(mirrored ? (double)s->w - x1 : x0), to[1] = (float)y0;

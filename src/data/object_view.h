@@ -9,7 +9,7 @@ enum { NR_OBJECT_SIDES = 16 };
 struct nr_object_view {
 	int32_t size, channels;             /* of the square */
 	int32_t filter;                     /* enum nr_filter */
-	int32_t sides, side[NR_OBJECT_SIDES];   /* for the shorter side, one by chance; without chance the last; none: it fills the square */
+	int32_t sides, side[NR_OBJECT_SIDES]; /* for the shorter side, one by chance; without chance the last; none: it fills the square */
 	double flip;                        /* probability of a mirror image */
 	bool chance, masks;
 	int64_t objects;                    /* at most; crowds and empty boxes are left out */

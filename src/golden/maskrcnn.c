@@ -22,21 +22,42 @@ static struct nr_mask_rcnn settings(struct golden_case *c, const struct golden_d
 	const int64_t classes = (int64_t)golden_number(c, "num_classes");
 	const struct nr_box_code rpn = golden_box_code(c, "rpn.stds", "rpn.coder_weights"), roi = golden_box_code(c, "roi.stds",
 		"roi.coder_weights");
-	struct nr_mask_rcnn o = { .classes = classes, .fc = (int64_t)golden_number(c, "roi.fc"), .neck = golden_neck(c),
-		.rpn = { .match = { .high = golden_number_in(c, "rpn.pos", "rpn.high"), .low = golden_number_in(c, "rpn.neg", "rpn.low"),
-			.low_iou = golden_number_or(c, "rpn.min_pos", 0), .low_quality = tv ? NR_MATCH_OWN : NR_MATCH_THAT },
-			.mean = tv ? NR_ANCHOR_DRAWN : NR_ANCHOR_DRAWN_BOTH, .every = 3 },
+	struct nr_mask_rcnn o = {
+		.classes = classes,
+		.fc = (int64_t)golden_number(c, "roi.fc"),
+		.neck = golden_neck(c),
+		.rpn = { .match = { .high = golden_number_in(c, "rpn.pos", "rpn.high"),
+				 .low = golden_number_in(c, "rpn.neg", "rpn.low"),
+				 .low_iou = golden_number_or(c, "rpn.min_pos", 0),
+				 .low_quality = tv ? NR_MATCH_OWN : NR_MATCH_THAT },
+			.mean = tv ? NR_ANCHOR_DRAWN : NR_ANCHOR_DRAWN_BOTH,
+			.every = 3 },
 		.rpn_cost = { .kind = NR_BOX_L1, .beta = tv ? 1 / 9. : 0 },
-		.proposals = { .code = rpn, .nms = golden_number(c, "rpn.nms"), .min_size = golden_number_or(c, "rpn.min_size", 0),
-			.before = (int64_t)golden_number(c, "rpn.pre_nms"), .keep = (int64_t)golden_number(c, "rpn.post_nms") },
+		.proposals = { .code = rpn,
+			.nms = golden_number(c, "rpn.nms"),
+			.min_size = golden_number_or(c, "rpn.min_size", 0),
+			.before = (int64_t)golden_number(c, "rpn.pre_nms"),
+			.keep = (int64_t)golden_number(c, "rpn.post_nms") },
 		.background_first = tv,
-		.sample = { .iou = golden_number(c, "roi.iou"), .low_quality = golden_config(c, "match_low_quality", NULL, 0) != 0,
-			.low_iou = golden_number(c, "roi.iou"), .boxes_first = !tv, .positives_first = !tv, .background = tv ? 0 : (int32_t)classes },
+		.sample = { .iou = golden_number(c, "roi.iou"),
+			.low_quality = golden_config(c, "match_low_quality", NULL, 0) != 0,
+			.low_iou = golden_number(c, "roi.iou"),
+			.boxes_first = !tv,
+			.positives_first = !tv,
+			.background = tv ? 0 : (int32_t)classes },
 		.roi_beta = tv ? 1 / 9. : 0,
-		.pool = { .size = (int64_t)golden_number(c, "roi.pool"), .samples = (int64_t)golden_number(c, "roi.sampling_ratio"), .aligned = !tv,
-			.side = tv ? 224 : 56, .at = tv ? 2 : 0, .inside = !tv },
-		.mask_convs = 4, .mask_pool = (int64_t)golden_number(c, "mask.pool"), .mask_threshold = !tv,
-		.rule = { .code = roi, .score = golden_number_in(c, "post.score_thr", "post.score_thresh"), .nms = golden_number(c, "post.nms"),
+		.pool = { .size = (int64_t)golden_number(c, "roi.pool"),
+			.samples = (int64_t)golden_number(c, "roi.sampling_ratio"),
+			.aligned = !tv,
+			.side = tv ? 224 : 56,
+			.at = tv ? 2 : 0,
+			.inside = !tv },
+		.mask_convs = 4,
+		.mask_pool = (int64_t)golden_number(c, "mask.pool"),
+		.mask_threshold = !tv,
+		.rule = { .code = roi,
+			.score = golden_number_in(c, "post.score_thr", "post.score_thresh"),
+			.nms = golden_number(c, "post.nms"),
 			.min_size = golden_number_or(c, "post.min_size", 0),
 			.keep = (int64_t)golden_number_in(c, "post.max_per_img", "post.detections") },
 	};
@@ -67,8 +88,8 @@ static void record(struct golden_case *c, struct run *r)
 	r->of_rpn = nr_tap(n, "of_rpn", g->proposals), r->of_rpn_count = nr_tap(n, "of_rpn_count", g->count);
 	g->proposals = r->proposals, g->count = r->count;
 	nr_t *loss = nr_mask_rcnn_loss(n, &r->o, g, d->truth, d->classes, r->masks);
-	nr_t *kept[] = { g->objectness, g->delta, g->match, g->weight, g->boxes, g->label, g->box_target, g->mask_target, g->own, g->class_logit,
-		g->offset, g->mask_logit };
+	nr_t *kept[] = { g->objectness, g->delta, g->match, g->weight, g->boxes, g->label, g->box_target, g->mask_target, g->own,
+		g->class_logit, g->offset, g->mask_logit };
 	for (size_t i = 0; i < sizeof kept / sizeof *kept; i++) nr_tap(n, nr_arena_printf(c->arena, "kept%zu", i), kept[i]);
 	struct nr_mask_rcnn_graph again = *g;
 	r->box = nr_tap(n, "boxes", nr_mask_rcnn_detections(n, &r->o, &again, d->size, &r->score, &r->label, &r->mask));
@@ -159,7 +180,8 @@ static void check_rois(struct golden_case *c, struct run *r)
 	memcpy(target, data(r, g->box_target), (size_t)(4 * rows) * sizeof *target);
 	for (int64_t i = 0; i < rows && !r->d.mmdet; i++)       /* torchvision also has some for background, which count for nothing */
 		if (label[i] == r->o.sample.background)
-			nr_box_encode(1, box + 4 * i, (const real *)data(r, r->d.truth) + 4 * (i / S * r->d.G), r->o.roi_std, target + 4 * i);
+			nr_box_encode(
+				1, box + 4 * i, (const real *)data(r, r->d.truth) + 4 * (i / S * r->d.G), r->o.roi_std, target + 4 * i);
 	golden_check(c, "out", out, used(r, target, 4, -2, out), "out.roi_targets");
 }
 
@@ -190,7 +212,8 @@ static void check_pasted(struct golden_case *c, struct run *r)
 	int64_t n = 0, wrong = 0;
 	for (int64_t i = 0; i < all; i++) {
 		if (label[i] < 0) continue;
-		nr_mask_paste(r->d.mmdet ? NR_PASTE_CENTRES : NR_PASTE_PADDED, 2 * r->o.mask_pool, mask + i * P, box + 4 * i, r->d.h, r->d.w, pasted);
+		nr_mask_paste(r->d.mmdet ? NR_PASTE_CENTRES : NR_PASTE_PADDED, 2 * r->o.mask_pool, mask + i * P, box + 4 * i, r->d.h,
+			r->d.w, pasted);
 		golden_expect(c, (n + 1) * pixels <= want.n, "as many out.det_masks");
 		for (int64_t p = 0; p < pixels; p++) wrong += pasted[p] != want.x[n * pixels + p];
 		memcpy(out + n++ * P, mask + i * P, (size_t)P * sizeof *mask);

@@ -10,15 +10,23 @@ static struct nr_retinanet settings(struct golden_case *c, const struct golden_d
 {
 	const struct nr_box_code code = golden_box_code(c, "coder_stds", "coder_weights");
 	const char *loss = golden_text(c, "loss_type");
-	struct nr_retinanet o = { .classes = (int64_t)golden_number(c, "num_classes"), .prior = .01,
-		.convs = (int64_t)golden_before(c, golden_text(c, "head"), "convs"), .neck = golden_neck(c),
+	struct nr_retinanet o = {
+		.classes = (int64_t)golden_number(c, "num_classes"),
+		.prior = .01,
+		.convs = (int64_t)golden_before(c, golden_text(c, "head"), "convs"),
+		.neck = golden_neck(c),
 		.focal = { golden_number(c, "focal.alpha"), golden_number(c, "focal.gamma") },
 		.mean = d->mmdet ? NR_ANCHOR_POSITIVES : NR_ANCHOR_PER_PICTURE,
-		.match = { .high = golden_number_in(c, "assigner.pos", "matcher.high"), .low = golden_number_in(c, "assigner.neg", "matcher.low"),
-			.low_iou = golden_number_or(c, "assigner.min_pos", 0), .low_quality = d->mmdet ? NR_MATCH_THAT : NR_MATCH_OWN },
+		.match = { .high = golden_number_in(c, "assigner.pos", "matcher.high"),
+			.low = golden_number_in(c, "assigner.neg", "matcher.low"),
+			.low_iou = golden_number_or(c, "assigner.min_pos", 0),
+			.low_quality = d->mmdet ? NR_MATCH_THAT : NR_MATCH_OWN },
 		.cost = { .kind = strcmp(loss, "giou") ? NR_BOX_L1 : NR_BOX_GIOU, .limit = code.limit, .both_sides = code.both_sides },
-		.rule = { .code = code, .score = golden_number_in(c, "score_thr", "score_thresh"), .nms = golden_number_in(c, "nms_iou",
-			"nms_thresh"), .min_size = -1, .before = (int64_t)golden_number_in(c, "nms_pre", "topk_candidates"),
+		.rule = { .code = code,
+			.score = golden_number_in(c, "score_thr", "score_thresh"),
+			.nms = golden_number_in(c, "nms_iou", "nms_thresh"),
+			.min_size = -1,
+			.before = (int64_t)golden_number_in(c, "nms_pre", "topk_candidates"),
 			.keep = (int64_t)golden_number_in(c, "max_per_img", "detections_per_img") },
 	};
 	if (strcmp(loss, "giou") != 0 && strcmp(loss, "l1") != 0) golden_stop(c, NULL, "a loss of boxes '%s'", loss);

@@ -73,8 +73,11 @@ int64_t nr_detector_runner_found(struct nr_detector_runner *r, int64_t place, co
 	for (int64_t i = 0; i < keep && label[i] >= 0; i++, n++) {
 		const nr_real scaled[4] = { box[4 * i] * s->x, box[4 * i + 1] * s->y, box[4 * i + 2] * s->x, box[4 * i + 3] * s->y };
 		struct nr_detection *d = &out[n];
-		*d = (struct nr_detection){ .image_id = image_id, .label = label[i], .score = (double)score[i],
-			.xywh = { (double)scaled[0], (double)scaled[1], (double)(scaled[2] - scaled[0]), (double)(scaled[3] - scaled[1]) } };
+		*d = (struct nr_detection){ .image_id = image_id,
+			.label = label[i],
+			.score = (double)score[i],
+			.xywh = {
+				(double)scaled[0], (double)scaled[1], (double)(scaled[2] - scaled[0]), (double)(scaled[3] - scaled[1]) } };
 		if (!masks || !r->g.mask) continue;
 		d->mask = mask_of(r, place * keep + i, scaled, h, w, err);
 		if (!d->mask) {

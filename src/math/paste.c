@@ -48,8 +48,8 @@ static void at_centres(int64_t M, const real *map, const real box[4], int64_t h,
 	const double sx = (double)M / ((double)box[2] - (double)box[0]), sy = (double)M / ((double)box[3] - (double)box[1]);
 	for (int64_t y = limit((double)box[1] - 1, h); y < limit((double)box[3] + 2, h); y++)
 		for (int64_t x = limit((double)box[0] - 1, w); x < limit((double)box[2] + 2, w); x++)
-			mask[y * w + x] = between(map, M, ((double)y + .5 - (double)box[1]) * sy - .5, ((double)x + .5 - (double)box[0]) * sx - .5) >=
-				.5;
+			mask[y * w + x] = between(map, M, ((double)y + .5 - (double)box[1]) * sy - .5,
+						  ((double)x + .5 - (double)box[0]) * sx - .5) >= .5;
 }
 
 void nr_mask_paste(enum nr_paste how, int64_t M, const real *map, const real box[4], int64_t h, int64_t w, uint8_t *mask)

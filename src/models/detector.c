@@ -13,8 +13,8 @@
 
 static const char *const kinds[] = { "retinanet", "mask_rcnn", NULL }, *const conventions[] = { "torchvision", "mmdetection", NULL };
 static const char *const box_losses[] = { "l1", "giou", NULL };
-const struct nr_option nr_detector_options[] = {
-	NR_OPT_ENUM(S, detector, "retinanet", kinds, "retinanet: boxes in one stage; mask_rcnn: boxes and masks in two"),
+const struct nr_option nr_detector_options[] = { NR_OPT_ENUM(S, detector, "retinanet", kinds,
+							 "retinanet: boxes in one stage; mask_rcnn: boxes and masks in two"),
 	NR_OPT_ENUM(S, convention, "mmdetection", conventions, "whose anchors, matching and losses"),
 	NR_OPT_INT(S, neck_dim, 256, 1, 65536, "channels of neck and heads"),
 	NR_OPT_INT(S, head_convs, 4, 0, 16, "convolutions of RetinaNet's towers and of the mask head"),
@@ -23,7 +23,8 @@ const struct nr_option nr_detector_options[] = {
 	NR_OPT_FLOAT(S, anchor, 0, 0, 1000, "side of a level's smallest anchors, in strides; 0: 4, with mask_rcnn 8"),
 	NR_OPT_ENUM(S, box_loss, "l1", box_losses, "RetinaNet's: of offsets, or generalized IoU of boxes"),
 	NR_OPT_INT(S, fc, 1024, 1, 65536, "width of Mask R-CNN's box head"),
-	NR_OPT_INT(S, mask_pool, 14, 1, 256, "places of a box that Mask R-CNN's mask head reads, in each direction; masks have twice as many"),
+	NR_OPT_INT(
+		S, mask_pool, 14, 1, 256, "places of a box that Mask R-CNN's mask head reads, in each direction; masks have twice as many"),
 	NR_OPT_INT(S, rpn_rows, 256, 1, 1000000, "anchors of a picture that the proposals learn from; half of them positive at most"),
 	NR_OPT_INT(S, roi_rows, 512, 1, 1000000, "boxes of a picture that the heads learn from; a quarter of them positive at most"),
 	NR_OPT_INT(S, before, 2000, 1, 1000000, "proposals of a level before overlapping ones are removed; half as many in evaluation"),
@@ -35,9 +36,7 @@ const struct nr_option nr_detector_options[] = {
 	NR_OPT_STRING(S, short_sides, "",
 		"sides, \"480 512 544\": a picture's shorter side becomes one of them by chance, the last one in evaluation, as far as the "
 		"longer one fits; none: the longer one fills the input"),
-	NR_OPT_INT(S, objects, 100, 1, 10000, "objects of a picture that are learned from, at most"),
-	NR_OPT_END
-};
+	NR_OPT_INT(S, objects, 100, 1, 10000, "objects of a picture that are learned from, at most"), NR_OPT_END };
 #undef S
 
 /* ---- what follows ----------------------------------------------------------------------------------------------------------- */
@@ -86,20 +85,41 @@ static struct nr_retinanet retinanet_of(const struct nr_detector *d, int64_t cla
 static struct nr_mask_rcnn mask_rcnn_of(const struct nr_detector *d, int64_t classes, const double *stride, int levels, bool training)
 {
 	const bool tv = d->convention == NR_TORCHVISION;
-	struct nr_mask_rcnn o = { .classes = classes, .fc = d->fc,
+	struct nr_mask_rcnn o = {
+		.classes = classes,
+		.fc = d->fc,
 		.neck = { .dim = d->neck_dim, .extra = NR_FPN_POOL, .extras = d->extra_levels < 0 ? 1 : (int32_t)d->extra_levels },
 		.rpn = { .match = { .high = .7, .low = .3, .low_iou = tv ? 0 : .3, .low_quality = tv ? NR_MATCH_OWN : NR_MATCH_THAT },
-			.mean = tv ? NR_ANCHOR_DRAWN : NR_ANCHOR_DRAWN_BOTH, .rows = d->rpn_rows, .positive = .5 },
+			.mean = tv ? NR_ANCHOR_DRAWN : NR_ANCHOR_DRAWN_BOTH,
+			.rows = d->rpn_rows,
+			.positive = .5 },
 		.rpn_cost = { .kind = NR_BOX_L1, .beta = tv ? 1 / 9. : 0, .std = { 1, 1, 1, 1 } },
-		.proposals = { .code = code_of(d, 1, 1), .nms = .7, .min_size = tv ? 1e-3 : 0,
-			.before = training ? d->before : (d->before + 1) / 2, .keep = d->proposals },
+		.proposals = { .code = code_of(d, 1, 1),
+			.nms = .7,
+			.min_size = tv ? 1e-3 : 0,
+			.before = training ? d->before : (d->before + 1) / 2,
+			.keep = d->proposals },
 		.background_first = tv,
-		.sample = { .rows = d->roi_rows, .positive = .25, .iou = .5, .low_quality = !tv, .low_iou = .5, .boxes_first = !tv,
-			.positives_first = 1, .background = tv ? 0 : (int32_t)classes },
-		.roi_std = { .1, .1, .2, .2 }, .roi_beta = tv ? 1 / 9. : 0,
-		.pool = { .size = 7, .samples = tv ? 2 : 0, .aligned = !tv, .side = (double)d->roi_side * (tv ? 4 : 1), .at = tv ? 2 : 0, .inside = !tv },
+		.sample = { .rows = d->roi_rows,
+			.positive = .25,
+			.iou = .5,
+			.low_quality = !tv,
+			.low_iou = .5,
+			.boxes_first = !tv,
+			.positives_first = 1,
+			.background = tv ? 0 : (int32_t)classes },
+		.roi_std = { .1, .1, .2, .2 },
+		.roi_beta = tv ? 1 / 9. : 0,
+		.pool = { .size = 7,
+			.samples = tv ? 2 : 0,
+			.aligned = !tv,
+			.side = (double)d->roi_side * (tv ? 4 : 1),
+			.at = tv ? 2 : 0,
+			.inside = !tv },
 		.rule = detection_rule(d, code_of(d, .1, .2)),
-		.mask_convs = d->head_convs, .mask_pool = d->mask_pool, .mask_threshold = !tv,
+		.mask_convs = d->head_convs,
+		.mask_pool = d->mask_pool,
+		.mask_threshold = !tv,
 		.mask_rows = (d->roi_rows + 3) / 4,
 	};
 	settle_anchors(d, stride, levels, 1, &o.anchors);

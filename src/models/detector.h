@@ -23,7 +23,7 @@ struct nr_detector {
 	double score, nms;                  /* of detections */
 	int64_t keep;
 	/* pictures */
-	char *short_sides;                  /* "480 512": a picture's shorter side becomes one of them; "": the longer side fills the input */
+	char *short_sides; /* "480 512": a picture's shorter side becomes one of them; "": the longer side fills the input */
 	int64_t objects;                    /* of a picture, at most */
 };
 extern const struct nr_option nr_detector_options[];

@@ -65,7 +65,8 @@ nr_t *nr_mask_rcnn_loss(struct nr_net *n, const struct nr_mask_rcnn *o, struct n
 	struct nr_anchor_rule rpn = o->rpn;
 	rpn.grid = g->grid;
 	g->weight = nr_anchor_match(n, truth, classes, &rpn, &g->match);
-	g->loss_objectness = nr_tap(n, "loss_objectness", nr_focal_loss(n, g->objectness, g->match, g->weight, NULL, (struct nr_focal){ -1, 0 }));
+	g->loss_objectness =
+		nr_tap(n, "loss_objectness", nr_focal_loss(n, g->objectness, g->match, g->weight, NULL, (struct nr_focal){ -1, 0 }));
 	g->loss_rpn = nr_tap(n, "loss_rpn", nr_anchor_box_loss(n, g->delta, g->match, g->weight, truth, &g->grid, o->rpn_cost));
 
 	nr_t *matched, *weight, *mask_weight, *count = g->count;

@@ -3,7 +3,7 @@
  *
  *   parameters  those of the neck (fpn.h); tower.0.rpn.conv, rpn.class, rpn.box; roi.fc.0, roi.fc.1, roi.class, roi.box;
  *               tower.I.head.mask.conv, mask.up, mask.out
- *   sites       tower[0].rpn, tower[I].head.mask, roi.fc[I].norm: no norm by default */
+ *   sites       tower[0].rpn, tower[I].head.mask: no norm by default */
 #ifndef NR_MASK_RCNN_H
 #define NR_MASK_RCNN_H
 

@@ -231,8 +231,8 @@ static bool of_training(const char *name)
  * DINO, in ours and its own; the decoder of segmentation; neck and heads of a detector. */
 static bool of_decoder(const char *name)
 {
-	static const char *const first[] = { "decoder.", "decoder_", "segment.", "detect.", "dino.", "head.mlp.", "head.last_layer.", "teacher.head.",
-		"student.module.head.", "module.head.", NULL };
+	static const char *const first[] = { "decoder.", "decoder_", "segment.", "detect.", "dino.", "head.mlp.", "head.last_layer.",
+		"teacher.head.", "student.module.head.", "module.head.", NULL };
 	for (int i = 0; first[i]; i++)
 		if (!strncmp(name, first[i], strlen(first[i]))) return true;
 	return !strcmp(name, "mask_token");

@@ -11,7 +11,8 @@ bool nr_anchor_grid_of(struct nr_net *n, const struct nr_anchor_plan *p, nr_t *c
 {
 	*g = (struct nr_anchor_grid){ .levels = levels, .shapes = p->ratios * p->sizes };
 	if (levels < 1 || levels > NR_ANCHOR_LEVELS || g->shapes < 1 || g->shapes > NR_ANCHOR_SHAPES) {
-		nr_net_fail(n, NR_EVALUE, "anchors", "%d of %d levels: at most %d of %d", g->shapes, levels, NR_ANCHOR_SHAPES, NR_ANCHOR_LEVELS);
+		nr_net_fail(n, NR_EVALUE, "anchors", "%d of %d levels: at most %d of %d", g->shapes, levels, NR_ANCHOR_SHAPES,
+			NR_ANCHOR_LEVELS);
 		return false;
 	}
 	for (int l = 0; l < levels; l++) {

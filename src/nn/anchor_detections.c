@@ -32,8 +32,9 @@ static int shape(struct nr_node *k)
 	const int64_t n = nr_anchor_count(&a->grid);
 	char s[64];
 	if (nr_expect(k, x->nd == 3 && x->d[1] == n && x->d[2] > 0 && nr_len(k->in[OFFSET]) == 4 * nr_rows(x),
-		"logits %s and offsets are not (B,N,K) and (B,N,4) of %lld anchors", nr_shape_text(x, s, sizeof s), (long long)n) ||
-	    nr_expect(k, nr_len(k->in[SIZE]) == 2 * x->d[0] && a->rule.keep > 0 && n * x->d[2] < INT32_MAX, "sizes of pictures, or no rows"))
+		    "logits %s and offsets are not (B,N,K) and (B,N,4) of %lld anchors", nr_shape_text(x, s, sizeof s), (long long)n) ||
+		nr_expect(k, nr_len(k->in[SIZE]) == 2 * x->d[0] && a->rule.keep > 0 && n * x->d[2] < INT32_MAX,
+			"sizes of pictures, or no rows"))
 		return NR_ESHAPE;
 	const int64_t B = x->d[0], rows = a->rule.keep;
 	nr_out(k, 0, NR_REAL, 3, (int64_t[]){ B, rows, 4 }, NULL);

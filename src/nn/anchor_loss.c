@@ -282,8 +282,12 @@ static const struct nr_op quarters = { .name = "quarters", .shape = quarters_sha
 /* "shapes mean low_quality rows" */
 static struct nr_anchor_rule try_rule(const char *options)
 {
-	return (struct nr_anchor_rule){ .grid = try_grid(options[0] - '0'), .match = { .4, .2, .05, options[2] - '0' }, .mean = options[1] - '0',
-		.rows = options[3] - '0', .every = 2, .positive = .5 };
+	return (struct nr_anchor_rule){ .grid = try_grid(options[0] - '0'),
+		.match = { .4, .2, .05, options[2] - '0' },
+		.mean = options[1] - '0',
+		.rows = options[3] - '0',
+		.every = 2,
+		.positive = .5 };
 }
 static nr_t *match_try(struct nr_net *n, nr_t **x, const char *options)
 {
@@ -328,8 +332,13 @@ const struct nr_op nr_op_focal_loss = {
 	.keeps = NR_KEEP_X(LOGIT) | NR_KEEP_X(MATCH) | NR_KEEP_X(WEIGHT) | NR_KEEP_X(CLASSES), .try_case = focal_try, .cases = focal_cases,
 };
 const struct nr_op nr_op_anchor_box_loss = {
-	.name = "anchor_box_loss", .shape = boxes_shape, .forward = boxes_forward, .backward = boxes_backward,
-	.keeps = NR_KEEP_X(OFFSET) | NR_KEEP_X(MATCHED) | NR_KEEP_X(WEIGHTS) | NR_KEEP_X(TRUTH), .try_case = boxes_try, .cases = boxes_cases,
+	.name = "anchor_box_loss",
+	.shape = boxes_shape,
+	.forward = boxes_forward,
+	.backward = boxes_backward,
+	.keeps = NR_KEEP_X(OFFSET) | NR_KEEP_X(MATCHED) | NR_KEEP_X(WEIGHTS) | NR_KEEP_X(TRUTH),
+	.try_case = boxes_try,
+	.cases = boxes_cases,
 };
 
 nr_t *nr_anchor_match(struct nr_net *n, nr_t *truth, nr_t *classes, const struct nr_anchor_rule *rule, nr_t **match)

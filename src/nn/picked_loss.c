@@ -152,7 +152,8 @@ static void pick_forward(const struct nr_call *k)
 	}
 }
 static nr_t *pick_try(struct nr_net *n, nr_t **x, const char *options) { return nr_pick_masks(n, x[0], x[1], options[0] == 'f'); }
-static const struct nr_case pick_cases[] = { { "6x2x3x4 2x3:i3", "f" }, { "1x1x1x1 1x1:i2", "l" }, { "3x4x4x2 3:i2", "l" }, { NULL, NULL } };
+static const struct nr_case pick_cases[] = { { "6x2x3x4 2x3:i3", "f" }, { "1x1x1x1 1x1:i2", "l" }, { "3x4x4x2 3:i2", "l" },
+	{ NULL, NULL } };
 const struct nr_op nr_op_pick_masks = {
 	.name = "pick_masks", .shape = pick_shape, .forward = pick_forward, .try_case = pick_try, .cases = pick_cases,
 };

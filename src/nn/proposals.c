@@ -182,8 +182,9 @@ static const struct nr_region_rule try_rule = { .code = { { .1, .1, .2, .2 }, 4,
 static nr_t *propose_try(struct nr_net *n, nr_t **x, const char *options)
 {
 	struct nr_region_rule rule = try_rule;
-	struct nr_anchor_grid grid = { .levels = x[0]->d[1] < 3 ? 1 : 2, .shapes = 1, .level = { { .h = 1, .w = x[0]->d[1], .dx = .1, .dy = 1 },
-		{ .h = x[0]->d[1] / 3, .w = 1, .dx = 1, .dy = .1 } } };
+	struct nr_anchor_grid grid = { .levels = x[0]->d[1] < 3 ? 1 : 2,
+		.shapes = 1,
+		.level = { { .h = 1, .w = x[0]->d[1], .dx = .1, .dy = 1 }, { .h = x[0]->d[1] / 3, .w = 1, .dx = 1, .dy = .1 } } };
 	nr_t *count;
 	if (grid.levels == 2) grid.level[0].w -= grid.level[1].h;
 	for (int l = 0; l < 2; l++) nr_anchor_shapes(&grid.level[l], 1, (double[]){ .5 + l }, 1, (double[]){ 1.5 }, 0);

@@ -221,8 +221,14 @@ static void masks_forward(const struct nr_call *k)
 /* "rows low boxes_first": positives are a quarter, boxes of normal numbers rarely overlap, so that the IoU is low */
 static nr_t *sample_try(struct nr_net *n, nr_t **x, const char *options)
 {
-	const struct nr_sample_options o = { .rows = options[0] - '0', .positive = .5, .iou = .1, .low_quality = options[1] == '1',
-		.low_iou = .01, .boxes_first = options[2] == '1', .positives_first = options[2] == '1', .background = options[2] == '1' ? 3 : 0 };
+	const struct nr_sample_options o = { .rows = options[0] - '0',
+		.positive = .5,
+		.iou = .1,
+		.low_quality = options[1] == '1',
+		.low_iou = .01,
+		.boxes_first = options[2] == '1',
+		.positives_first = options[2] == '1',
+		.background = options[2] == '1' ? 3 : 0 };
 	nr_t *label, *match;
 	return nr_roi_sample(n, x[0], x[1], x[2], x[3], o, &label, &match);
 }

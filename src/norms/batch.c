@@ -11,14 +11,12 @@
 
 struct batch { float eps, momentum; bool affine, frozen, sync; };
 
-static const struct nr_option options[] = {
-	NR_OPT_FLOAT(struct batch, eps, 1e-5, 0, 1, "added to the variance"),
+static const struct nr_option options[] = { NR_OPT_FLOAT(struct batch, eps, 1e-5, 0, 1, "added to the variance"),
 	NR_OPT_FLOAT(struct batch, momentum, 0.1, 0, 1, "weight of this batch in the running statistics"),
 	NR_OPT_BOOL(struct batch, affine, "1", "learn a weight and a bias per channel"),
-	NR_OPT_BOOL(struct batch, frozen, "0", "train with the running statistics that the initial weights come with; nothing of it changes"),
-	NR_OPT_BOOL(struct batch, sync, "0", NR_SYNC_HELP),
-	NR_OPT_END
-};
+	NR_OPT_BOOL(
+		struct batch, frozen, "0", "train with the running statistics that the initial weights come with; nothing of it changes"),
+	NR_OPT_BOOL(struct batch, sync, "0", NR_SYNC_HELP), NR_OPT_END };
 
 static nr_t *try_case(struct nr_net *n, nr_t **x, const char *text)
 {

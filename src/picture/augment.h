@@ -52,7 +52,8 @@ void nr_erase(float *x, int32_t channels, int32_t size, double prob, struct nr_d
 int nr_augment_check(const struct nr_augment *, const struct nr_pixel_stats *, struct nr_error *);
 /* What values / 255 are scaled by. Grey made of RGB takes the average, RGB made of grey repeats it. */
 struct nr_pixel_scale { double mean[3], std[3]; };
-int nr_augment_pixel_scale(const struct nr_augment *, const struct nr_pixel_stats *, int32_t channels, struct nr_pixel_scale *, struct nr_error *);
+int nr_augment_pixel_scale(
+	const struct nr_augment *, const struct nr_pixel_stats *, int32_t channels, struct nr_pixel_scale *, struct nr_error *);
 int32_t nr_augment_channels(const struct nr_augment *, const struct nr_pixel_stats *);
 /* What bytes of each channel become. */
 int nr_augment_table(const struct nr_augment *, const struct nr_pixel_stats *, int32_t channels, float table[3][256], struct nr_error *);

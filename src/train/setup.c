@@ -233,7 +233,8 @@ int nr_trainer_setup(struct nr_trainer *t, struct nr_error *err)
 		c->augment.crop_share = c->crop_share;
 		if (check_sizes(t, err)) return err->code;
 	}
-	if (plan_steps(t, err) || record(t, err) || list_parameters(t, err) || start_weights(t, err) || (!c->resume && check_frozen(t, err)))
+	if (plan_steps(t, err) || record(t, err) || list_parameters(t, err) || start_weights(t, err) ||
+		(!c->resume && check_frozen(t, err)))
 		return err->code;
 	for (int64_t i = 0; c->microscope && i < t->shapes; i++)
 		if (nr_microscope_ready(t->shape[i].microscope, t->shape[i].plan, err)) return err->code;

@@ -6,7 +6,9 @@
 static void anchors_are_ordered_by_level_place_and_shape(void **state)
 {
 	(void)state;
-	struct nr_anchor_grid g = { .levels = 2, .shapes = 2, .level = { { .h = 2, .w = 3, .dx = 8, .dy = 10 }, { .h = 1, .w = 1, .dx = 16, .dy = 16 } } };
+	struct nr_anchor_grid g = {
+		.levels = 2, .shapes = 2, .level = { { .h = 2, .w = 3, .dx = 8, .dy = 10 }, { .h = 1, .w = 1, .dx = 16, .dy = 16 } }
+	};
 	double box[4], all[14 * 4];
 	for (int l = 0; l < 2; l++) nr_anchor_shapes(&g.level[l], 2, (double[]){ 1, 4 }, 1, (double[]){ 8 + 8 * l }, 0);
 	assert_int_equal(nr_anchor_count(&g), 14);
