@@ -22,6 +22,7 @@
 #include "../../bench/backbone.c"
 #include "../../bench/block.c"
 #include "../../bench/cases.c"
+#include "../../bench/detect.c"
 #include "../../bench/dino.c"
 #include "../../bench/graphormer.c"
 #include "../../bench/longtext.c"
