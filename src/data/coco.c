@@ -182,6 +182,10 @@ static int open_coco(struct nr_source *s, const char *dir, const void *conf, str
 	s->dir = *o->path == '/' || is_there(o->path, true) ? o->path : nr_arena_printf(s->arena, "%s/%s", dir, o->path);
 	s->channels = 3;
 	if (!own || !s->dir) return nr_fail(err, NR_EMEMORY, "cannot open", o->path, "out of memory");
+	if (!is_there(s->dir, true)) {
+		nr_fail(err, NR_EIO, "cannot open", s->dir, "No such file or directory");
+		return nr_hint(err, "`norma data make shapes` draws pictures with boxes and masks");
+	}
 	own->listed = (struct nr_listed){ .dir = s->dir, .check = check_size };
 	int64_t empty = 0, bad = 0;
 	for (int k = NR_TRAIN; k < SPLITS; k++)

@@ -36,74 +36,41 @@ struct table {
 	int (*Test)(uint64_t *, int *, void *);
 	int (*Get_library_version)(char *, int *);
 };
-static const struct {
-	const char *name;
-	size_t at;
-} functions[] = {
-#define FUNCTION(f) \
-	{ \
-		"MPI_" #f, offsetof(struct table, f) \
-	}
-	FUNCTION(Init_thread),
-	FUNCTION(Initialized),
-	FUNCTION(Finalize),
-	FUNCTION(Abort),
-	FUNCTION(Comm_size),
-	FUNCTION(Comm_rank),
-	FUNCTION(Isend),
-	FUNCTION(Irecv),
-	FUNCTION(Test),
-	FUNCTION(Get_library_version),
+static const struct { const char *name; size_t at; } functions[] = {
+#define FUNCTION(f) { "MPI_" #f, offsetof(struct table, f) }
+	FUNCTION(Init_thread), FUNCTION(Initialized), FUNCTION(Finalize), FUNCTION(Abort), FUNCTION(Comm_size), FUNCTION(Comm_rank),
+	FUNCTION(Isend), FUNCTION(Irecv), FUNCTION(Test), FUNCTION(Get_library_version),
 #undef FUNCTION
 };
 enum { FUNCTIONS = sizeof functions / sizeof *functions };
 
 /* What the kinds of MPI disagree on. Open MPI has addresses of its own objects. */
-struct kind {
-	const char *library[3];
-	uintptr_t world, byte;
-	int serialized;
-};
-enum { OPEN_MPI,
-	MPICH,
-	ABI,
-	KINDS };
+struct kind { const char *library[3]; uintptr_t world, byte; int serialized; };
+enum { OPEN_MPI, MPICH, ABI, KINDS };
 static const struct kind kinds[KINDS] = {
 	[OPEN_MPI] = { { "libmpi.so.40", "libmpi.so.80", NULL }, 0, 0, 2 },
 	[MPICH] = { { "libmpi.so.12", "libmpich.so.12", NULL }, 0x44000000, 0x4c00010d, 2 },
 	[ABI] = { { "libmpi_abi.so.1", "libmpi_abi.so.0", "libmpi_abi.so" }, 0x101, 0x247, 2048 },
 };
 
-enum { HOST = 64,
-	STATUS = 128,
-	SMALL = 1 << 20,
-	TAG = 64 };
+enum { HOST = 64, STATUS = 128, SMALL = 1 << 20, TAG = 64 };
 struct nr_comm {
 	struct nr_arena *arena;
 	struct table mpi;
 	handle world, byte;
-	int rank, size, whole; /* whole: the largest power of two that is no more than size */
+	int rank, size, whole;          /* whole: the largest power of two that is no more than size */
 	double limit;
 	char (*host)[HOST];
-	char *arrived; /* (size) of nr_comm_meet */
+	char *arrived;                  /* (size) of nr_comm_meet */
 	char library[96];
-	char *room; /* of gathers */
+	char *room;                     /* of gathers */
 	size_t room_bytes;
 	bool agreed;
 };
 
-int nr_comm_rank(const struct nr_comm *c)
-{
-	return c ? c->rank : 0;
-}
-int nr_comm_size(const struct nr_comm *c)
-{
-	return c ? c->size : 1;
-}
-const char *nr_comm_host(const struct nr_comm *c, int rank)
-{
-	return c->host ? c->host[rank] : "?";
-}
+int nr_comm_rank(const struct nr_comm *c) { return c ? c->rank : 0; }
+int nr_comm_size(const struct nr_comm *c) { return c ? c->size : 1; }
+const char *nr_comm_host(const struct nr_comm *c, int rank) { return c->host ? c->host[rank] : "?"; }
 int nr_comm_hosts(const struct nr_comm *c)
 {
 	int n = 0;
@@ -119,14 +86,8 @@ void nr_comm_agreed(struct nr_comm *c)
 {
 	if (c) c->agreed = true;
 }
-bool nr_comm_knows(const struct nr_comm *c)
-{
-	return c && c->agreed;
-}
-const char *nr_comm_library(const struct nr_comm *c)
-{
-	return c->library;
-}
+bool nr_comm_knows(const struct nr_comm *c) { return c && c->agreed; }
+const char *nr_comm_library(const struct nr_comm *c) { return c->library; }
 
 static bool bind(struct nr_comm *c, void *library, int kind)
 {
@@ -216,7 +177,7 @@ static void receive(struct nr_comm *c, void *p, size_t bytes, int peer, int tag,
 }
 static bool done(struct nr_comm *c, uint64_t *request)
 {
-	char status[STATUS]; /* larger than any kind's */
+	char status[STATUS];            /* larger than any kind's */
 	int flag = 0;
 	c->mpi.Test(request, &flag, status);
 	return flag;
@@ -257,7 +218,7 @@ int nr_comm_gather(struct nr_comm *c, const void *mine, size_t bytes, void *all,
 		return NR_OK;
 	}
 	const size_t need = bytes * (size_t)c->size;
-	if (need > c->room_bytes) { /* the first time only; at least twice as much as before */
+	if (need > c->room_bytes) {     /* the first time only; at least twice as much as before */
 		const size_t more = need > 2 * c->room_bytes ? need : 2 * c->room_bytes;
 		if (!(c->room = nr_arena_alloc(c->arena, more))) return c->room_bytes = 0, out_of_memory(err);
 		c->room_bytes = more;
@@ -282,17 +243,10 @@ int nr_comm_meet(struct nr_comm *c, struct nr_error *err)
 
 /* ---- sums ------------------------------------------------------------------------------------------------------------------------- */
 
-static int levels_of(const struct nr_comm *c)
-{
-	return __builtin_ctz((unsigned)c->whole);
-}
+static int levels_of(const struct nr_comm *c) { return __builtin_ctz((unsigned)c->whole); }
 
 /* What a rank does in a step: where it sends which values, whose it takes, and whether it adds them. */
-struct move {
-	int to, from;
-	int64_t send, n_send, take, n_take;
-	bool add;
-};
+struct move { int to, from; int64_t send, n_send, take, n_take; bool add; };
 
 static struct move move_of(const struct nr_comm_sum *s)
 {
@@ -300,14 +254,12 @@ static struct move move_of(const struct nr_comm_sum *s)
 	const int L = levels_of(c), r = c->rank, last = 2 * L + 1, n = (int)(r >= c->whole);
 	const int64_t all = s->kept[0].n;
 	struct move m = { .to = -1, .from = -1 };
-	if (s->step == 0 || s->step == last) { /* of the ranks beyond a power of two */
+	if (s->step == 0 || s->step == last) {          /* of the ranks beyond a power of two */
 		const int other = n ? r - c->whole : r + c->whole;
 		const bool gives = n == (s->step == 0);
 		if (other >= c->size) return m;
-		if (gives)
-			m.to = other, m.n_send = all;
-		else
-			m.from = other, m.n_take = all, m.add = s->step == 0;
+		if (gives) m.to = other, m.n_send = all;
+		else m.from = other, m.n_take = all, m.add = s->step == 0;
 		return m;
 	}
 	if (n) return m;
@@ -333,10 +285,9 @@ static void start(struct nr_comm_sum *s)
 	s->since = nr_clock();
 	s->sent = !m.n_send || m.to < 0;
 	s->received = !m.n_take || m.from < 0;
-	uint16_t *half = (uint16_t *)s->room; /* room for the whole of x, twice, as bf16 */
+	uint16_t *half = (uint16_t *)s->room;           /* room for the whole of x, twice, as bf16 */
 	const bool whole_take = !s->bf16 && !m.add;
-	if (!s->received && s->bf16)
-		receive(c, half + n + m.take, (size_t)m.n_take * sizeof *half, m.from, tag, &s->request[1]);
+	if (!s->received && s->bf16) receive(c, half + n + m.take, (size_t)m.n_take * sizeof *half, m.from, tag, &s->request[1]);
 	else if (!s->received)
 		receive(c, (whole_take ? s->x : s->room) + m.take, (size_t)m.n_take * sizeof(real), m.from, tag, &s->request[1]);
 	if (s->sent) return;
@@ -344,7 +295,7 @@ static void start(struct nr_comm_sum *s)
 		send(c, s->x + m.send, (size_t)m.n_send * sizeof(real), m.to, tag, &s->request[0]);
 		return;
 	}
-	const bool whole = s->step > levels_of(c); /* a finished sum: all ranks keep the same */
+	const bool whole = s->step > levels_of(c);      /* a finished sum: all ranks keep the same */
 	for (int64_t i = m.send; i < m.send + m.n_send; i++) {
 		half[i] = nr_bf16_of((float)s->x[i]);
 		if (whole) s->x[i] = (real)nr_bf16_float(half[i]);
@@ -360,8 +311,7 @@ static void finish(struct nr_comm_sum *s)
 	const uint16_t *half = (const uint16_t *)s->room + s->kept[0].n;
 	if (m.from >= 0 && m.n_take && s->bf16) {
 		for (int64_t j = m.take; j < m.take + m.n_take; j++) s->x[j] = (m.add ? s->x[j] : 0) + (real)nr_bf16_float(half[j]);
-	} else if (m.from >= 0 && m.n_take && m.add)
-		nr_row_add(m.n_take, s->x + m.take, s->room + m.take, s->x + m.take);
+	} else if (m.from >= 0 && m.n_take && m.add) nr_row_add(m.n_take, s->x + m.take, s->room + m.take, s->x + m.take);
 	if (s->step >= 1 && s->step <= L) {
 		s->kept[i + 1].from = m.take;
 		s->kept[i + 1].n = m.n_take;
@@ -453,19 +403,15 @@ int nr_comm_open(struct nr_comm **out, double limit, struct nr_error *err)
 	c->arrived = code ? NULL : nr_arena_alloc(arena, (size_t)c->size);
 	if (!code) code = hosts && c->arrived ? nr_comm_gather(c, host, sizeof host, hosts, err) : out_of_memory(err);
 	c->host = hosts;
-	if (code)
-		nr_comm_close(c, kind >= 0);
-	else
-		*out = c;
+	if (code) nr_comm_close(c, kind >= 0);
+	else *out = c;
 	return code;
 }
 
 void nr_comm_close(struct nr_comm *c, int status)
 {
 	if (!c) return;
-	if (status && !c->agreed && c->world)
-		c->mpi.Abort(c->world, status);
-	else if (c->world)
-		c->mpi.Finalize();
+	if (status && !c->agreed && c->world) c->mpi.Abort(c->world, status);
+	else if (c->world) c->mpi.Finalize();
 	nr_arena_free(c->arena);
 }
