@@ -87,8 +87,8 @@ static void compare(const char *norms, double *grads, double *buffers)
 static void parts_with_sync_are_the_batch(void **state)
 {
 	static const char *const norms[] = { "batch:sync=1", "sep(batch:sync=1,ln)", "repbn:sync=1", "prepbn:sync=1,r0=0.5,total=9",
-		"switch:sync=1", "switch:sync=1,ln_scope=sample", "power:sync=1", "power:sync=1,variant=official,warmup=4", "power:sync=1,variant=dtn",
-		"power:sync=1,variant=pnv", "ln", NULL };
+		"switch:sync=1", "switch:sync=1,ln_scope=sample", "power:sync=1", "power:sync=1,variant=official,warmup=4",
+		"power:sync=1,variant=dtn", "power:sync=1,variant=pnv", "ln", NULL };
 	(void)state;
 	for (int i = 0; norms[i]; i++) {
 		double grads, buffers;
