@@ -293,19 +293,23 @@ static int train(struct cli *c, const struct cli_command *command, const struct 
 }
 
 /* The first rank speaks for all of them where they know of an error. Others tell what only they know; if it is what the first one
- * tells, that ends them before they do. */
+ * tells, that ends them before they do. All is said before a rank leaves: the launcher may end the others then. */
 static void end_ranks(const struct cli *c, struct nr_comm *comm)
 {
 	const int code = c->err->code, rank = nr_comm_rank(comm);
-	if (comm && code && !nr_comm_knows(comm)) {
-		char text[2048];
-		if (rank) nanosleep(&(struct timespec){ .tv_sec = 1 }, NULL);
-		nr_error_text(c->err, text, sizeof text);
-		fflush(stdout);
-		fprintf(stderr, "norma: rank %d on %s: %s\n", rank, nr_comm_host(comm, rank), text);
+	const bool known = nr_comm_knows(comm);
+	char text[2048], who[128] = "";
+	if (!comm || !code) {
+		nr_comm_close(comm, 0);
+		return;
 	}
-	nr_comm_close(comm, code ? cli_exit_code(code) : 0);
-	if (code && rank) exit(cli_exit_code(code));
+	if (rank && !known) nanosleep(&(struct timespec){ .tv_sec = 1 }, NULL);
+	if (!known) snprintf(who, sizeof who, "rank %d on %s: ", rank, nr_comm_host(comm, rank));
+	nr_error_text(c->err, text, sizeof text);
+	fflush(stdout);
+	if (!rank || !known) fprintf(stderr, "norma: %s%s\n", who, text);
+	nr_comm_close(comm, cli_exit_code(code));
+	exit(cli_exit_code(code));
 }
 
 int cli_train_with(struct cli *c, const struct cli_command *command, const struct nr_train *settings, bool json)

@@ -59,10 +59,13 @@ same() {
 made_up_mnist 80 20
 sentences 1 60 >"$tmp/lines.txt"
 made_up_values >"$tmp/values.csv"
+# shellcheck disable=SC2054 # commas of options
 pictures=(train --data mnist --model vit_nano:dim=16,depth=2,heads=2,patch=7,dropout=0.1,drop_path=0.1 --batch 16 --steps 6 --crop pad --pad 2
 	--mixup 0.3 --ema 0.9 --log-every 1)
+# shellcheck disable=SC2054
 texts=(mlm --data "text:path=$tmp/lines.txt,val=0.2" --model bert:dim=16,depth=2,heads=2,hidden=24,positions=24 --tokenizer "$vocab"
 	--max-length 16 --batch 8 --steps 6 --log-every 1)
+# shellcheck disable=SC2054
 molecules=(graph --data "molecules:path=$tmp/values.csv,features=zinc" --model graphormer-nano:dim=16,depth=2,heads=2 --batch 8 --steps 6 --log-every 1)
 if [ "$most" -ge 4 ]; then
 	for norm in layer dtn 'sep(bn,ln)' batch:sync=1 repbn:sync=1 prepbn:sync=1 switch:sync=1 power:sync=1 'sep(batch:sync=1,ln)'; do
@@ -89,6 +92,7 @@ else
 fi
 
 # ---- statistics of all shards are those of the whole batch: the same run but for rounding, which those of one shard are not
+# shellcheck disable=SC2054
 plain=(train --data mnist --model vit_nano:dim=16,depth=1,heads=2,patch=7 --batch 16 --steps 3 --warmup 0 --crop none --log-every 1 --eval-every 0)
 loss() { awk -F, 'NR == 4 { print $4 }' "$tmp/run/metrics.csv"; }
 for shards in 1 2; do
@@ -143,7 +147,8 @@ differ() {
 	[ ! -e "$tmp/no" ] || fail "it made a run folder"
 }
 differ "has other settings" "$NORMA" "${pictures[@]}" --lr 0.1
-differ "has another instruction set" env NORMA_ISA=plain "$NORMA" "${pictures[@]}"
+if grep -q "^kernels  *plain" <<<"$("$NORMA" doctor 2>/dev/null)"; then echo "this CPU, or NORMA_ISA, has one instruction set"
+else differ "has another instruction set" env NORMA_ISA=plain "$NORMA" "${pictures[@]}"; fi
 cp -r "$tmp/data" "$tmp/data2"
 printf '\7' | dd of="$tmp/data2/mnist/train-labels-idx1-ubyte" bs=1 seek=20 conv=notrunc status=none
 differ "has other training data" "$NORMA" "${pictures[@]}" --data-root "$tmp/data2"

@@ -2,6 +2,8 @@
 # Training on several hosts: two network namespaces with addresses and names of their own, joined by a veth pair. The bits are those of one
 # process; latency and loss (netem, where the kernel has it) change none; a cut link and a killed rank end the run with a message that
 # names rank and host. Needs root; exit code 77 without.
+# names without spaces, commas of options, the trap
+# shellcheck disable=SC2086,SC2054,SC2317,SC2115
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 NORMA=$(realpath "${NORMA:-build/bin/norma}")
