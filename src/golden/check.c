@@ -216,8 +216,8 @@ static void check(struct golden_case *c, const char *kind, const double *got, in
 		golden_stop(c, name, "%s", nr_error_text(&err, text, sizeof text));
 	int64_t place = 0;
 	for (int64_t i = 0; i < n; i++) {
-		const double d = fabs(got[i] - want[i]);
-		if (fabs(want[i]) > largest) largest = fabs(want[i]);
+		const double d = got[i] == want[i] ? 0 : fabs(got[i] - want[i]);        /* infinities may be equal */
+		if (fabs(want[i]) > largest && isfinite(want[i])) largest = fabs(want[i]);
 		if (d > worst || (isnan(d) && !isnan(worst))) worst = d, place = i;
 	}
 	const double error = worst == 0 ? 0 : worst / largest;

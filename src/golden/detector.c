@@ -20,6 +20,24 @@ double golden_number_in(struct golden_case *c, const char *key, const char *othe
 	return golden_number(c, find(c, key) ? key : otherwise);
 }
 
+/* The names of a detector on three levels, with P6 and P7 behind as many as there are. */
+static const struct nr_naming *naming_of(struct golden_case *c, int levels, int of)
+{
+	const struct nr_naming *usual = nr_detector_naming(of);
+	struct nr_naming *n = golden_alloc(c, 1, sizeof *n);
+	int rules = 0;
+	*n = *usual;
+	if (of != NR_TORCHVISION || levels == 3) return usual;
+	while (usual->rules[rules].ours) rules++;
+	struct nr_rename *own = golden_alloc(c, rules + 3, sizeof *own);
+	for (int i = 0; i < 2; i++)
+		own[i] = (struct nr_rename){ nr_arena_printf(c->arena, "levels.%d.neck.extra.conv.", levels + i),
+			nr_arena_printf(c->arena, "backbone.fpn.extra_blocks.p%d.", 6 + i) };
+	memcpy(own + 2, usual->rules, (size_t)rules * sizeof *own);
+	n->rules = own;
+	return n;
+}
+
 void golden_detector_open(struct golden_case *c, struct golden_detector *d, const char *norms)
 {
 	static const char *const known[] = { "torchvision", "mmdet", NULL };
@@ -34,7 +52,6 @@ void golden_detector_open(struct golden_case *c, struct golden_detector *d, cons
 	d->image = golden_ints(c, 1, "in.box_image");
 	golden_expect(c, box.d[1] == 4 && d->image.n == box.d[0] && d->h > 0 && d->w > 0, "in.boxes");
 	golden_model_open(c, &d->m, "vit_micro", "timm", norms, 1e-5);  /* the model is not recorded, only named */
-	d->m.naming = nr_detector_naming(of);
 	struct nr_net *n = d->m.net;
 	for (const char *name; d->levels < NR_MAXLEVELS; d->levels++) {
 		if (!golden_has(c, name = nr_arena_printf(c->arena, "in.feat%d", d->levels))) break;
@@ -45,12 +62,13 @@ void golden_detector_open(struct golden_case *c, struct golden_detector *d, cons
 		d->B = x.d[0];
 	}
 	golden_expect(c, d->levels > 0, "in.feat0");
+	d->m.naming = naming_of(c, d->levels, of);
 	for (int64_t i = 0; i < d->image.n; i++) {
 		const int64_t place = golden_place_of(&d->image, i);
 		golden_expect(c, d->image.x[i] >= 0 && d->image.x[i] < d->B, "in.box_image");
 		if (place >= d->G) d->G = place + 1;
 	}
-	golden_expect(c, d->G > 0, "a box");
+	if (d->G < 1) d->G = 1;
 	d->truth = nr_input(n, "truth", NR_REAL, NR_SHAPE(d->B, d->G, 4));
 	d->classes = nr_input(n, "classes", NR_I32, NR_SHAPE(d->B, d->G));
 	d->size = nr_input(n, "size", NR_REAL, NR_SHAPE(d->B, 2));

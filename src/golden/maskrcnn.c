@@ -1,5 +1,7 @@
 /* norma-golden-model-1, family maskrcnn: feature maps, proposals, masks and public weights in; neck, anchors, proposals, sampled boxes and
  * their targets, five losses, gradients, detections and their masks out. */
+#include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "golden/detector.h"
@@ -16,12 +18,30 @@ struct run {
 	int64_t most, places;               /* proposals of a picture; of a mask */
 };
 
+/* How many layers have a weight by this name. */
+static int64_t count_layers(struct golden_case *c, const char *before, const char *after)
+{
+	int64_t n = 0;
+	while (golden_has(c, nr_arena_printf(c->arena, "param.%s%lld%s.weight", before, (long long)n, after))) n++;
+	return n;
+}
+
+/* "0, 3, 6, ..." */
+static int64_t step_of(struct golden_case *c, const char *sentence)
+{
+	const char *first = strstr(sentence, "numbers"), *second = first ? strchr(first, ',') : NULL;
+	const int64_t step = second ? (int64_t)(strtod(second + 1, NULL) - golden_after(c, sentence, "numbers")) : 0;
+	golden_expect(c, step > 0, "every how many negative anchors are drawn");
+	return step;
+}
+
 static struct nr_mask_rcnn settings(struct golden_case *c, const struct golden_detector *d)
 {
 	const bool tv = !d->mmdet;
 	const int64_t classes = (int64_t)golden_number(c, "num_classes");
 	const struct nr_box_code rpn = golden_box_code(c, "rpn.stds", "rpn.coder_weights"), roi = golden_box_code(c, "roi.stds",
 		"roi.coder_weights");
+	const double first = log2(nr_level_stride(d->h, d->map[0]->tok->h));
 	struct nr_mask_rcnn o = {
 		.classes = classes,
 		.fc = (int64_t)golden_number(c, "roi.fc"),
@@ -31,7 +51,8 @@ static struct nr_mask_rcnn settings(struct golden_case *c, const struct golden_d
 				 .low_iou = golden_number_or(c, "rpn.min_pos", 0),
 				 .low_quality = tv ? NR_MATCH_OWN : NR_MATCH_THAT },
 			.mean = tv ? NR_ANCHOR_DRAWN : NR_ANCHOR_DRAWN_BOTH,
-			.every = 3 },
+			.every = step_of(c, golden_text(c, "rpn.sample")) },
+		.rpn_convs = tv ? count_layers(c, "rpn.head.conv.", ".0") : 1,
 		.rpn_cost = { .kind = NR_BOX_L1, .beta = tv ? 1 / 9. : 0 },
 		.proposals = { .code = rpn,
 			.nms = golden_number(c, "rpn.nms"),
@@ -49,10 +70,10 @@ static struct nr_mask_rcnn settings(struct golden_case *c, const struct golden_d
 		.pool = { .size = (int64_t)golden_number(c, "roi.pool"),
 			.samples = (int64_t)golden_number(c, "roi.sampling_ratio"),
 			.aligned = !tv,
-			.side = tv ? 224 : 56,
-			.at = tv ? 2 : 0,
+			.side = golden_after(c, golden_text(c, "roi.level"), "sqrt(area)"),
+			.at = tv ? golden_after(c, golden_text(c, "roi.level"), "floor") - first : 0,
 			.inside = !tv },
-		.mask_convs = 4,
+		.mask_convs = tv ? count_layers(c, "roi_heads.mask_head.", ".0") : count_layers(c, "roi_head.mask_head.convs.", ".conv"),
 		.mask_pool = (int64_t)golden_number(c, "mask.pool"),
 		.mask_threshold = !tv,
 		.rule = { .code = roi,

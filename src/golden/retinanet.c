@@ -1,5 +1,6 @@
 /* norma-golden-model-1, family retinanet: feature maps and public weights in; neck, anchors, heads, matches, losses, gradients and
  * detections out. */
+#include <math.h>
 #include <string.h>
 
 #include "golden/detector.h"
@@ -29,7 +30,8 @@ static struct nr_retinanet settings(struct golden_case *c, const struct golden_d
 			.before = (int64_t)golden_number_in(c, "nms_pre", "topk_candidates"),
 			.keep = (int64_t)golden_number_in(c, "max_per_img", "detections_per_img") },
 	};
-	if (strcmp(loss, "giou") != 0 && strcmp(loss, "l1") != 0) golden_stop(c, NULL, "a loss of boxes '%s'", loss);
+	if (!strcmp(loss, "smooth_l1")) o.cost.beta = golden_number_or(c, "beta", 1);
+	else if (strcmp(loss, "giou") != 0 && strcmp(loss, "l1") != 0) golden_stop(c, NULL, "a loss of boxes '%s'", loss);
 	memcpy(o.cost.std, code.std, sizeof o.cost.std);
 	golden_anchor_plan(c, d, &o.anchors);
 	return o;
@@ -80,7 +82,7 @@ int golden_model_retinanet(struct golden_case *c)
 	golden_model_load(c, &d.m, loss, NULL);
 	golden_detector_bind(c, &d);
 	golden_model_run(c, &d.m, 0);
-	golden_check_maps(c, &d, g.map, g.levels, 3);
+	golden_check_maps(c, &d, g.map, g.levels, (int)lrint(log2(nr_level_stride(d.h, d.map[0]->tok->h))));
 	golden_check_anchors(c, &g.grid);
 	golden_model_out(c, &d.m, g.logit, "out", "cls_logits");
 	golden_model_out(c, &d.m, g.offset, "out", "bbox_regression");

@@ -20,13 +20,15 @@ int nr_roi_level(const struct nr_roi_pick *p, int levels, const real box[4])
 /* ---- places of a box ------------------------------------------------------------------------------------------------------- */
 
 struct places { double x0, y0, dx, dy, weight; int64_t nx, ny; };       /* corner, size of a place, samples in it */
+/* The order of these sums is torchvision's, so that what is exactly a half there is so here. */
 
 static struct places places_of(const struct nr_roi *o, const real box[4], double scale)
 {
 	const double shift = o->aligned ? .5 : 0;
-	double w = ((double)box[2] - box[0]) * scale, h = ((double)box[3] - box[1]) * scale;
+	struct places p = { .x0 = box[0] * scale - shift, .y0 = box[1] * scale - shift };
+	double w = box[2] * scale - shift - p.x0, h = box[3] * scale - shift - p.y0;
 	if (!o->aligned) w = fmax(w, 1), h = fmax(h, 1);
-	struct places p = { .x0 = box[0] * scale - shift, .y0 = box[1] * scale - shift, .dx = w / (double)o->w, .dy = h / (double)o->h };
+	p.dx = w / (double)o->w, p.dy = h / (double)o->h;
 	p.nx = o->samples ? o->samples : (int64_t)ceil(p.dx);
 	p.ny = o->samples ? o->samples : (int64_t)ceil(p.dy);
 	p.weight = p.nx > 0 && p.ny > 0 ? 1 / (double)(p.nx * p.ny) : 0;
@@ -53,8 +55,8 @@ static int taps_of(int64_t h, int64_t w, double y, double x, double weight, stru
 /* Sample s of place i. */
 static int sample(const struct nr_roi *o, const struct places *p, int64_t h, int64_t w, int64_t i, int64_t s, struct taps *t)
 {
-	const double y = p->y0 + p->dy * ((double)(i / o->w) + ((double)(s / p->nx) + .5) / (double)p->ny);
-	const double x = p->x0 + p->dx * ((double)(i % o->w) + ((double)(s % p->nx) + .5) / (double)p->nx);
+	const double y = p->y0 + (double)(i / o->w) * p->dy + ((double)(s / p->nx) + .5) * p->dy / (double)p->ny;
+	const double x = p->x0 + (double)(i % o->w) * p->dx + ((double)(s % p->nx) + .5) * p->dx / (double)p->nx;
 	return taps_of(h, w, y, x, p->weight, t);
 }
 
@@ -139,15 +141,20 @@ void nr_roi_backward(const struct nr_roi_maps *m, const real *box, const real *d
 
 /* ---- masks ----------------------------------------------------------------------------------------------------------------- */
 
-void nr_roi_mask(const struct nr_roi *o, int64_t h, int64_t w, const uint8_t *bits, const real box[4], real *out)
+void nr_roi_mask(const struct nr_roi *o, int64_t h, int64_t w, const uint8_t *bits, const real box[4], int threshold, real *out)
 {
-	const struct places p = places_of(o, box, 1);
+	struct places p = places_of(o, box, 1);
+	const double count = p.nx > 0 && p.ny > 0 ? (double)(p.nx * p.ny) : 1;
 	struct taps t;
+	p.weight = 1;
 	for (int64_t i = 0; i < o->h * o->w; i++) {
 		double sum = 0;
-		for (int64_t s = 0; s < p.nx * p.ny; s++)
-			for (int k = 0; k < 4 * sample(o, &p, h, w, i, s, &t); k++)
-				if (bits[t.at[k] / 8] >> t.at[k] % 8 & 1) sum += t.k[k];
-		out[i] = (real)sum;
+		for (int64_t s = 0; s < p.nx * p.ny; s++) {
+			double one = 0;
+			if (!sample(o, &p, h, w, i, s, &t)) continue;
+			for (int k = 0; k < 4; k++) one += bits[t.at[k] / 8] >> t.at[k] % 8 & 1 ? t.k[k] : 0;
+			sum += one;
+		}
+		out[i] = threshold ? sum / count >= .5 : (real)(sum / count);
 	}
 }

@@ -38,7 +38,7 @@ void nr_roi_backward(const struct nr_roi_maps *, const real *box, const real *do
 
 /* One box on one map (h,w,C). */
 void nr_roi_one(const struct nr_roi *, int64_t h, int64_t w, int64_t C, const real *map, const real box[4], double scale, real *out);
-/* The share of a mask (h,w) in each place of a box; pixel p is bit p % 8 of byte p / 8. */
-void nr_roi_mask(const struct nr_roi *, int64_t h, int64_t w, const uint8_t *bits, const real box[4], real *out);
+/* The share of a mask (h,w) in each place of a box, or (threshold) whether it is at least half; pixel p is bit p % 8 of byte p / 8. */
+void nr_roi_mask(const struct nr_roi *, int64_t h, int64_t w, const uint8_t *bits, const real box[4], int threshold, real *out);
 
 #endif

@@ -88,6 +88,7 @@ static struct nr_mask_rcnn mask_rcnn_of(const struct nr_detector *d, int64_t cla
 	struct nr_mask_rcnn o = {
 		.classes = classes,
 		.fc = d->fc,
+		.rpn_convs = 1,
 		.neck = { .dim = d->neck_dim, .extra = NR_FPN_POOL, .extras = d->extra_levels < 0 ? 1 : (int32_t)d->extra_levels },
 		.rpn = { .match = { .high = .7, .low = .3, .low_iou = tv ? 0 : .3, .low_quality = tv ? NR_MATCH_OWN : NR_MATCH_THAT },
 			.mean = tv ? NR_ANCHOR_DRAWN : NR_ANCHOR_DRAWN_BOTH,
@@ -165,7 +166,7 @@ static int backbone(struct nr_net *n, const struct nr_model_spec *m, const struc
 	}
 	for (int i = first; i < count; i++) {
 		level[i - first] = all[i];
-		stride[i - first] = all[i] && all[i]->tok ? (double)size / all[i]->tok->h : 1;
+		stride[i - first] = all[i] && all[i]->tok ? nr_level_stride(size, all[i]->tok->h) : 1;
 	}
 	for (int i = count - first; i < NR_MAXLEVELS; i++) stride[i] = 2 * stride[i - 1];
 	return count - first;

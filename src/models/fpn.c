@@ -5,6 +5,15 @@
 #include "norma/nn.h"
 #include "norms/plan.h"
 
+double nr_level_stride(int64_t size, int64_t n)
+{
+	int64_t stride = 1;
+	while (2 * stride * n <= size) stride *= 2;             /* at most the quotient; the next one is above it */
+	for (int i = 0; i < 2; i++, stride *= 2)
+		if (size / stride == n || (size + stride - 1) / stride == n) return (double)stride;
+	return (double)size / (double)n;
+}
+
 nr_t *nr_map_conv(struct nr_net *n, const char *site, nr_t *map, struct nr_map_conv c)
 {
 	const bool normed = nr_norm_there(n, site);

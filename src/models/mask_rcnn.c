@@ -15,7 +15,7 @@ void nr_mask_rcnn(struct nr_net *n, const struct nr_mask_rcnn *o, nr_t *const *l
 	g->levels = nr_fpn(n, &o->neck, level, count, g->map);
 	if (!g->levels || !nr_anchor_grid_of(n, &o->anchors, g->map, g->levels, h, w, &g->grid)) return;
 	for (int l = 0; l < g->levels; l++) {
-		nr_t *x = nr_tower(n, "rpn", g->map[l], o->neck.dim, 1);
+		nr_t *x = nr_tower(n, "rpn", g->map[l], o->neck.dim, o->rpn_convs);
 		logit[l] = nr_anchor_head(n, "rpn.class", x, g->grid.shapes, 1, 1);
 		delta[l] = nr_anchor_head(n, "rpn.box", x, g->grid.shapes, 4, 1);
 	}
@@ -34,7 +34,7 @@ static nr_t *read_boxes(struct nr_net *n, const struct nr_mask_rcnn *o, const st
 	struct nr_roi_align_options pool = o->pool;
 	pool.size = size;
 	pool.channels_first = channels_first;
-	for (int l = 0; l < g->pooled; l++) pool.stride[l] = (double)g->h / g->map[l]->tok->h;
+	for (int l = 0; l < g->pooled; l++) pool.stride[l] = nr_level_stride(g->h, g->map[l]->tok->h);
 	return nr_roi_align(n, boxes, g->map, g->pooled, pool);
 }
 

@@ -14,6 +14,7 @@ struct nr_mask_rcnn {
 	struct nr_fpn neck;
 	struct nr_anchor_plan anchors;
 	/* proposals */
+	int64_t rpn_convs;
 	struct nr_anchor_rule rpn;          /* its grid follows from the maps */
 	struct nr_box_cost rpn_cost;
 	struct nr_region_rule proposals;

@@ -211,8 +211,9 @@ static void masks_forward(const struct nr_call *k)
 		real *out = (real *)k->y[0].p + i * places;
 		((real *)k->y[1].p)[i] = own[i] >= 0 ? 1 / (real)(positives * places) : 0;
 		if (own[i] < 0) memset(out, 0, (size_t)places * sizeof *out);
-		else nr_roi_mask(&roi, a->h, a->w, bits + (b * G + match[from]) * bytes, (const real *)k->x[ROI].p + 4 * from, out);
-		for (int64_t j = 0; a->threshold && j < places; j++) out[j] = out[j] >= (real).5;
+		else
+			nr_roi_mask(&roi, a->h, a->w, bits + (b * G + match[from]) * bytes, (const real *)k->x[ROI].p + 4 * from,
+				a->threshold, out);
 	}
 }
 
