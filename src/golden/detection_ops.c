@@ -69,6 +69,15 @@ static double roi_scale(struct golden_case *c)
 	return sscanf(at, "scale %lf/%lf", &a, &b) == 2 ? a / b : golden_after(c, text, "scale");
 }
 
+/* "..., adaptive sampling ceil(size/7), aligned (half-pixel)"; or "2 x 2 samples", "sampling ratio 2", "unaligned" */
+static struct nr_roi roi_of(struct golden_case *c, int64_t h, int64_t w)
+{
+	const char *text = golden_text(c, "roi_align"), *comma = strchr(text, ','), *rest = comma ? comma + 1 : text;
+	struct nr_roi o = { .h = h, .w = w, .aligned = !strstr(text, "unaligned") && !strstr(text, "not aligned") };
+	if (!strstr(rest, "adaptive") && strpbrk(rest, "123456789")) o.samples = (int64_t)golden_after(c, rest, "");
+	return o;
+}
+
 static void rois(struct golden_case *c)
 {
 	const struct golden_tensor f = golden_tensor(c, 4, "in.feature"),
@@ -83,13 +92,13 @@ static void rois(struct golden_case *c)
 		int ph, pw, end = 0;
 		if (sscanf(name, "roi_align_%dx%d%n", &ph, &pw, &end) != 2 || name[end]) continue;
 		golden_expect(c, ph > 0 && pw > 0 && ph < 1000 && pw < 1000, "size of the pooled map");
-		const struct nr_roi aligned = { .h = ph, .w = pw, .aligned = 1 };
+		const struct nr_roi how = roi_of(c, ph, pw);
 		const int64_t P = (int64_t)ph * pw;
 		real *one = golden_reals(c, P * C), *out = golden_reals(c, n * P * C);
 		for (int64_t r = 0; r < n; r++) {
 			const int64_t image = (int64_t)roi.x[5 * r];
 			golden_expect(c, image >= 0 && image < B, "image of a box");
-			nr_roi_one(&aligned, h, w, C, last + image * h * w * C, roi.x + 5 * r + 1, roi_scale(c), one);
+			nr_roi_one(&how, h, w, C, last + image * h * w * C, roi.x + 5 * r + 1, roi_scale(c), one);
 			for (int64_t k = 0; k < P * C; k++) out[r * P * C + k % C * P + k / C] = one[k];
 		}
 		golden_check(c, "out", out, n * P * C, "%s", name);

@@ -2,6 +2,8 @@
  * pixel; gradients. */
 #include <string.h>
 
+#include <string.h>
+
 #include "golden/check.h"
 #include "math/gemm.h"
 #include "math/resample.h"
@@ -18,6 +20,12 @@ static void flip(int64_t n, int64_t K, const real *x, real *y)
 	for (int64_t i = 0; i < n * K; i++) y[i % K * n + i / K] = x[i];
 }
 
+/* "bilinear, align_corners false, ..." */
+static enum nr_resample enlarging(struct golden_case *c)
+{
+	return strstr(golden_text(c, "upsample"), "align_corners true") ? NR_RESAMPLE_BILINEAR_CORNERS : NR_RESAMPLE_BILINEAR;
+}
+
 int golden_metric_segmentation_head(struct golden_case *c)
 {
 	const struct golden_tensor x = golden_tensor(c, 3, "in.tokens"), W = golden_tensor(c, 2, "in.weight");
@@ -28,15 +36,14 @@ int golden_metric_segmentation_head(struct golden_case *c)
 	golden_expect(
 		c, W.d[1] == C && bias.n == K && T == h * w && truth.d[0] == B, "tokens, weights, labels");
 	real *low = golden_reals(c, B * T * K), *high = golden_reals(c, B * P * K),
-	     *out = golden_reals(c, B * P * K);
+	     *out = golden_reals(c, B * (P > T ? P : T) * K);
 	real *tmp = golden_reals(c, H * w * K), *loss = golden_reals(c, B * P),
 	     *d_high = golden_reals(c, B * P * K);
 	real *d_low = golden_reals(c, B * T * K), *dx = golden_reals(c, x.n), *dW = golden_reals(c, W.n),
 	     *db = golden_reals(c, K);
-	const struct nr_axis rows =
-		nr_axis_init(NR_RESAMPLE_BILINEAR, h, H, golden_alloc(c, 1, nr_axis_bytes(h, H)));
-	const struct nr_axis cols =
-		nr_axis_init(NR_RESAMPLE_BILINEAR, w, V, golden_alloc(c, 1, nr_axis_bytes(w, V)));
+	const enum nr_resample how = enlarging(c);
+	const struct nr_axis rows = nr_axis_init(how, h, H, golden_alloc(c, 1, nr_axis_bytes(h, H)));
+	const struct nr_axis cols = nr_axis_init(how, w, V, golden_alloc(c, 1, nr_axis_bytes(w, V)));
 	const int32_t ignore = (int32_t)golden_number(c, "ignore");
 
 	gemm(c,
