@@ -192,9 +192,9 @@ NR_API nr_t *nr_soft_cross_entropy(struct nr_net *, nr_t *logits, nr_t *targets)
 /* The entropy of each row's softmax, averaged over the rows whose number in counts (B) int32 is not 0 and whose entropy is below `margin`
  * (0: any): what test-time adaptation lowers (Tent, SAR). rows: NULL, or becomes (B), each row's entropy, to be tapped. */
 NR_API nr_t *nr_entropy_loss(struct nr_net *, nr_t *logits, nr_t *counts, double margin, nr_t **rows);
-/* Segmentation: logits (B,h,w,K) of a coarse grid, enlarged to the labels (B,H,W) by bilinear interpolation (half-pixel centres); the
- * mean over all pixels whose label is not `ignore`. */
-NR_API nr_t *nr_pixel_cross_entropy(struct nr_net *, nr_t *logits, nr_t *labels, int32_t ignore);
+/* Segmentation: logits (B,h,w,K) of a coarse grid, enlarged to the labels (B,H,W) by bilinear interpolation (half-pixel centres, or
+ * first and last places on first and last pixels: align_corners); the mean over all pixels whose label is not `ignore`. */
+NR_API nr_t *nr_pixel_cross_entropy(struct nr_net *, nr_t *logits, nr_t *labels, int32_t ignore, int align_corners);
 enum nr_bce_mean { NR_BCE_MEAN_ALL, NR_BCE_MEAN_ROWS };                                   /* rows: summed over classes (big_vision) */
 NR_API nr_t *nr_sigmoid_cross_entropy(struct nr_net *, nr_t *logits, nr_t *targets, enum nr_bce_mean);
 /* MAE: mean over masked tokens of the mean square error per token; weight (B,T) is 1 where it counts. normalize: targets

@@ -47,14 +47,14 @@ int golden_metric_coco_eval(struct golden_case *c)
 {
 	static const char *const kinds[] = { "bbox", "segm" };
 	const json_t *files = json_object_get(c->config, "files");
-	const char *slash = strstr(c->path, "metrics/");
-	const int folder = slash ? (int)(slash - c->path) : 0;
+	const char *slash = strrchr(c->path, '/');      /* files are beside the folder of this one */
+	const char *folder = nr_arena_printf(c->arena, "%.*s../", slash ? (int)(slash + 1 - c->path) : 0, c->path);
 	for (int k = 0; k < 2; k++) {
 		const char *gt = json_string_value(json_array_get(files, 0)), *dt = json_string_value(json_array_get(files, 1 + (size_t)k));
-		golden_expect(c, gt && dt && slash, "names of files");
+		golden_expect(c, gt && dt && folder, "names of files");
 		struct nr_coco truth;
-		struct nr_coco_result r = score(c, &truth, nr_arena_printf(c->arena, "%.*s%s", folder, c->path, gt),
-			nr_arena_printf(c->arena, "%.*s%s", folder, c->path, dt), k);
+		struct nr_coco_result r = score(c, &truth, nr_arena_printf(c->arena, "%s%s", folder, gt), nr_arena_printf(c->arena, "%s%s", folder, dt),
+			k);
 		const int64_t K = r.classes;
 		check_values(c, kinds[k], "stats", r.stat, NR_COCO_STATS);
 		check_values(c, kinds[k], "precision_all_100", r.precision, NR_COCO_IOUS * NR_COCO_RECALLS * K);

@@ -39,6 +39,7 @@ static void open_case(struct golden_case *c, struct run *r, const char *text, co
 	golden_model_open(c, &r->m, text, "timm", norms, golden_config(c, "ln_eps", "layer_norm_eps", 1e-6));
 	r->m.naming = names_of(c, r->m.naming, bn);
 	r->decoder = (struct nr_segmentation){ .decoder = bn ? NR_SEGMENT_BN : NR_SEGMENT_DENSE,
+		.align_corners = strstr(golden_text(c, "upsample"), "align_corners true") != NULL,
 		.classes = (int64_t)golden_number(c, "classes"),
 		.batch = nr_arena_printf(c->arena, "batch:eps=%.17g,momentum=%.17g", golden_number_or(c, "bn_eps", 1e-5),
 			golden_number_or(c, "bn_momentum", 0.1)) };
@@ -49,7 +50,8 @@ static void open_case(struct golden_case *c, struct run *r, const char *text, co
 	r->image = nr_input(n, "image", NR_REAL, NR_SHAPE(x.d[0], x.d[1], x.d[2], x.d[3]));
 	r->labels = nr_input(n, "label", NR_I32, NR_SHAPE(r->truth.d[0], r->truth.d[1], r->truth.d[2]));
 	r->logits = nr_tap(n, "logits", nr_segment_logits(n, &r->m.model, &r->decoder, &(struct nr_inputs){ .image = r->image }));
-	golden_model_load(c, &r->m, nr_pixel_cross_entropy(n, r->logits, r->labels, (int32_t)golden_number(c, "ignore")), NULL);
+	golden_model_load(c, &r->m, nr_pixel_cross_entropy(n, r->logits, r->labels, (int32_t)golden_number(c, "ignore"),
+		r->decoder.align_corners), NULL);
 	golden_model_put(c, &r->m, r->image, "in.image");
 	golden_expect(c, r->truth.n == nr_len(r->labels), "in.gt");
 	memcpy(nr_plan_data(r->m.plan, r->labels), r->truth.x, (size_t)r->truth.n * sizeof(int32_t));
@@ -68,8 +70,9 @@ static real *enlarged(struct golden_case *c, struct run *r)
 {
 	const int64_t B = r->logits->d[0], h = r->logits->d[1], w = r->logits->d[2], K = r->logits->d[3];
 	const int64_t H = r->truth.d[1], W = r->truth.d[2];
-	const struct nr_axis rows = nr_axis_init(NR_RESAMPLE_BILINEAR, h, H, golden_alloc(c, 1, nr_axis_bytes(h, H)));
-	const struct nr_axis cols = nr_axis_init(NR_RESAMPLE_BILINEAR, w, W, golden_alloc(c, 1, nr_axis_bytes(w, W)));
+	const enum nr_resample how = r->decoder.align_corners ? NR_RESAMPLE_BILINEAR_CORNERS : NR_RESAMPLE_BILINEAR;
+	const struct nr_axis rows = nr_axis_init(how, h, H, golden_alloc(c, 1, nr_axis_bytes(h, H)));
+	const struct nr_axis cols = nr_axis_init(how, w, W, golden_alloc(c, 1, nr_axis_bytes(w, W)));
 	real *high = golden_reals(c, B * H * W * K), *tmp = golden_reals(c, H * w * K);
 	for (int64_t b = 0; b < B; b++)
 		nr_resample_forward(&rows, &cols, K, (const real *)nr_plan_data(r->m.plan, r->logits) + b * h * w * K,

@@ -229,9 +229,10 @@ static int64_t room_of(const struct windows *v, int64_t W)
 
 static size_t whole(size_t bytes) { return (bytes + 63) / 64 * 64; }
 
-static struct nr_axis axis(char **at, int64_t from, int64_t to)
+static struct nr_axis axis(const struct nr_segmenter *s, char **at, int64_t from, int64_t to)
 {
-	const struct nr_axis a = nr_axis_init(NR_RESAMPLE_BILINEAR, from, to, *at);
+	const enum nr_resample how = s->o.align_corners ? NR_RESAMPLE_BILINEAR_CORNERS : NR_RESAMPLE_BILINEAR;
+	const struct nr_axis a = nr_axis_init(how, from, to, *at);
 	*at += whole(nr_axis_bytes(from, to));
 	return a;
 }
@@ -242,8 +243,8 @@ static int make_axes(struct nr_segmenter *s, struct windows *v, int64_t H, int64
 	char *at = grow(&s->axes, whole(nr_axis_bytes(v->h, H)) + whole(nr_axis_bytes(v->w, W)) + whole(nr_axis_bytes(v->gh, side)) +
 		whole(nr_axis_bytes(v->gw, side)));
 	if (!at) return NR_EMEMORY;
-	v->to_h = axis(&at, v->h, H), v->to_w = axis(&at, v->w, W);
-	v->down = axis(&at, v->gh, side), v->across = axis(&at, v->gw, side);
+	v->to_h = axis(s, &at, v->h, H), v->to_w = axis(s, &at, v->w, W);
+	v->down = axis(s, &at, v->gh, side), v->across = axis(s, &at, v->gw, side);
 	return NR_OK;
 }
 

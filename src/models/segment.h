@@ -12,6 +12,7 @@ enum nr_segment_decoder { NR_SEGMENT_DENSE, NR_SEGMENT_BN };
 struct nr_segmentation {
 	int32_t decoder;                    /* enum nr_segment_decoder: a dense layer, or batch norm before it */
 	int64_t level;                      /* of a pyramid, from 1, the finest; 0: the last */
+	bool align_corners;                 /* first and last places lie on first and last pixels */
 	int64_t classes;
 	const char *batch;                  /* text of that batch norm, site segment.bn, where a plan says nothing of it; NULL: "batch" */
 };
@@ -22,7 +23,9 @@ extern const char *const nr_segment_decoders[];       /* "dense", "bn"; ends wit
 	  .choices = nr_segment_decoders,                                                                                    \
 	  .help = "what reads the tokens: a dense layer, or a batch norm (site segment.bn) and a dense layer" },              \
 	{ .name = "level", .type = NR_TINT, .offset = offsetof(S, at level), .size = sizeof(int64_t), .text = "0", .min = 0,  \
-	  .max = NR_MAXLEVELS, .help = "of a pyramid the level that the decoder reads, 1 is the finest; 0: the last" }
+	  .max = NR_MAXLEVELS, .help = "of a pyramid the level that the decoder reads, 1 is the finest; 0: the last" },        \
+	{ .name = "align_corners", .type = NR_TBOOL, .offset = offsetof(S, at align_corners), .size = sizeof(bool), .text = "0",\
+	  .help = "enlarge logits so that the outermost places lie on the outermost pixels, not half a place inside" }
 extern const struct nr_option nr_segment_options[];
 
 /* What the decoder wants of the model: a final norm on tokens, not on their mean; and its own norm in the plan. */

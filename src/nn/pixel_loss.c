@@ -3,13 +3,14 @@
  * The enlarged logits are never in memory: a thread makes one row of pixels at a time. Rows of pixels that lie between the same two rows
  * of the grid are one band; backward sums what a band has for the row above and below it, and adds the two bands of each row in order. */
 #include <omp.h>
+#include <string.h>
 
 #include "math/resample.h"
 #include "math/row.h"
 #include "math/softmax.h"
 #include "nn/op.h"
 
-struct pixels { int32_t ignore; };
+struct pixels { int32_t ignore, corners; };
 struct sizes { int64_t B, h, w, K, H, W; };
 
 static struct sizes sizes_of(const struct nr_node *k)
@@ -54,8 +55,10 @@ static struct work work_of(const struct nr_call *k)
 	struct work w = { .n = sizes_of(k->node) };
 	char *s = k->scratch;
 	const int most = omp_get_max_threads();
-	w.rows = nr_axis_init(NR_RESAMPLE_BILINEAR, w.n.h, w.n.H, s);
-	w.cols = nr_axis_init(NR_RESAMPLE_BILINEAR, w.n.w, w.n.W, s + whole((int64_t)nr_axis_bytes(w.n.h, w.n.H)));
+	const struct pixels *a = k->node->attr;
+	const enum nr_resample how = a->corners ? NR_RESAMPLE_BILINEAR_CORNERS : NR_RESAMPLE_BILINEAR;
+	w.rows = nr_axis_init(how, w.n.h, w.n.H, s);
+	w.cols = nr_axis_init(how, w.n.w, w.n.W, s + whole((int64_t)nr_axis_bytes(w.n.h, w.n.H)));
 	w.room = (real *)(s + axes_bytes(&w.n));
 	w.rest = w.room + room_of(&w.n) * k->node->threads;
 	w.team = k->node->threads < most ? k->node->threads : most;
@@ -130,18 +133,20 @@ static void backward(const struct nr_call *k)
 
 static nr_t *try_case(struct nr_net *n, nr_t **x, const char *options)
 {
-	return nr_pixel_cross_entropy(n, x[0], x[1], *options ? 1 : -1);
+	return nr_pixel_cross_entropy(n, x[0], x[1], strstr(options, "ignore") ? 1 : -1, strstr(options, "corners") != NULL);
 }
 static const struct nr_case cases[] = {
 	{ "2x3x4x5 2x7x9:i5", "" }, { "1x1x1x2 1x3x2:i2", "" }, { "2x4x3x3 2x2x5:i3", "ignore" }, { "1x5x4x3 1x5x4:i3", "ignore" },
-	{ "1x2x2x3 1x4x4:i1-1", "ignore" }, { "3x6x5x7 3x24x20:i7", "ignore" }, { NULL, NULL },
+	{ "1x2x2x3 1x4x4:i1-1", "ignore" }, { "3x6x5x7 3x24x20:i7", "ignore" },
+	{ "2x3x4x5 2x7x9:i5", "corners" }, { "1x1x3x2 1x3x7:i2", "corners" }, { "2x4x3x3 2x2x5:i3", "ignore corners" }, { NULL, NULL },
 };
 const struct nr_op nr_op_pixel_cross_entropy = {
 	.name = "pixel_cross_entropy", .shape = shape, .forward = forward, .backward = backward, .keeps = NR_KEEP_X(0) | NR_KEEP_X(1),
 	.try_case = try_case, .cases = cases,
 };
 
-nr_t *nr_pixel_cross_entropy(struct nr_net *n, nr_t *logits, nr_t *labels, int32_t ignore)
+nr_t *nr_pixel_cross_entropy(struct nr_net *n, nr_t *logits, nr_t *labels, int32_t ignore, int align_corners)
 {
-	return nr_apply(n, &nr_op_pixel_cross_entropy, &(struct pixels){ ignore }, sizeof(struct pixels), logits, labels);
+	const struct pixels a = { ignore, align_corners };
+	return nr_apply(n, &nr_op_pixel_cross_entropy, &a, sizeof a, logits, labels);
 }

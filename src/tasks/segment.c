@@ -90,7 +90,7 @@ static nr_t *record(struct nr_task_run *r)
 		struct nr_entry *e = nr_store_at(r->w->store, i);
 		if (!nr_segment_entry(e->name)) e->frozen = 1;
 	}
-	return nr_pixel_cross_entropy(n, s->logits, s->label, NR_NO_CLASS);
+	return nr_pixel_cross_entropy(n, s->logits, s->label, NR_NO_CLASS, decoder.align_corners);
 }
 
 static int ready(struct nr_task_run *r, int64_t batch, struct nr_error *err)

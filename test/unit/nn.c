@@ -64,7 +64,7 @@ static void pixel_cross_entropy_enlarges_the_logits(void **state)
 	static const int32_t label[] = { 0, 1, 2, 255, 1, 1, 0, 2, 255, 0, 0, 1, 2, 2, 1, 0 };
 	static const double place[] = { 0, .25, .75, 1 };
 	struct rig r = rig();
-	nr_t *x = reals(&r, 4, 1, 2, 2, 3), *y = nr_pixel_cross_entropy(r.n, x, leaf(&r, NR_I32, label, 3, 1, 4, 4, 1), 255);
+	nr_t *x = reals(&r, 4, 1, 2, 2, 3), *y = nr_pixel_cross_entropy(r.n, x, leaf(&r, NR_I32, label, 3, 1, 4, 4, 1), 255, 0);
 	const real *v = data(&r, 0);
 	double want = 0, grad[12] = { 0 };
 	for (int i = 0; i < 16; i++) {
@@ -87,7 +87,7 @@ static void pixel_cross_entropy_without_a_label_is_zero_and_quiet(void **state)
 	static const int32_t label[] = { 255, 255, 255, 255, 255, 255 };
 	struct rig r = rig();
 	nr_t *x = reals(&r, 4, 1, 1, 2, 3);
-	assert_true(*step(&r, nr_pixel_cross_entropy(r.n, x, leaf(&r, NR_I32, label, 3, 1, 2, 3, 1), 255)) == 0);
+	assert_true(*step(&r, nr_pixel_cross_entropy(r.n, x, leaf(&r, NR_I32, label, 3, 1, 2, 3, 1), 255, 0)) == 0);
 	for (int i = 0; i < 6; i++) assert_true(nr_plan_grad(r.plan, x)[i] == 0);
 	release(&r);
 }
