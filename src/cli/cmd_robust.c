@@ -6,6 +6,7 @@
 
 #include "base/log.h"
 #include "base/save.h"
+#include "data/names_in.h"
 #include "infer/evaluate.h"
 #include "robust.h"
 
@@ -35,6 +36,8 @@ static const struct nr_option options[] = {
 	NR_OPT_FLOAT(struct robust, margin, 0.4, 0, 1, "sar: only pictures whose entropy is below this share of log(classes) count"),
 	NR_OPT_FLOAT(struct robust, radius, 0.05, 0, 10, "sar: how far the sharpness-aware step looks"),
 	NR_OPT_FLOAT(struct robust, floor, 0.2, 0, 100, "sar: a moving mean entropy below it starts the model anew"),
+	NR_OPT_FLOAT(struct robust, leave, 0.25, 0, 1,
+		"sar: share of the blocks, from the last one back, whose norms stay as they are, as do those behind them"),
 	NR_OPT_BOOL(struct robust, adapt_all, "0",
 		"tent, sar: all parameters of norms, such as DTN's lambda and P, not gain and bias alone"),
 	CLI_TEXT(struct robust, relative_to, "", "ARM", "corruption errors relative to those of this arm (mCE and relative mCE)"),
@@ -107,7 +110,7 @@ static int take_adapt(struct robust_job *j, const char *word)
 	for (int i = 0; i < j->adapts; i++)
 		if ((int)j->adapt[i].kind == kind) return cli_usage(j->c, "--adapt: %s is there twice", word);
 	j->adapt[j->adapts++] = (struct nr_adapt){ .kind = (enum nr_adapt_kind)kind, .prior = v->prior, .lr = v->adapt_lr,
-		.margin = v->margin, .radius = v->radius, .floor = v->floor, .whole = v->adapt_all };
+		.margin = v->margin, .radius = v->radius, .floor = v->floor, .leave = v->leave, .whole = v->adapt_all };
 	return NR_OK;
 }
 
@@ -200,12 +203,16 @@ static int open_set(struct robust_job *j, struct cli_opened *o, struct nr_shift_
 static int score_stored(struct robust_job *j, struct measured *m, int corruption, int severity, struct nr_calibration *out,
 	const char *path)
 {
-	const char *data = nr_arena_printf(j->c->arena, "folder:path=%s/%s/%d,val=0", j->v->corrupted, nr_corruption_name(corruption),
-		severity);
+	const char *folder = nr_arena_printf(j->c->arena, "%s/%s/%d", j->v->corrupted, nr_corruption_name(corruption), severity);
+	const char *data = folder ? nr_arena_printf(j->c->arena, "folder:path=%s,val=0", folder) : NULL;
 	const struct cli_model flags = flags_of(j->v, data);
 	struct cli_opened o = { 0 };
 	struct nr_shift_set *set = NULL;
 	if (!data) return nr_fail(j->c->err, NR_EMEMORY, "cannot measure", path, "out of memory");
+	if (!nr_is_folder(folder)) {
+		nr_fail(j->c->err, NR_EIO, "cannot read corrupted pictures", folder, "no such folder");
+		return nr_hint(j->c->err, "name those that are there: --corruptions gaussian_noise,fog --severities 1,3");
+	}
 	int code = cli_model_open(&o, j->c, &flags, path);
 	nr_progress_release(&o.bar);
 	if (!code) code = open_set(j, &o, &set);

@@ -124,10 +124,10 @@ static int prepare(struct cli *c, const struct data *o, const struct nr_source *
 
 static void report(const struct nr_source *s, const struct choice *pick, int64_t n, int64_t columns, const struct data *o)
 {
-	printf("%s: %lld pictures of %s in '%s', %lld in a row, by class:\n", s->of->name, (long long)n,
-		nr_split_name((enum nr_split)o->split),
-		o->output, (long long)columns);
-	for (int64_t i = 0, first = 0; i < n; i++) {
+	const bool classed = n && (pick[0].label >= 0 || pick[n - 1].label >= 0);      /* whole pictures may have none */
+	printf("%s: %lld pictures of %s in '%s', %lld in a row%s\n", s->of->name, (long long)n, nr_split_name((enum nr_split)o->split),
+		o->output, (long long)columns, classed ? ", by class:" : "");
+	for (int64_t i = 0, first = 0; i < n && classed; i++) {
 		if (i + 1 < n && pick[i + 1].label == pick[i].label) continue;
 		const int32_t label = pick[i].label;
 		printf("  row %lld column %lld: %lld of ", (long long)(first / columns + 1),

@@ -14,7 +14,7 @@ struct robust {                                 /* settings */
 	char *corruptions, *severities, *corrupted, *frost, *adapt, *relative_to, *classes, *out;
 	int64_t samples, seed;
 	int32_t setting;
-	double prior, adapt_lr, margin, radius, floor;
+	double prior, adapt_lr, margin, radius, floor, leave;
 	bool adapt_all, stored;
 };
 

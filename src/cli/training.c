@@ -245,12 +245,18 @@ static void print_result(const char *command, const char *out, const struct nr_t
 	char time[64];
 	printf("%s%s%s after %lld of %lld steps, %s\n", cli_bold(), r->status, cli_plain(), (long long)r->step, (long long)r->steps,
 		nr_duration_text(r->seconds, time, sizeof time));
+	const bool known = r->best_step && isfinite(r->best);
+	const char *before = "evaluation        ";
 	for (int i = 0; r->best_step && r->of_eval[i].name; i++) {
 		if (!isfinite(r->last[i])) continue;
-		printf("%s%s ", i ? ", " : "evaluation        ", r->of_eval[i].name);
+		printf("%s%s ", before, r->of_eval[i].name);
 		print_number(&r->of_eval[i], r->last[i]);
+		before = ", ";
 	}
-	if (r->best_step) {
+	if (r->best_step && !known)
+		printf("%s%s unknown on %lld samples: none of them counts\n", before, r->of_eval[r->decides].name,
+			(long long)r->eval_samples);
+	if (known) {
 		printf(" on %lld samples; best %s ", (long long)r->eval_samples, r->of_eval[r->decides].name);
 		print_number(&r->of_eval[r->decides], r->best);
 		printf(" at step %lld", (long long)r->best_step);

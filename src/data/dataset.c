@@ -210,7 +210,7 @@ static int not_there(const struct nr_dataset *d, const char *root, struct nr_err
 	nr_fail(err, NR_EIO, "cannot open", d->name, "no '%s' in '%s' or '%s/%s'", d->files[0].path, root, root,
 		d->folder);
 	if (d->downloads) return nr_hint(err, "norma data get %s --root %s", d->name, root);
-	return nr_hint(err, "give its folder as --root, or set NORMA_DATA");
+	return nr_hint(err, "name its folder by --data-root (norma data: --root), or set NORMA_DATA");
 }
 
 /* NAME:key=value, or a path: the set, the value of its option path (NULL: it is among the options), and the options. */

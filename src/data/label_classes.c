@@ -268,6 +268,7 @@ static int take_numbers(struct nr_source *s, const struct seen *all, int32_t ign
 	for (int32_t v = 0; v <= most; v++, t.lines++)
 		if (!(t.name[v] = nr_arena_printf(s->arena, "%d", v))) return out_of_memory(s, err);
 	if (!t.lines) return nr_fail(err, NR_EVALUE, "cannot use", s->dir, "no pixel of its label maps has a class");
+	s->said = nr_arena_printf(s->arena, "classes are the numbers 0 to %d of the label maps, for want of classes.txt", most);
 	if (take_lines(s, &t, 0, ignored, err)) return err->code;
 	if (all->palette.count <= most) return NR_OK;
 	uint8_t(*own)[3] = nr_arena_alloc(s->arena, sizeof all->palette.colour);

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/log.h"
@@ -15,6 +16,7 @@
 #include "data/label_maps.h"
 #include "data/names_in.h"
 #include "data/survey.h"
+#include "picture/picture.h"
 
 enum { MAX_DEPTH = 8 };
 #define OWN_SHARE 0.1
@@ -166,6 +168,35 @@ static int read_all(struct nr_source *s, const struct nr_label_folder *how, cons
 	return share > 0 ? keep_one(s, err) : NR_OK;
 }
 
+/* While all pictures are looked at, not in the middle of the training. */
+static int check_size(const struct nr_source *s, enum nr_split split, int64_t i, const struct nr_picture *p, const char *path,
+	struct nr_error *err)
+{
+	char file[1024];
+	struct nr_picture map = { 0 };
+	struct nr_palette palette = { 0 };
+	int code = nr_picture_numbers(&map, nr_label_maps_file(s, split, i, file, sizeof file), &palette, err);
+	if (!code && (map.h != p->h || map.w != p->w))
+		code = nr_fail(err, NR_ESHAPE, "cannot use", path, "it has %d x %d pixels (width x height), but its label map '%s' %d x %d",
+			p->w, p->h, file, map.w, map.h);
+	nr_picture_release(&map);
+	return code;
+}
+
+/* The sizes of the maps decide which pictures fit. */
+static const char *stamp_of(const struct nr_source *s)
+{
+	const struct nr_label_maps *m = s->own;
+	struct nr_str text = { 0 };
+	for (int64_t i = 0; i < m->maps; i++) {
+		struct stat st;
+		if (stat(nr_arena_printf(s->arena, "%s/%s", s->dir, m->map[i]), &st)) continue;
+		nr_str_printf(&text, "%s %lld %lld.%ld\n", m->map[i], (long long)st.st_size, (long long)st.st_mtim.tv_sec,
+			st.st_mtim.tv_nsec);
+	}
+	return nr_str_keep(&text, s->arena);
+}
+
 static int not_found(const struct nr_source *s, struct nr_error *err)
 {
 	nr_fail(err, NR_EFORMAT, "cannot open", s->dir, "there are no folders of pictures and of label maps");
@@ -185,7 +216,11 @@ int nr_label_folder_open(struct nr_source *s, const struct nr_label_folder *how,
 	for (int k = 0; k < NR_SPLITS; k++) all += s->count[k];
 	if (!all) return not_found(s, err);
 	for (int k = 0; k < 3 && how->mean; k++) s->mean[k] = how->mean[k], s->std[k] = how->std[k];
+	struct nr_listed *listed = &((struct nr_label_maps *)s->own)->listed;
+	listed->check = check_size;
+	if (!how->mean) listed->stamp = stamp_of(s);
 	if (!how->mean && nr_survey(s, how->root, how->skip, &bad, err)) return err->code;
+	listed->check = NULL;
 	if (nr_label_classes_find(s, how, err)) return err->code;
 	if (without) nr_log_line(NR_LOG_WARNING, "%lld pictures of '%s' have no label map and are left out", (long long)without, s->dir);
 	if (s->said) nr_str_add(&said, s->said);

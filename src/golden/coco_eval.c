@@ -53,8 +53,8 @@ int golden_metric_coco_eval(struct golden_case *c)
 		const char *gt = json_string_value(json_array_get(files, 0)), *dt = json_string_value(json_array_get(files, 1 + (size_t)k));
 		golden_expect(c, gt && dt && folder, "names of files");
 		struct nr_coco truth;
-		struct nr_coco_result r = score(c, &truth, nr_arena_printf(c->arena, "%s%s", folder, gt), nr_arena_printf(c->arena, "%s%s", folder, dt),
-			k);
+		struct nr_coco_result r = score(c, &truth, nr_arena_printf(c->arena, "%s%s", folder, gt),
+			nr_arena_printf(c->arena, "%s%s", folder, dt), k);
 		const int64_t K = r.classes;
 		check_values(c, kinds[k], "stats", r.stat, NR_COCO_STATS);
 		check_values(c, kinds[k], "precision_all_100", r.precision, NR_COCO_IOUS * NR_COCO_RECALLS * K);

@@ -164,10 +164,8 @@ static int backbone(struct nr_net *n, const struct nr_model_spec *m, const struc
 		nr_net_fail(n, NR_EVALUE, SCOPE, "first level %d of a model that has %d", first + 1, count);
 		return 0;
 	}
-	for (int i = first; i < count; i++) {
-		level[i - first] = all[i];
-		stride[i - first] = all[i] && all[i]->tok ? nr_level_stride(size, all[i]->tok->h) : 1;
-	}
+	for (int i = first; i < count; i++) level[i - first] = all[i];
+	nr_level_strides(size, level, count - first, stride);
 	for (int i = count - first; i < NR_MAXLEVELS; i++) stride[i] = 2 * stride[i - 1];
 	return count - first;
 }

@@ -1,6 +1,8 @@
 /* See fpn.h. */
 #include "models/fpn.h"
 
+#include <math.h>
+
 #include "models/stages.h"
 #include "norma/nn.h"
 #include "norms/plan.h"
@@ -12,6 +14,15 @@ double nr_level_stride(int64_t size, int64_t n)
 	for (int i = 0; i < 2; i++, stride *= 2)
 		if (size / stride == n || (size + stride - 1) / stride == n) return (double)stride;
 	return (double)size / (double)n;
+}
+
+void nr_level_strides(int64_t size, nr_t *const *map, int levels, double *stride)
+{
+	for (int l = 0; l < levels; l++) {
+		const double n = map[l] && map[l]->tok && map[l]->tok->h ? map[l]->tok->h : 1;
+		const double finer = l && map[l - 1] && map[l - 1]->tok ? map[l - 1]->tok->h : n;
+		stride[l] = l ? stride[l - 1] * exp2(nearbyint(log2(finer / n))) : nr_level_stride(size, (int64_t)n);
+	}
 }
 
 nr_t *nr_map_conv(struct nr_net *n, const char *site, nr_t *map, struct nr_map_conv c)

@@ -25,8 +25,9 @@ struct nr_fpn {
 	bool relu_between;          /* convolutions of further levels read relu of the one before (torchvision) */
 };
 /* Pixels between the places of a level with n of them: the power of two that leaves so many of size, rounded up or down; the quotient if
- * there is none. */
+ * there is none. Of all levels of a picture of this height: those after the first are coarser by powers of two. */
 double nr_level_stride(int64_t size, int64_t n);
+void nr_level_strides(int64_t size, nr_t *const *map, int levels, double *stride);
 /* Records the neck of `count` levels; out gets the maps. How many: 0 after an error. */
 int nr_fpn(struct nr_net *, const struct nr_fpn *, nr_t *const *level, int count, nr_t *out[NR_MAXLEVELS]);
 

@@ -34,7 +34,7 @@ static nr_t *read_boxes(struct nr_net *n, const struct nr_mask_rcnn *o, const st
 	struct nr_roi_align_options pool = o->pool;
 	pool.size = size;
 	pool.channels_first = channels_first;
-	for (int l = 0; l < g->pooled; l++) pool.stride[l] = nr_level_stride(g->h, g->map[l]->tok->h);
+	nr_level_strides(g->h, g->map, g->pooled, pool.stride);
 	return nr_roi_align(n, boxes, g->map, g->pooled, pool);
 }
 

@@ -13,7 +13,7 @@ const char *const nr_adapt_names[] = { "none", "stats", "tent", "sar", NULL };
 
 struct nr_adapt nr_adapt_defaults(enum nr_adapt_kind kind)
 {
-	return (struct nr_adapt){ .kind = kind, .prior = 16, .lr = 0, .margin = 0.4, .radius = 0.05, .floor = 0.2 };
+	return (struct nr_adapt){ .kind = kind, .prior = 16, .lr = 0, .margin = 0.4, .radius = 0.05, .floor = 0.2, .leave = 0.25 };
 }
 
 struct nr_adapter {
@@ -36,10 +36,39 @@ static bool learns(const struct nr_adapter *a) { return a->how.kind == NR_ADAPT_
 
 /* ---- which parameters are a norm's ---- */
 
+/* Of "stages.1.blocks.0.attn.in" the length of "stages.1.blocks.0"; 0: it is in no block. */
+static size_t block_of(const char *site)
+{
+	const char *at = strstr(site, "blocks.");
+	return at ? (size_t)(at - site) + 7 + strspn(at + 7, "0123456789") : 0;
+}
+
+/* How many sites come before those that stay as they are. */
+static int64_t sites_to_adapt(const struct nr_adapter *a, const struct nr_site *site, int64_t n)
+{
+	int64_t blocks = 0, left = 0, first = n;
+	size_t length = 0;
+	for (int pass = 0; pass < 2; pass++) {          /* counts blocks, then looks for the first that is left alone */
+		const char *last = "";
+		int64_t block = 0;
+		for (int64_t i = 0; i < n && first == n; i++) {
+			length = block_of(site[i].name);
+			if (!length || (block_of(last) == length && !strncmp(last, site[i].name, length))) continue;
+			last = site[i].name;
+			if (pass && left && block == blocks - left) first = i;
+			block++;
+		}
+		blocks = block;
+		if (!pass) left = a->how.kind == NR_ADAPT_SAR ? (int64_t)floor(a->how.leave * (double)blocks + 0.5) : 0;
+	}
+	return first;
+}
+
 static bool of_norm(const struct nr_adapter *a, const struct nr_entry *e)
 {
 	int64_t n = 0;
 	const struct nr_site *site = nr_sites(a->net, &n);
+	n = sites_to_adapt(a, site, n);
 	const char *end = strrchr(e->name, '.');
 	if (e->buffer || !end || (!a->how.whole && strcmp(end, ".weight") && strcmp(end, ".bias"))) return false;
 	for (int64_t i = 0; i < n; i++) {
@@ -63,8 +92,9 @@ static int choose(struct nr_adapter *a, struct nr_error *err)
 		a->free += !e->buffer && !e->frozen && learns(a) ? e->count : 0;
 	}
 	if (a->free || !learns(a)) return NR_OK;
-	nr_fail(err, NR_EVALUE, "cannot adapt the model", NULL, "its norms have no gain and no bias");
-	return nr_hint(err, "use --adapt none or stats");
+	nr_fail(err, NR_EVALUE, "cannot adapt the model", NULL, "its norms have no gain and no bias%s",
+		a->how.kind == NR_ADAPT_SAR && a->how.leave > 0 ? ", or sar leaves them alone" : "");
+	return nr_hint(err, "use --adapt none or stats, for sar a smaller --leave");
 }
 
 /* ---- the graph ---- */

@@ -20,6 +20,8 @@ struct nr_adapt {
 	double prior;                           /* stats */
 	double lr;                              /* tent, sar; 0: 1e-3 */
 	double margin, radius, floor;           /* sar: of log(classes), .4; of SAM's step, .05; mean entropy that starts anew, .2 */
+	double leave;                           /* sar: share of the blocks, from the last one back, whose norms stay as they are, with all
+						   that follow; .25: 9 to 11 of ViT-B and the final norm, as the authors have it */
 	bool whole;                             /* all parameters of the norms (DTN's lambda and P too), not gain and bias alone */
 };
 struct nr_adapt nr_adapt_defaults(enum nr_adapt_kind);

@@ -1,6 +1,7 @@
 /* segment: a linear decoder on the tokens of a model of pictures (models/segment.c) and cross entropy of every pixel (nn/pixel_loss.c).
  * Dual PatchNorm's section 5.3 (arXiv:2302.01327) with Segmenter's augmentation (arXiv:2105.05633). An evaluation takes whole pictures,
  * or squares that slide over them (infer/segmenter.c). */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -153,6 +154,13 @@ static void measure(struct nr_task_run *r, const struct nr_batch *b, double *sum
 	}
 }
 
+static int64_t counted_pixels(const struct segment *s, int64_t classes)
+{
+	int64_t n = 0;
+	for (int64_t i = 0; i < classes * classes; i++) n += s->confusion[i];
+	return n;
+}
+
 static int evaluate(struct nr_task_run *r, const struct nr_evaluation *e, double *value, int64_t *samples, struct nr_error *err)
 {
 	struct segment *s = r->own;
@@ -167,6 +175,8 @@ static int evaluate(struct nr_task_run *r, const struct nr_evaluation *e, double
 	value[MIOU] = score.miou;
 	value[PIXEL_ACC] = score.pixel_acc;
 	value[MEAN_ACC] = score.mean_acc;
+	if (!counted_pixels(s, r->source->classes))             /* nothing was measured */
+		for (int i = LOSS; i <= MEAN_ACC; i++) value[i] = (double)NAN;
 	*samples = score.samples;
 	return NR_OK;
 }

@@ -81,7 +81,8 @@ static int open_data(struct nr_trainer *t, struct nr_error *err)
 	t->split = (enum nr_split)train;
 	if (!t->source->count[train])
 		return nr_fail(err, NR_EVALUE, "cannot train on", c->data,
-			"there is no split %s", nr_split_name(t->split));
+			"there is no split %s%s%s", nr_split_name(t->split), t->source->said ? ": " : "",
+			t->source->said ? t->source->said : "");
 	if (split_samples(t, err)) return err->code;
 	fit_batch(t);
 	if (nr_shards_share(&t->shards, c->comm, c->batch, c->shards, err)) return err->code;

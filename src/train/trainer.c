@@ -436,7 +436,7 @@ static int record_eval(struct nr_trainer *t, struct nr_error *err)
 	const bool lower = t->task->of_eval[t->run.decides].lower;
 	const double value = t->held_count ? t->state.held[t->run.decides] : t->state.last[t->run.decides];
 	const double best = t->held_count ? t->state.best_held : t->state.best;
-	const bool better = t->state.best_step == 0 || (lower ? value < best : value > best);
+	const bool better = t->state.best_step == 0 || (isnan(best) ? !isnan(value) : lower ? value < best : value > best);
 	t->state.stale = better ? 0 : t->state.stale + 1;
 	if (!better) return NR_OK;
 	t->state.best = t->state.last[t->run.decides];
@@ -498,7 +498,8 @@ static int finish(struct nr_trainer *t, const struct nr_train_result *r, struct 
 	const int first = OF_LOOP + nr_task_metrics(t->task->of_step), held = first + nr_task_metrics(t->task->of_eval);
 	for (int i = 0; r->best_step && t->task->of_eval[i].name; i++)
 		if (isfinite(r->last[i])) m[n++] = (struct nr_metric){ t->column[first + i], r->last[i] };
-	if (r->best_step) m[n++] = (struct nr_metric){ nr_arena_printf(t->arena, "best_%s", t->task->of_eval[r->decides].name), r->best };
+	if (r->best_step && isfinite(r->best))
+		m[n++] = (struct nr_metric){ nr_arena_printf(t->arena, "best_%s", t->task->of_eval[r->decides].name), r->best };
 	for (int i = 0; r->best_step && r->has_held && t->task->of_eval[i].name; i++)
 		if (isfinite(r->held[i])) m[n++] = (struct nr_metric){ t->column[held + i], r->held[i] };
 	if (t->state.step == t->total && write_model(t, "model.safetensors", err)) return err->code;

@@ -54,7 +54,7 @@ run 2 eval "$tmp/run" --stats batch; complains "--stats does not apply"
 run 2 segment --data "$tmp/own" "${small[@]}" --crop random_resized --out "$tmp/none"; complains "--window"; one_line
 run 1 segment --data "$tmp/own" "${small[@]}" --zoom-min 3 --out "$tmp/none"; complains "zoom_min 3 is more than zoom_max 2"; one_line
 png "$tmp/own/labels/7.png" 9 9 "$(row 9 5 0 1)"
-run 1 segment --data "$tmp/own" "${small[@]}" --epochs 1 --out "$tmp/size"; complains "images/7.png"; complains "it has 9 x 9 pixels, the picture 24 x 21"; one_line
+run 1 segment --data "$tmp/own" "${small[@]}" --epochs 1 --out "$tmp/size"; complains "images/7.png"; complains "labels/7.png' 9 x 9"; one_line
 printf 'left\nright\n' >"$tmp/own/classes.txt"; png "$tmp/own/labels/7.png" 24 21 "$(row 24 5 0 6)"
 run 1 segment --data "$tmp/own" "${small[@]}" --out "$tmp/none"; complains "labels/7.png"; complains "pixel (5,0) is 6, which is no class of the 2"; one_line
 rm "$tmp/own/labels/7.png"

@@ -264,6 +264,45 @@ static void unsure_pictures_are_left_out_and_a_collapse_starts_anew(void **state
 	nr_weights_close(w);
 }
 
+static bool moves(const struct nr_weights *w, double leave, const char *entry)
+{
+	struct nr_error err = { 0 };
+	struct nr_adapter *a;
+	struct nr_adapt how = nr_adapt_defaults(NR_ADAPT_SAR);
+	const struct nr_entry *e = nr_store_find(w->store, entry);
+	how.margin = 1, how.floor = 0, how.leave = leave;
+	assert_non_null(e);
+	assert_int_equal(nr_adapter_open(&a, w, BATCH, &how, &err), 0);
+	const real before = nr_value(e)[0];
+	assert_non_null(nr_adapter_run(a, pictures(1), BATCH, &err));
+	const bool moved = nr_value(e)[0] != before;
+	nr_adapter_close(a);
+	return moved;
+}
+
+/* Of two blocks a quarter is one, rounded. */
+static void sar_leaves_the_last_blocks_and_what_follows_alone(void **state)
+{
+	(void)state;
+	struct nr_error err = { 0 };
+	struct nr_adapter *a;
+	struct nr_adapt how = nr_adapt_defaults(NR_ADAPT_SAR);
+	struct nr_weights *w = opened("ln");
+	static const char *const of[] = { "blocks.0.attn.in.weight", "blocks.1.mlp.in.bias", "final.weight" };
+	for (int i = 0; i < 3; i++) {
+		assert_true(moves(w, 0, of[i]));
+		assert_int_equal(moves(w, how.leave, of[i]), i == 0);
+	}
+	how.leave = 1;
+	assert_int_equal(nr_adapter_open(&a, w, BATCH, &how, &err), NR_EVALUE);
+	assert_non_null(strstr(err.detail, "or sar leaves them alone"));
+	how.kind = NR_ADAPT_TENT;                               /* which knows nothing of it */
+	assert_int_equal(nr_adapter_open(&a, w, BATCH, &how, NULL), 0);
+	assert_int_equal(nr_adapter_free(a), 5 * 2 * 12);
+	nr_adapter_close(a);
+	nr_weights_close(w);
+}
+
 static void norms_without_parameters_cannot_adapt(void **state)
 {
 	(void)state;
@@ -286,6 +325,7 @@ int main(void)
 		cmocka_unit_test(norms_without_running_statistics_ignore_the_batch),
 		cmocka_unit_test(steps_lower_the_entropy),
 		cmocka_unit_test(unsure_pictures_are_left_out_and_a_collapse_starts_anew),
+		cmocka_unit_test(sar_leaves_the_last_blocks_and_what_follows_alone),
 		cmocka_unit_test(norms_without_parameters_cannot_adapt),
 	};
 	return cmocka_run_group_tests(tests, made_setup, made_teardown);

@@ -70,6 +70,28 @@ static void every_place_gets_the_nearest_of_the_coarser_map(void **state)
 	release(&r);
 }
 
+static void strides_are_powers_of_two_where_sizes_are_not(void **state)
+{
+	(void)state;
+	static const struct { int64_t size, n[4]; double want[4]; } cases[] = {
+		{ 96, { 24, 12, 6, 3 }, { 4, 8, 16, 32 } }, { 75, { 19, 10, 5, 3 }, { 4, 8, 16, 32 } },        /* rounded up */
+		{ 101, { 25, 12, 6, 3 }, { 4, 8, 16, 32 } }, { 33, { 9, 5, 3, 2 }, { 4, 8, 16, 32 } },
+		{ 56, { 16, 8, 4, 2 }, { 3.5, 7, 14, 28 } },                                                    /* patches of 14 */
+		{ 64, { 8, 8, 4, 1 }, { 8, 8, 16, 64 } },
+	};
+	for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
+		struct rig r = rig();
+		nr_t *map[4];
+		double stride[4];
+		for (int i = 0; i < 4; i++)
+			map[i] = nr_with_tokens(r.n, reals(&r, 3, 1, cases[k].n[i], 1, 1), (struct nr_tokens){ .h = (int32_t)cases[k].n[i],
+				.w = 1 });
+		nr_level_strides(cases[k].size, map, 4, stride);
+		for (int i = 0; i < 4; i++) assert_true(stride[i] == cases[k].want[i]);
+		release(&r);
+	}
+}
+
 static void too_many_levels_are_an_error(void **state)
 {
 	(void)state;
@@ -86,6 +108,7 @@ int main(void)
 		cmocka_unit_test(levels_keep_their_size_and_get_one_width),
 		cmocka_unit_test(a_norm_takes_the_place_of_the_bias),
 		cmocka_unit_test(every_place_gets_the_nearest_of_the_coarser_map),
+		cmocka_unit_test(strides_are_powers_of_two_where_sizes_are_not),
 		cmocka_unit_test(too_many_levels_are_an_error),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

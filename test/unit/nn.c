@@ -57,14 +57,12 @@ static void cross_entropy_without_a_label_is_zero_and_quiet(void **state)
 	release(&r);
 }
 
-/* Logits 2 x 2 enlarged to 4 x 4: along an axis pixels lie at 0, 1/4, 3/4 and 1 between the two. */
-static void pixel_cross_entropy_enlarges_the_logits(void **state)
+/* Logits 2 x 2 enlarged to 4 x 4: along an axis pixels lie at these places between the two. */
+static void enlarged(int corners, const double place[4])
 {
-	(void)state;
 	static const int32_t label[] = { 0, 1, 2, 255, 1, 1, 0, 2, 255, 0, 0, 1, 2, 2, 1, 0 };
-	static const double place[] = { 0, .25, .75, 1 };
 	struct rig r = rig();
-	nr_t *x = reals(&r, 4, 1, 2, 2, 3), *y = nr_pixel_cross_entropy(r.n, x, leaf(&r, NR_I32, label, 3, 1, 4, 4, 1), 255, 0);
+	nr_t *x = reals(&r, 4, 1, 2, 2, 3), *y = nr_pixel_cross_entropy(r.n, x, leaf(&r, NR_I32, label, 3, 1, 4, 4, 1), 255, corners);
 	const real *v = data(&r, 0);
 	double want = 0, grad[12] = { 0 };
 	for (int i = 0; i < 16; i++) {
@@ -79,6 +77,13 @@ static void pixel_cross_entropy_enlarges_the_logits(void **state)
 	close_to(step(&r, y), &want, 1, 1e-6);
 	close_to(nr_plan_grad(r.plan, x), grad, 12, 1e-6);
 	release(&r);
+}
+
+static void pixel_cross_entropy_enlarges_the_logits(void **state)
+{
+	(void)state;
+	enlarged(0, (const double[]){ 0, .25, .75, 1 });
+	enlarged(1, (const double[]){ 0, 1 / 3., 2 / 3., 1 });
 }
 
 static void pixel_cross_entropy_without_a_label_is_zero_and_quiet(void **state)
