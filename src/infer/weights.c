@@ -134,6 +134,7 @@ static int read_meta(struct nr_weights *w, const char *path, bool texts, const c
 		if (!seen) seen = nr_model_guess(&guess, f, w->arena);
 		if (!*model && seen && guess.sure) {
 			*model = guess.model;
+			w->naming = guess.naming;
 			if (!*norms && *guess.norms) *norms = guess.norms;
 		}
 		if (*model) read_input(w, path, &guess);
@@ -330,7 +331,8 @@ static const char *given(const char *text) { return text && *text ? text : NULL;
 /* Values of the file into the store, which knows its entries. */
 static int read_values(struct nr_weights *w, const char *path, const struct nr_weights_how *how, struct nr_error *err)
 {
-	struct nr_import in = { .naming = given(how->naming), .resample = given(how->resample), .partial = how->partial,
+	const char *asked = given(how->naming);
+	struct nr_import in = { .naming = asked && strcmp(asked, "auto") != 0 ? asked : w->naming, .resample = given(how->resample), .partial = how->partial,
 		.decoder = how->decoder || w->segment, .tell = how->tell, .context = how->context,
 		.special = nr_model_int(&w->model, "class_token") > 0 && nr_model_int(&w->model, "class_at") <= 0 };
 	if (nr_model_import(w->store, w->model.of, path, &in, err)) return err->code;
