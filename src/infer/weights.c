@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/json.h"
 #include "base/mem.h"
@@ -19,10 +20,33 @@
 #include "models/text_heads.h"
 #include "norma/safetensors.h"
 
+/* The index beside "model-00001-of-00003.safetensors"; NULL: it is none of several files. */
+static char *index_of(const char *path, struct nr_arena *arena)
+{
+	const char *slash = strrchr(path, '/'), *file = slash ? slash + 1 : path, *tail = strstr(file, ".safetensors"), *number;
+	int part, parts, used = 0;
+	if (!tail) return NULL;
+	for (number = file; (number = strchr(number, '-')); number++)
+		if (sscanf(number, "-%d-of-%d%n", &part, &parts, &used) == 2 && number + used == tail) break;
+	char *index = number ? nr_arena_printf(arena, "%.*s.safetensors.index.json", (int)(number - path), path) : NULL;
+	return index && !access(path, R_OK) && !access(index, R_OK) ? index : NULL;
+}
+
 char *nr_weights_path(const char *path, struct nr_arena *arena)
 {
+	/* a pickle is opened, too: the message says what to do with it */
+	static const char *const names[] = { "model.safetensors", "model.safetensors.index.json", "open_clip_model.safetensors",
+		"pytorch_model.bin", "open_clip_pytorch_model.bin", "pytorch_model.bin.index.json", NULL };
 	struct stat st;
-	return nr_arena_printf(arena, !stat(path, &st) && S_ISDIR(st.st_mode) ? "%s/model.safetensors" : "%s", path);
+	if (stat(path, &st) || !S_ISDIR(st.st_mode)) {
+		char *index = index_of(path, arena);
+		return index ? index : nr_arena_strdup(arena, path);
+	}
+	for (int i = 0; names[i]; i++) {
+		char *file = nr_arena_printf(arena, "%s/%s", path, names[i]);
+		if (!file || !access(file, F_OK)) return file;
+	}
+	return nr_arena_printf(arena, "%s/%s", path, names[0]);
 }
 
 static int out_of_memory(const char *path, struct nr_error *err)
@@ -91,8 +115,8 @@ static void read_input(struct nr_weights *w, const char *path, const struct nr_g
 	json_t *config = beside ? nr_json_load(beside, &(struct nr_error){ 0 }) : NULL;
 	double mean[3], std[3];
 	const bool hf = nr_json_three(json_object_get(config, "image_mean"), mean) && nr_json_three(json_object_get(config, "image_std"),
-		std);
-	if (hf || g->std[0] > 0) {
+		std), plain = json_is_false(json_object_get(config, "do_normalize"));
+	if (!plain && (hf || g->std[0] > 0)) {
 		memcpy(w->mean, hf ? mean : g->mean, sizeof w->mean);
 		memcpy(w->std, hf ? std : g->std, sizeof w->std);
 		w->normalize = true;

@@ -181,6 +181,8 @@ static bool measure(const struct nr_look *l, struct nr_sighting *s)
 	nr_saw(s, "classes", nr_look_rows(l, "head.weight", 0));
 	nr_saw(s, "qkv_bias", nr_look_find(l, "blocks.0.attn.qkv.bias") != NULL);
 	nr_config_saw_act(l, s);
+	if (nr_hf_text(l->config, "global_pool") && strcmp(nr_hf_text(l->config, "global_pool"), "token") != 0)
+		nr_saw_misfit(s, "its config.json pools other tokens than the class token");
 	nr_saw_norms(s, nr_look_find(l, "blocks.0.attn.scale.gamma") ? "residual=layerscale" : "");
 	nr_saw_all(s);
 	return true;

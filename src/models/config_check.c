@@ -19,9 +19,9 @@ static const char *const arguments[] = {
 	"fc_norm", "use_fc_norm", "qk_norm", "distilled", "window_size", "sr_ratios", "linear", "key_dim", "attn_ratio", "depth_token_only",
 	"mlp_ratio_token_only", "swiglu_mlp", "scale_mlp", "scale_attn_inner", "qkv_fused", "use_abs_pos_emb", "use_rel_pos_bias",
 	"use_shared_rel_pos_bias", "rel_pos_type", "rel_pos_dim", "shared_rel_pos", "drop_rate", "pos_drop_rate", "patch_drop_rate",
-	"proj_drop_rate", "attn_drop_rate", "drop_path_rate", "weight_init", "head_init_scale", "dynamic_img_size", "dynamic_img_pad",
-	"strict_img_size", NULL,
+	"proj_drop_rate", "attn_drop_rate", "drop_path_rate", "weight_init", "head_init_scale", "dynamic_img_size", "dynamic_img_pad", NULL,
 };
+static const char *const pools[] = { "token", "avg", "map", "", NULL };
 
 static json_t *arguments_of(const struct nr_look *l) { return json_object_get(l->config, "model_args"); }
 
@@ -86,6 +86,7 @@ const char *nr_config_misfit(const struct nr_look *l, const struct nr_sighting *
 	if (type && l->model->file->types && !listed(l->model->file->types, type))
 		return nr_arena_printf(l->arena, "its config.json is that of another kind of model, '%.100s'", type);
 	if (act && !nr_hf_act(act)) return nr_arena_printf(l->arena, "its config.json wants the activation '%.100s', which is not known", act);
-	const char *why = strange_argument(l);
+	const char *pool = json_string_value(json_object_get(l->config, "global_pool")), *why = strange_argument(l);
+	if (pool && !listed(pools, pool)) return nr_arena_printf(l->arena, "its config.json pools tokens by '%.100s', which is not known", pool);
 	return why ? why : other_size(l, seen);
 }

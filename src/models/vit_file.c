@@ -133,10 +133,12 @@ static void saw_pool(const struct nr_look *l, struct nr_sighting *s, int64_t dim
 		!has(l, "dist_token");
 	const char *said = json_string_value(json_object_get(l->config, "global_pool"));
 	const bool avg = fc || !cls || (said && !strcmp(said, "avg"));
+	if (fc && said && !strcmp(said, "token")) nr_saw_misfit(s, "it has a norm after pooling, but its config.json pools no tokens");
+	if (map && (cls || has(l, "register_token"))) nr_saw_misfit(s, "attention pooling beside special tokens is not understood");
 	const char *act = nr_hf_text(l->config, "pooler_act");
 	if (has(l, "pre_logits.weight") && act && strcmp(act, "tanh") != 0)
 		nr_saw_misfit(s, nr_arena_printf(l->arena, "its config.json wants a pooler of %.40s, and only those of tanh are known", act));
-	nr_saw_text(s, "pool", map ? "map" : both ? "class_avg" : avg ? "avg" : NULL);
+	nr_saw_text(s, "pool", map ? "map" : both ? "class_avg" : avg ? "avg" : said && !strcmp(said, "token") ? "class" : NULL);
 	nr_saw(s, "fc_norm", map || both || fc || !avg ? -1 : 0);
 	nr_saw(s, "classes", nr_look_rows(l, "head.weight", 0));
 	nr_saw(s, "head_bias", has(l, "head.weight") && !has(l, "head.bias") ? 0 : -1);
