@@ -12,14 +12,17 @@ static const struct size { const char *option, *hf, *timm; } sizes[] = {
 	{ "depths", "depths", "depths" }, { "depths", NULL, "depth" }, { "heads", NULL, "num_heads" }, { NULL, NULL, NULL },
 };
 
-/* Arguments of timm that are read, that tensors show, or that only training looks at. */
-static const char *const arguments[] = {
-	"num_classes", "in_chans", "img_size", "global_pool", "act_layer", "patch_size", "embed_dim", "embed_dims", "depth", "depths", "num_heads",
-	"mlp_ratio", "mlp_ratios", "qkv_bias", "class_token", "reg_tokens", "num_reg_tokens", "no_embed_class", "init_values", "pre_norm",
+/* Arguments of timm that change what is in the file, */
+static const char *const shown[] = {
+	"act_layer", "patch_size", "embed_dim", "embed_dims", "depth", "depths", "num_heads", "mlp_ratio", "mlp_ratios", "qkv_bias", "class_token", "reg_tokens", "num_reg_tokens", "no_embed_class", "init_values", "pre_norm",
 	"fc_norm", "use_fc_norm", "qk_norm", "distilled", "window_size", "sr_ratios", "linear", "key_dim", "attn_ratio", "depth_token_only",
 	"mlp_ratio_token_only", "swiglu_mlp", "scale_mlp", "scale_attn_inner", "qkv_fused", "use_abs_pos_emb", "use_rel_pos_bias",
-	"use_shared_rel_pos_bias", "rel_pos_type", "rel_pos_dim", "shared_rel_pos", "drop_rate", "pos_drop_rate", "patch_drop_rate",
-	"proj_drop_rate", "attn_drop_rate", "drop_path_rate", "weight_init", "head_init_scale", "dynamic_img_size", "dynamic_img_pad", NULL,
+	"use_shared_rel_pos_bias", "rel_pos_type", "rel_pos_dim", "shared_rel_pos", NULL,
+};
+/* that are read, or that only training looks at. */
+static const char *const others[] = {
+	"num_classes", "in_chans", "img_size", "global_pool", "drop_rate", "pos_drop_rate", "patch_drop_rate", "proj_drop_rate",
+	"attn_drop_rate", "drop_path_rate", "weight_init", "head_init_scale", "dynamic_img_size", "dynamic_img_pad", NULL,
 };
 static const char *const pools[] = { "token", "avg", "map", "", NULL };
 
@@ -68,14 +71,16 @@ static const char *strange_argument(const struct nr_look *l)
 	const char *key;
 	json_t *value;
 	json_object_foreach(arguments_of(l), key, value)
-		if (!listed(arguments, key))
+		if (!listed(shown, key) && !listed(others, key))
 			return nr_arena_printf(l->arena, "its config.json sets '%.100s', which is not understood", key);
 	return NULL;
 }
 
 bool nr_config_overrides(const struct nr_look *l, const char *option)
 {
-	for (const struct size *z = sizes; z->option; z++)
+	for (const char *const *s = shown; *s && !option; s++)
+		if (json_object_get(arguments_of(l), *s)) return true;
+	for (const struct size *z = sizes; z->option && option; z++)
 		if (!strcmp(z->option, option) && z->timm && json_object_get(arguments_of(l), z->timm)) return true;
 	return false;
 }

@@ -286,15 +286,23 @@ static const char *architecture(const struct nr_look *l)
 	return NULL;
 }
 
+/* Options that go by others: the pooling is a setting of its own, windows are no larger than the grid. */
+static bool varies(const char *option)
+{
+	return is_free(option) || !strcmp(option, "pool") || !strcmp(option, "fc_norm") || !strcmp(option, "windows");
+}
+
 /* Why the tensors are not those of that architecture, though config.json names it and no argument beside the name says so. */
 static const char *another(const struct nr_look *l, const struct nr_sighting *seen, const char *named)
 {
 	struct nr_model_spec m;
+	const bool as_named = !nr_config_overrides(l, NULL);
 	if (nr_model_parse(&m, named, l->arena, &(struct nr_error){ 0 })) return NULL;
 	for (int i = 0; i < seen->count; i++) {
 		const struct note *n = &seen->note[i];
 		char text[128];
-		if (n->how != KEY || agrees(&m, n) || nr_config_overrides(l, n->option)) continue;
+		if (agrees(&m, n) || (n->how != KEY && (n->how != SAW || !as_named || varies(n->option)))) continue;
+		if (n->how == KEY && nr_config_overrides(l, n->option)) continue;
 		value_text(n, text, sizeof text);
 		return nr_arena_printf(l->arena, "its config.json names '%.100s', which has another %s than the %s of its tensors", named,
 			n->option, text);

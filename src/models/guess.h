@@ -95,7 +95,7 @@ void nr_saw_misfit(struct nr_sighting *, const char *why);
 bool nr_seen_text(const struct nr_sighting *, const char *option, char *text, size_t size);
 /* Why a config.json does not go with the tensors beside it, or has settings that are not understood; NULL: it does, or there is none. */
 const char *nr_config_misfit(const struct nr_look *, const struct nr_sighting *);
-/* timm's config.json gives its architecture another value of this option. */
+/* timm's config.json gives its architecture another value of this option; of any that tensors show, with NULL. */
 bool nr_config_overrides(const struct nr_look *, const char *option);
 
 #endif

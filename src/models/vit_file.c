@@ -141,7 +141,8 @@ static void saw_pool(const struct nr_look *l, struct nr_sighting *s, int64_t dim
 	nr_saw_text(s, "pool", map ? "map" : both ? "class_avg" : avg ? "avg" : said && !strcmp(said, "token") ? "class" : NULL);
 	nr_saw(s, "fc_norm", map || both || fc || !avg ? -1 : 0);
 	nr_saw(s, "classes", nr_look_rows(l, "head.weight", 0));
-	nr_saw(s, "head_bias", has(l, "head.weight") && !has(l, "head.bias") ? 0 : -1);
+	const bool projection = strstr(l->naming->name, "clip") || !strcmp(l->naming->name, "norma");      /* CLIP's has no bias */
+	nr_saw(s, "head_bias", projection && has(l, "head.weight") && !has(l, "head.bias") ? 0 : -1);
 	nr_saw(s, "pre_logits", has(l, "pre_logits.weight"));
 }
 
