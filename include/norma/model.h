@@ -46,6 +46,7 @@ struct nr_naming {                          /* "timm", ...; lists end with a NUL
 	const char *name;
 	const struct nr_rename *rules;
 	const char *prefix;                 /* of every name there: "visual.trunk."; or NULL */
+	const char *without;                /* beginning of the rules' names that theirs lack, "vit."; or NULL */
 	const struct nr_scope_names *scopes;        /* models that stand side by side; ends with a NULL scope, or NULL */
 	double eps;                         /* of the norms in that software, where it is not the model's own; 0: it is */
 	const char *norms;                  /* the norm plan of models of that software, where eps is not all that differs; or NULL */

@@ -41,7 +41,7 @@ struct nr_st_file;
 
 /* On failure *out is NULL and the error names the file and the tensor or the place. The file is mapped:
  * whoever shortens it while it is open breaks the reader; writers that rename, as nr_st_write does, are safe.
- */
+ * "model.safetensors.index.json" opens all the files that it names as one. */
 NR_API int nr_st_open(struct nr_st_file **out, const char *path, struct nr_error *);
 /* The same for bytes in memory, which must outlive the object; name is for messages. */
 NR_API int nr_st_open_memory(struct nr_st_file **out, const void *bytes, size_t size, const char *name,

@@ -31,6 +31,8 @@ struct nr_st_file {
 	const unsigned char *bytes;  /* the whole file */
 	size_t size;
 	bool mapped;
+	struct nr_st_file **part;            /* of an index: the files that it names */
+	int64_t parts;
 	struct nr_st_tensor *tensor;         /* in the order of the data */
 	const struct nr_st_tensor **by_name;
 	struct nr_st_meta *meta;
@@ -297,11 +299,104 @@ int nr_st_open_memory(struct nr_st_file **out, const void *bytes, size_t size, c
 	return e;
 }
 
+/* ---- several files ------------------------------------------------------------------------------------------ */
+
+static int open_part(struct nr_st_file *f, const char *name, struct nr_error *err)
+{
+	const char *slash = strrchr(f->path, '/');
+	if (strchr(name, '/'))
+		return BAD(f, err, "it names '%.100s', which is not in its folder", name);
+	const char *path = nr_arena_printf(f->arena, "%.*s%s", slash ? (int)(slash - f->path) + 1 : 0, f->path, name);
+	if (!path)
+		return nr_fail(err, NR_EMEMORY, "cannot read", f->path, "out of memory");
+	for (int64_t i = 0; i < f->parts; i++)
+		if (strcmp(nr_st_path(f->part[i]), path) == 0)
+			return NR_OK;
+	const int e = nr_st_open(&f->part[f->parts], path, err);
+	f->parts += !e;
+	f->count += e ? 0 : nr_st_count(f->part[f->parts - 1]);
+	return e;
+}
+
+/* All tensors of the parts as those of one file; each has one place, and the index knows it. */
+static int join_parts(struct nr_st_file *f, json_t *map, struct nr_error *err)
+{
+	int64_t n = 0;
+	f->tensor = nr_arena_alloc(f->arena, (size_t)f->count * sizeof *f->tensor);
+	f->by_name = nr_arena_alloc(f->arena, (size_t)f->count * sizeof *f->by_name);
+	if (f->count && (!f->tensor || !f->by_name))
+		return nr_fail(err, NR_EMEMORY, "cannot read", f->path, "out of memory");
+	for (int64_t p = 0; p < f->parts; p++)
+		for (int64_t i = 0; i < nr_st_count(f->part[p]); i++, n++) {
+			f->tensor[n] = *nr_st_get(f->part[p], i);
+			f->by_name[n] = &f->tensor[n];
+		}
+	qsort(f->by_name, (size_t)n, sizeof *f->by_name, by_name);
+	for (int64_t i = 1; i < n; i++)
+		if (strcmp(f->by_name[i - 1]->name, f->by_name[i]->name) == 0)
+			return BAD(f, err, "two of its files have a tensor '%s'", f->by_name[i]->name);
+	const char *name;
+	json_t *file;
+	json_object_foreach(map, name, file) {
+		if (nr_st_find(f, name))
+			continue;
+		BAD(f, err, "it says that '%.100s' has '%.200s', but it does not", json_string_value(file), name);
+		return nr_hint(err, "download all files again: they are not of one model");
+	}
+	return NR_OK;
+}
+
+static int read_index(struct nr_st_file *f, json_t *root, struct nr_error *err)
+{
+	json_t *map = json_object_get(root, "weight_map"), *file;
+	const char *name;
+	f->part = nr_arena_alloc(f->arena, (json_object_size(map) + 1) * sizeof *f->part);
+	if (!f->part)
+		return nr_fail(err, NR_EMEMORY, "cannot read", f->path, "out of memory");
+	if (!json_object_size(map))
+		return BAD(f, err, "it has no 'weight_map', so it is not the index of weights in several files");
+	json_object_foreach(map, name, file) {
+		if (!json_is_string(file))
+			return BAD(f, err, "'weight_map' names no file for '%.200s'", name);
+		const int e = open_part(f, json_string_value(file), err);
+		if (e)
+			return e;
+	}
+	return join_parts(f, map, err);
+}
+
+/* "model.safetensors.index.json", as transformers writes it beside "model-00001-of-00003.safetensors" and so on. */
+static int open_index(struct nr_st_file **out, const char *path, struct nr_error *err)
+{
+	json_error_t je;
+	struct nr_arena *arena = nr_arena_make();
+	struct nr_st_file *f = arena ? nr_arena_alloc(arena, sizeof *f) : NULL;
+	char *own = f ? nr_arena_strdup(arena, path) : NULL;
+	if (!own) {
+		nr_arena_free(arena);
+		return nr_fail(err, NR_EMEMORY, "cannot read", path, "out of memory");
+	}
+	*f = (struct nr_st_file){ .arena = arena, .path = own };
+	json_t *root = json_load_file(path, JSON_REJECT_DUPLICATES, &je);
+	const int e = root ? read_index(f, root, err)
+			   : BAD(f, err, "line %d: %s", je.line, je.text);
+	json_decref(root);
+	if (e)
+		nr_st_close(f);
+	else
+		*out = f;
+	return e;
+}
+
 int nr_st_open(struct nr_st_file **out, const char *path, struct nr_error *err)
 {
+	static const char index[] = ".index.json";
+	const size_t length = strlen(path), tail = sizeof index - 1;
 	const void *bytes;
 	size_t size;
 	*out = NULL;
+	if (length > tail && strcmp(path + length - tail, index) == 0)
+		return open_index(out, path, err);
 	int e = nr_file_map(&bytes, &size, path, err);
 	if (e)
 		return e;
@@ -319,6 +414,8 @@ void nr_st_close(struct nr_st_file *f)
 		return;
 	if (f->mapped)
 		nr_file_unmap(f->bytes, f->size);
+	for (int64_t i = 0; i < f->parts; i++)
+		nr_st_close(f->part[i]);
 	nr_arena_free(f->arena);
 }
 

@@ -244,7 +244,8 @@ static void print_head(const struct content *k)
 		printf("looks like       --model %s%s%s%s%s%s%s (%s)\n", cli_bold(), k->guess.model, cli_plain(),
 			*k->guess.norms ? " --norm " : "", quote, k->guess.norms, quote,
 			!k->guess.complete && k->guess.misfit ? k->guess.misfit : *k->guess.others ? "several architectures fit"
-			: k->guess.sure ? "from its tensors and the config.json beside it" : k->guess.doubt);
+			: !k->guess.sure ? k->guess.doubt : k->guess.config ? "from its tensors and the config.json beside it"
+			: "from its tensors, which fit no other known architecture");
 		if (*k->guess.others) printf("%-15s  %s\n", "fits", k->guess.others);
 	}
 	for (int64_t i = 0; i < nr_st_metadata_count(k->file); i++) {

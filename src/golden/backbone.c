@@ -168,7 +168,10 @@ int golden_model_swin(struct golden_case *c)
 			"window_size", NULL, "7"),
 		golden_config(c, "mlp_ratio", NULL, 4), golden_config(c, "qkv_bias", NULL, 1), !strncmp(r.naming, "huggingface", 11),
 		golden_config_act(c));
-	r.norms = nr_arena_printf(c->arena, "layer%s", dtn_rules(c, (int64_t)json_array_size(json_object_get(c->config, "depths"))));
+	const int64_t stages = (int64_t)json_array_size(json_object_get(c->config, "depths"));
+	const bool hf = !strncmp(r.naming, "huggingface", 11);          /* its eps is not that of patches and merging */
+	r.norms = nr_arena_printf(c->arena, "layer%s%s%s", dtn_rules(c, stages), hf ? " patch.out=layer:eps=1e-5" : "",
+		hf && stages > 1 ? " merge.in=layer:eps=1e-5" : "");
 	return run(c, &r, "block");
 }
 

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/json.h"
 #include "base/mem.h"
@@ -19,10 +20,33 @@
 #include "models/text_heads.h"
 #include "norma/safetensors.h"
 
+/* The index beside "model-00001-of-00003.safetensors"; NULL: it is none of several files. */
+static char *index_of(const char *path, struct nr_arena *arena)
+{
+	const char *slash = strrchr(path, '/'), *file = slash ? slash + 1 : path, *tail = strstr(file, ".safetensors"), *number;
+	int part, parts, used = 0;
+	if (!tail) return NULL;
+	for (number = file; (number = strchr(number, '-')); number++)
+		if (sscanf(number, "-%d-of-%d%n", &part, &parts, &used) == 2 && number + used == tail) break;
+	char *index = number ? nr_arena_printf(arena, "%.*s.safetensors.index.json", (int)(number - path), path) : NULL;
+	return index && !access(path, R_OK) && !access(index, R_OK) ? index : NULL;
+}
+
 char *nr_weights_path(const char *path, struct nr_arena *arena)
 {
+	/* a pickle is opened, too: the message says what to do with it */
+	static const char *const names[] = { "model.safetensors", "model.safetensors.index.json", "open_clip_model.safetensors",
+		"pytorch_model.bin", "open_clip_pytorch_model.bin", "pytorch_model.bin.index.json", NULL };
 	struct stat st;
-	return nr_arena_printf(arena, !stat(path, &st) && S_ISDIR(st.st_mode) ? "%s/model.safetensors" : "%s", path);
+	if (stat(path, &st) || !S_ISDIR(st.st_mode)) {
+		char *index = index_of(path, arena);
+		return index ? index : nr_arena_strdup(arena, path);
+	}
+	for (int i = 0; names[i]; i++) {
+		char *file = nr_arena_printf(arena, "%s/%s", path, names[i]);
+		if (!file || !access(file, F_OK)) return file;
+	}
+	return nr_arena_printf(arena, "%s/%s", path, names[0]);
 }
 
 static int out_of_memory(const char *path, struct nr_error *err)
@@ -91,8 +115,8 @@ static void read_input(struct nr_weights *w, const char *path, const struct nr_g
 	json_t *config = beside ? nr_json_load(beside, &(struct nr_error){ 0 }) : NULL;
 	double mean[3], std[3];
 	const bool hf = nr_json_three(json_object_get(config, "image_mean"), mean) && nr_json_three(json_object_get(config, "image_std"),
-		std);
-	if (hf || g->std[0] > 0) {
+		std), plain = json_is_false(json_object_get(config, "do_normalize"));
+	if (!plain && (hf || g->std[0] > 0)) {
 		memcpy(w->mean, hf ? mean : g->mean, sizeof w->mean);
 		memcpy(w->std, hf ? std : g->std, sizeof w->std);
 		w->normalize = true;
@@ -134,6 +158,7 @@ static int read_meta(struct nr_weights *w, const char *path, bool texts, const c
 		if (!seen) seen = nr_model_guess(&guess, f, w->arena);
 		if (!*model && seen && guess.sure) {
 			*model = guess.model;
+			w->naming = guess.naming;
 			if (!*norms && *guess.norms) *norms = guess.norms;
 		}
 		if (*model) read_input(w, path, &guess);
@@ -330,7 +355,8 @@ static const char *given(const char *text) { return text && *text ? text : NULL;
 /* Values of the file into the store, which knows its entries. */
 static int read_values(struct nr_weights *w, const char *path, const struct nr_weights_how *how, struct nr_error *err)
 {
-	struct nr_import in = { .naming = given(how->naming), .resample = given(how->resample), .partial = how->partial,
+	const char *asked = given(how->naming);
+	struct nr_import in = { .naming = asked && strcmp(asked, "auto") != 0 ? asked : w->naming, .resample = given(how->resample), .partial = how->partial,
 		.decoder = how->decoder || w->segment, .tell = how->tell, .context = how->context,
 		.special = nr_model_int(&w->model, "class_token") > 0 && nr_model_int(&w->model, "class_at") <= 0 };
 	if (nr_model_import(w->store, w->model.of, path, &in, err)) return err->code;

@@ -4,7 +4,8 @@
 
 #include "norma/infer.h"
 
-/* path, or model.safetensors in it if it is a folder, in the arena; NULL: out of memory. */
+/* path; of a folder the weights in it (model.safetensors, or the index of those in several files), of one of several files that index.
+ * In the arena; NULL: out of memory. */
 char *nr_weights_path(const char *path, struct nr_arena *);
 
 /* "0.5 1.25": numbers as metadata, so that they read back the same. */

@@ -47,12 +47,14 @@ static const struct nr_rename hf5[] = {
 static const char *const unused[] = { "*relative_position_index", "*mask_token", NULL };
 static const struct nr_naming namings[] = {
 	{ .name = "timm", .rules = timm, .ignored = unused }, { .name = "huggingface", .rules = hf, .eps = 1e-12, .ignored = unused },
+	{ .name = "huggingface_base", .rules = hf, .without = "beit.", .eps = 1e-12, .ignored = unused },
 	{ .name = "huggingface5", .rules = hf5, .eps = 1e-12, .ignored = unused }, { .name = NULL },
 };
 
-static const char *const classes[] = { "BeitForImageClassification", NULL };
+static const char *const classes[] = { "BeitForImageClassification", "BeitModel", NULL };
+static const char *const types[] = { "beit", NULL };
 static const struct nr_model_file file = {
-	.classes = classes, .signs = nr_vit_signs, .measure = nr_vit_measure, .config = nr_vit_config, .doubt = NR_VIT_DOUBT,
+	.classes = classes, .types = types, .signs = nr_vit_signs, .measure = nr_vit_measure, .config = nr_vit_config, .doubt = NR_VIT_DOUBT,
 };
 
 const struct nr_model nr_model_beit = {

@@ -169,7 +169,7 @@ static bool measure(const struct nr_look *l, struct nr_sighting *s)
 	const int64_t hidden = nr_look_rows(l, "blocks.0.mlp.fc1.weight", dim), more = nr_look_rows(l, "blocks_class.0.mlp.fc1.weight",
 		dim);
 	if (side < 1 || hidden < 1 || more < 1 || dim > 65536 || proj->shape[2] > 512) return false;
-	nr_saw(s, "image", side * proj->shape[2]);
+	nr_config_saw_side(l, s, side * proj->shape[2]);
 	nr_saw(s, "channels", proj->shape[1]);
 	nr_saw_key(s, "patch", proj->shape[2]);
 	nr_saw_key(s, "dim", dim);
@@ -180,6 +180,9 @@ static bool measure(const struct nr_look *l, struct nr_sighting *s)
 	nr_saw_text(s, "class_mlp", nr_arena_printf(l->arena, "%.9g", (double)more / (double)dim));
 	nr_saw(s, "classes", nr_look_rows(l, "head.weight", 0));
 	nr_saw(s, "qkv_bias", nr_look_find(l, "blocks.0.attn.qkv.bias") != NULL);
+	nr_config_saw_act(l, s);
+	if (nr_hf_text(l->config, "global_pool") && strcmp(nr_hf_text(l->config, "global_pool"), "token") != 0)
+		nr_saw_misfit(s, "its config.json pools other tokens than the class token");
 	nr_saw_norms(s, nr_look_find(l, "blocks.0.attn.scale.gamma") ? "residual=layerscale" : "");
 	nr_saw_all(s);
 	return true;

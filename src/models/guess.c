@@ -2,6 +2,7 @@
 #include "models/guess.h"
 
 #include <string.h>
+#include <unistd.h>
 
 #include "base/mem.h"
 #include "base/str.h"
@@ -74,7 +75,7 @@ enum { NEAR = 8 };                          /* signs, doubled, that a model may 
 struct nr_sighting {
 	struct note { const char *option; enum how how; int64_t value; const char *text, *instead; } note[MOST_NOTES];
 	int count;
-	const char *norms;
+	const char *norms, *misfit;
 	bool all;
 };
 
@@ -100,6 +101,27 @@ void nr_saw_not(struct nr_sighting *s, const char *option, const char *text, con
 }
 void nr_saw_norms(struct nr_sighting *s, const char *plan) { s->norms = plan; }
 void nr_saw_all(struct nr_sighting *s) { s->all = true; }
+void nr_saw_misfit(struct nr_sighting *s, const char *why)
+{
+	if (!s->misfit) s->misfit = why;
+}
+
+static void value_text(const struct note *n, char *text, size_t size)
+{
+	if (n->text) snprintf(text, size, "%s", n->text);
+	else snprintf(text, size, "%lld", (long long)n->value);
+}
+
+bool nr_seen_text(const struct nr_sighting *s, const char *option, char *text, size_t size)
+{
+	for (int i = 0; i < s->count; i++) {
+		const struct note *n = &s->note[i];
+		if (strcmp(n->option, option) != 0 || (n->how != SAW && n->how != KEY)) continue;
+		value_text(n, text, size);
+		return true;
+	}
+	return false;
+}
 
 /* ---- the text of it -------------------------------------------------------------------------------------------------------- */
 
@@ -159,7 +181,7 @@ static const char *shortest(const struct nr_model *m, const struct nr_sighting *
 		name = only ? (i ? NULL : only) : name_at(m, i);
 		if (only && !name) return best;
 		if (nr_model_parse(&spec, name ? name : m->name, arena, &(struct nr_error){ 0 })) return NULL;
-		if (name && out_of_question(&spec, seen)) continue;
+		if (name && !only && out_of_question(&spec, seen)) continue;
 		const char *rest = rest_of(&spec, name != NULL, seen, arena, &count);
 		if (!rest) return NULL;
 		const bool known = best && !strncmp(best, m->name, n_name), ours = !strncmp(name ? name : m->name, m->name, n_name);
@@ -264,6 +286,30 @@ static const char *architecture(const struct nr_look *l)
 	return NULL;
 }
 
+/* Options that go by others: the pooling is a setting of its own, windows are no larger than the grid. */
+static bool varies(const char *option)
+{
+	return is_free(option) || !strcmp(option, "pool") || !strcmp(option, "fc_norm") || !strcmp(option, "windows");
+}
+
+/* Why the tensors are not those of that architecture, though config.json names it and no argument beside the name says so. */
+static const char *another(const struct nr_look *l, const struct nr_sighting *seen, const char *named)
+{
+	struct nr_model_spec m;
+	const bool as_named = !nr_config_overrides(l, NULL);
+	if (nr_model_parse(&m, named, l->arena, &(struct nr_error){ 0 })) return NULL;
+	for (int i = 0; i < seen->count; i++) {
+		const struct note *n = &seen->note[i];
+		char text[128];
+		if (agrees(&m, n) || (n->how != KEY && (n->how != SAW || !as_named || varies(n->option)))) continue;
+		if (n->how == KEY && nr_config_overrides(l, n->option)) continue;
+		value_text(n, text, sizeof text);
+		return nr_arena_printf(l->arena, "its config.json names '%.100s', which has another %s than the %s of its tensors", named,
+			n->option, text);
+	}
+	return NULL;
+}
+
 static int fit(const struct nr_look *l)
 {
 	int found = 0;
@@ -275,6 +321,13 @@ static int fit(const struct nr_look *l)
 static void settle(const struct nr_look *l, const struct nr_sighting *seen, struct nr_guess *g)
 {
 	const char *named = architecture(l), *text = named ? shortest(l->model, seen, named, l->arena) : NULL, *first, *why;
+	const char *misfit = seen->misfit ? seen->misfit : nr_config_misfit(l, seen);
+	if (!misfit && named) misfit = another(l, seen, named);
+	if (misfit) {
+		g->misfit = misfit;
+		g->sure = false;
+		return;
+	}
 	if (text) {
 		const bool own = matches(l, text, "", &why);            /* the norms of that architecture; else those seen */
 		g->complete = own || matches(l, text, seen->norms, &g->misfit);
@@ -285,9 +338,9 @@ static void settle(const struct nr_look *l, const struct nr_sighting *seen, stru
 	}
 	const char *stranger = named ? NULL : json_string_value(json_object_get(l->config, "architecture"));
 	if (stranger) {                                       /* it may compute something else with the same tensors */
-		g->complete = matches(l, g->model, g->norms, &g->misfit);
 		g->sure = false;
-		g->doubt = nr_arena_printf(l->arena, "its config.json names '%.100s', which is not known", stranger);
+		if (matches(l, g->model, g->norms, &g->misfit))
+			g->misfit = nr_arena_printf(l->arena, "its config.json names '%.100s', which is not known", stranger);
 		return;
 	}
 	const int count = seen->all ? 0 : possible(l, seen, &first, &g->others);
@@ -356,20 +409,27 @@ static void read_input(struct nr_guess *g, const json_t *of)
 	if (json_is_number(json_object_get(of, "crop_pct"))) g->crop = json_number_value(json_object_get(of, "crop_pct"));
 }
 
-/* A file beside the weights; NULL: there is none. */
-static json_t *beside(const struct nr_st_file *f, const char *name, struct nr_arena *arena)
+/* A file beside the weights; NULL: there is none, or *damage says what is wrong with it. */
+static json_t *beside(const struct nr_st_file *f, const char *name, struct nr_arena *arena, const char **damage)
 {
 	const char *weights = nr_st_path(f), *slash = strrchr(weights, '/');
 	const char *path = nr_arena_printf(arena, "%.*s%s", slash ? (int)(slash - weights) + 1 : 0, weights, name);
-	return path ? nr_json_load(path, &(struct nr_error){ 0 }) : NULL;
+	struct nr_error err = { 0 };
+	if (!path || access(path, F_OK)) return NULL;
+	json_t *config = nr_json_load(path, &err);
+	if (config && json_is_object(config)) return config;
+	*damage = nr_arena_printf(arena, "the %s beside it cannot be read: %s", name, config ? "it is not an object" : err.detail);
+	json_decref(config);
+	return NULL;
 }
 
 int nr_model_guess(struct nr_guess *g, const struct nr_st_file *f, struct nr_arena *arena) { return nr_tower_guess(g, f, -1, arena); }
 
 int nr_tower_guess(struct nr_guess *g, const struct nr_st_file *f, int reads, struct nr_arena *arena)
 {
-	json_t *config = beside(f, "config.json", arena);
-	if (!config) config = beside(f, "open_clip_config.json", arena);
+	const char *damage = NULL;
+	json_t *config = beside(f, "config.json", arena, &damage);
+	if (!config && !damage) config = beside(f, "open_clip_config.json", arena, &damage);
 	int most = 0;
 	*g = (struct nr_guess){ 0 };
 	for (const struct nr_model *const *m = nr_models(); *m; m++) {
@@ -381,6 +441,12 @@ int nr_tower_guess(struct nr_guess *g, const struct nr_st_file *f, int reads, st
 		}
 	}
 	read_input(g, json_object_get(config, json_object_get(config, "preprocess_cfg") ? "preprocess_cfg" : "pretrained_cfg"));
+	g->config = config != NULL;
+	if (damage) {
+		g->sure = g->complete = false;
+		g->misfit = damage;
+		g->others = "";
+	}
 	json_decref(config);
 	return g->model != NULL;
 }

@@ -18,6 +18,7 @@ struct nr_guess {
 	const char *others;                 /* "vit_a, vit_b": all architectures that fit, if they are several and nothing decides; or "" */
 	bool complete;                      /* the model has a place for every tensor, and finds all of its own; */
 	const char *misfit;                 /* else why not: "tensors that were not understood: 'a', 'b' and 3 more" */
+	bool config;                        /* a config.json beside it was read */
 	double mean[3], std[3];             /* of the input, as timm's config.json has them; std 0: it does not say. */
 	double crop;                        /* share of a picture that is looked at, likewise; 0: it does not say */
 };
@@ -59,6 +60,7 @@ struct nr_model_file {
 	json_t *(*config)(const struct nr_saved *);
 	const char *const *classes;         /* of Hugging Face, whose files are read: "ViTForImageClassification"; ends with NULL,
 		or NULL */
+	const char *const *types;           /* their model_type: "vit"; ends with NULL, or NULL: it is not looked at */
 };
 
 /* ---- for measure ---- */
@@ -84,5 +86,16 @@ void nr_saw_not(struct nr_sighting *, const char *option, const char *text, cons
 void nr_assumed(struct nr_sighting *, const char *option, int64_t value);          /* a preset knows better */
 void nr_saw_norms(struct nr_sighting *, const char *plan);                         /* "": the model's own; NULL: out of memory */
 void nr_saw_all(struct nr_sighting *);                                             /* nothing was assumed */
+/* Why numbers would be wrong though all tensors fit, as "its config.json ..."; the first one counts. */
+void nr_saw_misfit(struct nr_sighting *, const char *why);
+
+/* ---- what came of it ---- */
+
+/* An option as it was seen; false: it was not, or only assumed. */
+bool nr_seen_text(const struct nr_sighting *, const char *option, char *text, size_t size);
+/* Why a config.json does not go with the tensors beside it, or has settings that are not understood; NULL: it does, or there is none. */
+const char *nr_config_misfit(const struct nr_look *, const struct nr_sighting *);
+/* timm's config.json gives its architecture another value of this option; of any that tensors show, with NULL. */
+bool nr_config_overrides(const struct nr_look *, const char *option);
 
 #endif

@@ -6,7 +6,8 @@
 static const char *const acts[][2] = {
 	{ "gelu", "gelu" }, { "gelu_python", "gelu" }, { "gelu_new", "gelu_tanh" }, { "gelu_fast", "gelu_tanh" },
 	{ "gelu_pytorch_tanh", "gelu_tanh" }, { "relu", "relu" }, { "silu", "silu" }, { "swish", "silu" }, { "tanh", "tanh" },
-	{ "sigmoid", "sigmoid" }, { "quick_gelu", "quick_gelu" }, { "hardswish", "hard_swish" }, { NULL, NULL },
+	{ "sigmoid", "sigmoid" }, { "quick_gelu", "quick_gelu" }, { "hardswish", "hard_swish" },
+	{ "gelu_tanh", "gelu_tanh" }, { "hard_swish", "hard_swish" }, { NULL, NULL },         /* as timm has them */
 };
 
 const char *nr_hf_act(const char *name)

@@ -114,5 +114,22 @@ const char *nr_config_act(const struct nr_look *l)
 {
 	const json_t *open = json_object_get(l->config, "model_cfg");
 	if (json_is_true(json_object_get(open, "quick_gelu"))) return "quick_gelu";
-	return open ? "gelu" : nr_hf_text(nr_config_of(l), "hidden_act");
+	const char *timm = nr_hf_text(json_object_get(l->config, "model_args"), "act_layer");
+	return open ? "gelu" : timm ? timm : nr_hf_text(nr_config_of(l), "hidden_act");
+}
+
+void nr_config_saw_act(const struct nr_look *l, struct nr_sighting *s)
+{
+	const char *act = nr_config_act(l);
+	nr_saw_text(s, "act", act ? nr_hf_act(act) : NULL);
+}
+
+void nr_config_saw_side(const struct nr_look *l, struct nr_sighting *s, int64_t side)
+{
+	const json_t *size = setting(l, "image_size", "img_size");
+	const json_int_t h = json_integer_value(json_array_get(size, 0)), w = json_integer_value(json_array_get(size, 1));
+	if (h != w)
+		nr_saw_misfit(s, nr_arena_printf(l->arena, "its config.json is for pictures of %lld x %lld, and only tables for square ones "
+			"are understood", (long long)h, (long long)w));
+	nr_saw(s, "image", side);
 }

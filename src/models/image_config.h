@@ -23,7 +23,10 @@ void nr_config_saw_image(const struct nr_look *, struct nr_sighting *);        /
 
 /* Of open_clip: heads by the width of the tower and of a head. false: the file says nothing of it. */
 bool nr_config_saw_clip_heads(const struct nr_look *, struct nr_sighting *);
-/* The activation by Hugging Face's name; NULL: it is not said. */
+/* The activation by Hugging Face's name or timm's; NULL: it is not said. */
 const char *nr_config_act(const struct nr_look *);
+void nr_config_saw_act(const struct nr_look *, struct nr_sighting *);
+/* The side of the pictures, by a table in the file that is made for a grid. A config.json that says they are not square is a misfit. */
+void nr_config_saw_side(const struct nr_look *, struct nr_sighting *, int64_t side);
 
 #endif

@@ -241,7 +241,8 @@ static bool measure(const struct nr_look *l, struct nr_sighting *s)
 	}
 	while (grid * grid < table->shape[1]) grid++;
 	if (!count || convs < 1 || convs > 6) return false;
-	nr_saw(s, "image", grid << convs);
+	nr_config_saw_side(l, s, grid << convs);
+	nr_config_saw_act(l, s);
 	nr_saw(s, "channels", stem->shape[1]);
 	nr_saw(s, "stride", (int64_t)1 << convs);
 	nr_saw_key_text(s, "dims", nr_stages_text(dim, count, l->arena));
@@ -255,7 +256,7 @@ static bool measure(const struct nr_look *l, struct nr_sighting *s)
 	nr_saw(s, "classes", nr_look_rows(l, "head.weight", 0));
 	nr_saw(s, "distilled", nr_look_find(l, "head_dist.weight") != NULL);
 	nr_saw(s, "folded", nr_look_find(l, "stem.0.bias") != NULL);
-	if (!strcmp(l->naming->name, "huggingface")) nr_saw_all(s);     /* it has one activation */
+	if (!strncmp(l->naming->name, "huggingface", 11)) nr_saw_all(s);     /* it has one activation */
 	return true;
 }
 
@@ -282,7 +283,7 @@ static json_t *hf_config(const struct levit *c, const struct nr_saved *w)
 static json_t *config(const struct nr_saved *w)
 {
 	const struct levit *c = w->model->conf;
-	if (!strcmp(w->naming->name, "huggingface")) return hf_config(c, w);
+	if (!strncmp(w->naming->name, "huggingface", 11)) return hf_config(c, w);
 	if (strcmp(w->naming->name, "timm")) return NULL;
 	json_t *args = json_pack("{s:I, s:I, s:I, s:s}", "img_size", (json_int_t)c->image, "in_chans", (json_int_t)c->channels, "key_dim",
 		(json_int_t)c->key, "stem_type", c->stride == 8 ? "s8" : "s16");
@@ -292,8 +293,9 @@ static json_t *config(const struct nr_saved *w)
 	return nr_timm_config(w, "levit_128s", nr_stages_last(c->dims), "avg", args);
 }
 
+static const char *const classes[] = { "LevitForImageClassification", "LevitForImageClassificationWithTeacher", "LevitModel", NULL };
 static const struct nr_model_file file = {
-	.signs = signs, .measure = measure, .config = config, .doubt = "the activation is unknown: hard swish is assumed",
+	.classes = classes, .types = (const char *const[]){ "levit", NULL }, .signs = signs, .measure = measure, .config = config, .doubt = "the activation is unknown: hard swish is assumed",
 };
 
 const struct nr_model nr_model_levit = {

@@ -123,7 +123,7 @@ static void depths_by_stage(const struct nr_st_file *f, int64_t *depth)
 		for (char name[128]; depth[i] < 1024; depth[i]++) {
 			snprintf(name, sizeof name, "levit.encoder.stages.%d.layers.%lld.module.attention_biases", i,
 				2 * (long long)depth[i]);
-			if (!nr_st_find(f, name)) break;
+			if (!nr_st_find(f, name) && !nr_st_find(f, name + strlen("levit."))) break;
 		}
 }
 
@@ -142,6 +142,7 @@ const struct nr_naming nr_levit_namings[] = {
 	{ .name = "timm", .rules = timm, .ignored = ignored },
 	{ .name = "official", .rules = official, .numbered = by_model_plain, .depths = depths_by_model, .ignored = ignored },
 	{ .name = "huggingface", .rules = hf, .numbered = by_stage, .depths = depths_by_stage, .ignored = ignored },
+	{ .name = "huggingface_base", .rules = hf, .without = "levit.", .numbered = by_stage, .depths = depths_by_stage, .ignored = ignored },
 	{ .name = "timm_folded", .rules = timm_folded, .ignored = ignored },
 	{ .name = "official_folded", .rules = official_folded, .numbered = by_model_folded, .depths = depths_by_model, .ignored = ignored },
 	{ .name = NULL },

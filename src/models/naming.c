@@ -86,15 +86,16 @@ static const char *apply(const struct nr_rename *r, const char *text, struct nr_
 	return out;
 }
 
-/* The same text with the prefix before each word. */
-static const char *prefixed(const char *text, const char *prefix, struct nr_arena *arena)
+/* The same text with another beginning of each word. */
+static const char *prefixed(const char *text, const char *prefix, const char *without, struct nr_arena *arena)
 {
 	struct nr_str all = { 0 };
 	char word[256];
+	const size_t cut = without ? strlen(without) : 0;
 	for (int64_t share; (share = nr_naming_word(&text, word, sizeof word));) {
 		nr_str_add(&all, all.len ? " " : "");
 		if (share > 1) nr_str_printf(&all, "%lld*", (long long)share);
-		nr_str_printf(&all, "%s%s", prefix, word);
+		nr_str_printf(&all, "%s%s", prefix ? prefix : "", word + (cut && !strncmp(word, without, cut) ? cut : 0));
 	}
 	const char *out = all.failed ? NULL : nr_arena_strdup(arena, nr_str_text(&all));
 	nr_str_release(&all);
@@ -114,7 +115,7 @@ const char *nr_naming_text(const struct nr_naming *naming, const char *entry, ch
 		if (marked(r) && part_at(text, r->ours, &length, &number)) *order = *r->theirs;
 		text = apply(r, text, arena);
 	}
-	return text && naming->prefix ? prefixed(text, naming->prefix, arena) : text;
+	return text && (naming->prefix || naming->without) ? prefixed(text, naming->prefix, naming->without, arena) : text;
 }
 
 const struct nr_naming *nr_naming_numbered(const struct nr_naming *n, const int64_t *depth, struct nr_arena *arena)

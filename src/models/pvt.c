@@ -80,11 +80,13 @@ static const struct nr_rename hf[] = {
 	{ "attn.sr.", "attention.self.sequence_reduction." }, { "attn.proj.", "attention.output.dense." }, { "mlp.fc1.", "mlp.dense1." },
 	{ "mlp.fc2.", "mlp.dense2." }, { "final.", "pvt.encoder.layer_norm." }, { "head.", "classifier." }, { NULL, NULL },
 };
+#define HF_NORMS "layer patch.out=layer:eps=1e-6 attn.reduced=layer:eps=1e-6"
 static const struct nr_naming namings[] = {
 	{ .name = "official", .rules = official },
 	{ .name = "official_dtn", .rules = official_dtn, .ignored = (const char *const[]){ "*.pos_proj.bias", NULL },
 	  .idle_bias = "pos_proj.weight" },
-	{ .name = "huggingface", .rules = hf, .eps = 1e-6, .norms = "layer patch.out=layer:eps=1e-6 attn.reduced=layer:eps=1e-6" },
+	{ .name = "huggingface", .rules = hf, .eps = 1e-6, .norms = HF_NORMS },
+	{ .name = "huggingface_base", .rules = hf, .without = "pvt.", .eps = 1e-6, .norms = HF_NORMS },
 	NR_DETECTOR_NAMINGS(official),
 	{ .name = NULL },
 };
@@ -219,7 +221,7 @@ static bool measure(const struct nr_look *l, struct nr_sighting *s)
 	int64_t grid = 1;
 	while (grid * grid < pos->shape[1]) grid++;
 	if (count < 1 || grid * grid != pos->shape[1]) return false;
-	nr_saw(s, "image", grid * first->shape[3]);
+	nr_config_saw_side(l, s, grid * first->shape[3]);
 	nr_saw(s, "patch", first->shape[3]);
 	nr_saw(s, "channels", first->shape[1]);
 	nr_saw(s, "classes", nr_look_rows(l, "head.weight", 0));
@@ -228,6 +230,8 @@ static bool measure(const struct nr_look *l, struct nr_sighting *s)
 	nr_saw_text(s, "mlp", nr_stages_text(mlp, count, l->arena));
 	nr_saw_text(s, "sr", nr_stages_text(sr, count, l->arena));
 	nr_saw(s, "qkv_bias", nr_look_find(l, "stages.0.blocks.0.attn.q.bias") != NULL);
+	nr_config_saw_act(l, s);
+	nr_look_saw_eps(l, s, sr, count);
 	if (nr_config_saw_list(l, s, "heads", "num_attention_heads", "num_heads")) nr_saw_all(s);
 	return true;
 }
@@ -235,7 +239,7 @@ static bool measure(const struct nr_look *l, struct nr_sighting *s)
 static json_t *config(const struct nr_saved *w)
 {
 	const struct pvt *c = w->model->conf;
-	if (strcmp(w->naming->name, "huggingface")) return NULL;
+	if (strncmp(w->naming->name, "huggingface", 11) != 0) return NULL;
 	const int64_t count = nr_stages_count(c->dims);
 	json_t *j = json_pack("{s:[s], s:s, s:b, s:s, s:f}", "architectures", "PvtForImageClassification", "model_type", "pvt",
 		"qkv_bias", (int)c->qkv_bias, "hidden_act", nr_hf_image_act(c->act), "layer_norm_eps", w->eps);
@@ -254,8 +258,9 @@ static json_t *config(const struct nr_saved *w)
 	return nr_config_labels(j, w, c->classes);
 }
 
+static const char *const classes[] = { "PvtForImageClassification", "PvtModel", NULL };
 static const struct nr_model_file file = {
-	.signs = signs, .measure = measure, .config = config,
+	.classes = classes, .types = (const char *const[]){ "pvt", NULL }, .signs = signs, .measure = measure, .config = config,
 		.doubt = "the number of heads is unknown: those of the published models are assumed",
 };
 

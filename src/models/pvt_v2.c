@@ -72,9 +72,11 @@ static const struct nr_rename hf[] = {
 	{ "mlp.fc2.", "mlp.dense2." }, { "mlp.dwconv.", "mlp.dwconv.dwconv." }, { "final.", "layer_norm." }, { "head.", "classifier." },
 	{ NULL, NULL },
 };
+#define HF_NORMS "layer patch.out=layer:eps=1e-6 attn.reduced=layer:eps=1e-6"
 static const struct nr_naming namings[] = {
 	{ .name = "timm", .rules = timm }, { .name = "official", .rules = official },
-	{ .name = "huggingface", .rules = hf, .eps = 1e-6, .norms = "layer patch.out=layer:eps=1e-6 attn.reduced=layer:eps=1e-6" },
+	{ .name = "huggingface", .rules = hf, .eps = 1e-6, .norms = HF_NORMS },
+	{ .name = "huggingface_base", .rules = hf, .without = "pvt_v2.", .eps = 1e-6, .norms = HF_NORMS },
 	NR_DETECTOR_NAMINGS(official),
 	{ .name = NULL },
 };
@@ -208,6 +210,8 @@ static bool measure(const struct nr_look *l, struct nr_sighting *s)
 	if (!linear) nr_saw_text(s, "sr", nr_stages_text(sr, count, l->arena));
 	nr_saw(s, "linear", linear);
 	nr_saw(s, "qkv_bias", nr_look_find(l, "stages.0.blocks.0.attn.q.bias") != NULL);
+	nr_config_saw_act(l, s);
+	nr_look_saw_eps(l, s, sr, count);
 	if (nr_config_saw_list(l, s, "heads", "num_attention_heads", "num_heads")) nr_saw_all(s);
 	nr_config_saw_image(l, s);
 	return true;
@@ -216,7 +220,7 @@ static bool measure(const struct nr_look *l, struct nr_sighting *s)
 static json_t *config(const struct nr_saved *w)
 {
 	const struct pvt_v2 *c = w->model->conf;
-	if (strcmp(w->naming->name, "huggingface")) {
+	if (strncmp(w->naming->name, "huggingface", 11) != 0) {
 		json_t *args = json_pack("{s:b, s:b, s:I}", "linear", (int)c->linear, "qkv_bias", (int)c->qkv_bias, "in_chans",
 			(json_int_t)c->channels);
 		nr_config_lists(args, (const char *[]){ "embed_dims", c->dims, "depths", c->depths, "num_heads", c->heads,
@@ -233,8 +237,9 @@ static json_t *config(const struct nr_saved *w)
 	return nr_config_labels(j, w, c->classes);
 }
 
+static const char *const classes[] = { "PvtV2ForImageClassification", "PvtV2Model", NULL };
 static const struct nr_model_file file = {
-	.signs = signs, .measure = measure, .config = config,
+	.classes = classes, .types = (const char *const[]){ "pvt_v2", NULL }, .signs = signs, .measure = measure, .config = config,
 		.doubt = "the number of heads is unknown: those of the published models are assumed",
 };
 

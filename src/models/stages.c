@@ -1,11 +1,11 @@
 /* See stages.h. */
 #include "models/stages.h"
 
-#include "models/block.h"
-
 #include <string.h>
 
 #include "base/str.h"
+#include "models/block.h"
+#include "models/hf_config.h"
 #include "norma/nn.h"
 #include "norma/safetensors.h"
 
@@ -86,6 +86,16 @@ int64_t nr_look_stages(const struct nr_look *l, double *dim, double *depth, doub
 		if (hidden < 1 || depth[i] < 1) return -1;
 	}
 	return i ? i : -1;
+}
+
+void nr_look_saw_eps(const struct nr_look *l, struct nr_sighting *s, const double *sr, int64_t count)
+{
+	const double eps = nr_hf_number(l->config, "layer_norm_eps");
+	bool reduced = false;
+	for (int64_t i = 0; i < count; i++) reduced |= sr[i] > 1;
+	if (eps > 0)
+		nr_saw_norms(s, nr_arena_printf(l->arena, "layer eps=%.9g patch.out=layer:eps=%.9g%s", eps, eps,
+			reduced ? nr_arena_printf(l->arena, " attn.reduced=layer:eps=%.9g", eps) : ""));
 }
 
 nr_t *nr_as_grid(struct nr_net *n, nr_t *x)

@@ -18,6 +18,8 @@ int64_t nr_stages_last(const char *text);                      /* the number of 
 const char *nr_stages_text(const double *, int64_t count, struct nr_arena *);
 /* In a file: widths, depths, ratios of MLPs and reductions of the stages, by patch.proj, mlp.fc1 and attn.sr; how many. -1: none. */
 int64_t nr_look_stages(const struct nr_look *, double *dim, double *depth, double *mlp, double *sr);
+/* The eps of a config of Hugging Face, which all norms of both PVTs share there, also those after patches and reductions. */
+void nr_look_saw_eps(const struct nr_look *, struct nr_sighting *, const double *sr, int64_t count);
 
 /* Tokens (B,T,C) without special ones as a grid (B,h,w,C), and back. */
 nr_t *nr_as_grid(struct nr_net *, nr_t *tokens);

@@ -108,6 +108,7 @@ static const struct nr_naming namings[] = {
 	  .idle_bias = "pos_proj.weight" },
 	{ .name = "official", .rules = official, .ignored = ignored }, { .name = "mmdet", .rules = mmdet, .ignored = ignored },
 		{ .name = "huggingface", .rules = hf, .ignored = ignored },
+	{ .name = "huggingface_base", .rules = hf, .without = "swin.", .ignored = ignored },
 	{ .name = "huggingface5", .rules = hf5, .ignored = ignored }, NR_DETECTOR_NAMINGS(mmdet), { .name = NULL },
 };
 
@@ -227,6 +228,14 @@ static const char *const signs[] = { "patch.proj.weight", "patch.out.weight", "s
 	"stages.0.blocks.0.attn.qkv.weight", "stages.1.merge.reduction.weight", "stages.1.merge.in.weight", "stages.1.blocks.0.attn.table",
 	"stages.0.blocks.0.mlp.fc1.weight", "final.weight", "head.weight", NULL };
 
+/* Hugging Face's eps, which the norms after patches and before merging do not share. */
+static void saw_eps(const struct nr_look *l, struct nr_sighting *s, int64_t stages)
+{
+	const double eps = nr_hf_number(l->config, "layer_norm_eps");
+	if (!(eps > 0) || eps == 1e-5) return;
+	nr_saw_norms(s, nr_arena_printf(l->arena, "layer eps=%.9g patch.out=layer:eps=1e-5%s", eps, stages > 1 ? " merge.in=layer:eps=1e-5" : ""));
+}
+
 static bool measure(const struct nr_look *l, struct nr_sighting *s)
 {
 	double depth[NR_MAXLEVELS], heads[NR_MAXLEVELS], window[NR_MAXLEVELS];
@@ -258,7 +267,8 @@ static bool measure(const struct nr_look *l, struct nr_sighting *s)
 	nr_saw(s, "qkv_bias", nr_look_find(l, "stages.0.blocks.0.attn.qkv.bias") != NULL);
 	nr_saw(s, "pad_first", !strncmp(l->naming->name, "huggingface", 11) || !strcmp(l->naming->name, "mmdet"));
 	nr_config_saw_image(l, s);
-	nr_config_saw_eps(l, s, "");
+	nr_config_saw_act(l, s);
+	saw_eps(l, s, count);
 	if (json_object_get(l->config, "image_size")) nr_saw_all(s);
 	return true;
 }
@@ -287,8 +297,9 @@ static json_t *config(const struct nr_saved *w)
 	return nr_config_labels(j, w, c->classes);
 }
 
+static const char *const classes[] = { "SwinForImageClassification", "SwinModel", NULL };
 static const struct nr_model_file file = {
-	.signs = signs, .measure = measure, .config = config, .doubt = "the size of the picture is unknown: 224 is assumed",
+	.classes = classes, .types = (const char *const[]){ "swin", NULL }, .signs = signs, .measure = measure, .config = config, .doubt = "the size of the picture is unknown: 224 is assumed",
 };
 
 const struct nr_model nr_model_swin = {

@@ -74,7 +74,7 @@ static const char *const dino_rest[] = { "student.*", "teacher.*", "dino_loss.*"
 	{ "patch_embed.proj.", p "embeddings.patch_embeddings.projection." },                                                \
 	{ "patch.in.", "@" p "embeddings.norm_pre." }, { "patch.out.", p "embeddings.norm." },                               \
 	{ "patch.pos.", p "embeddings.norm." }, { "special.", "cls_norm_layer." }, { "rest.", "tok_norm_layer." },           \
-	{ "final.", p "layernorm." }
+	{ "final.", p "layernorm." }, { "pre_logits.", p "pooler.dense." }
 #define HF_DECODER(blocks)                                                                                                   \
 	{ "decoder.blocks.", blocks }, { "decoder.final.", "decoder.decoder_norm." },                                        \
 	{ "decoder.embed.", "decoder.decoder_embed." }, { "decoder.pred.", "decoder.decoder_pred." },                        \
@@ -98,22 +98,23 @@ static const struct nr_rename hf5[] = { HF_DECODER("decoder.decoder_layers."), H
 static const struct nr_rename hf5_mae[] = {
 	HF_DECODER("decoder.decoder_encoder.layer."), HF_EMBED("vit."), HF_BLOCK("vit."), HF_HEAD, { NULL, NULL },
 };
-#define HF_DEIT { "dist_token", "deit.embeddings.distillation_token" }, { "head_dist.", "distillation_classifier." }
 static const struct nr_rename hf_deit[] = {
-	HF_DEIT, { "head.", "cls_classifier." }, HF_EMBED("deit."), HF_BLOCK("deit."), { NULL, NULL },
+	{ "dist_token", "deit.embeddings.distillation_token" }, { "head_dist.", "distillation_classifier." }, { "head.", "cls_classifier." },
+	HF_EMBED("deit."), HF_BLOCK("deit."), { NULL, NULL },
 };
-static const struct nr_rename hf_deit_plain[] = { HF_DEIT, HF_HEAD, HF_EMBED("deit."), HF_BLOCK("deit."), { NULL, NULL } };
+/* With one head: nothing reads the distillation token, which is a register then. */
+static const struct nr_rename hf_deit_plain[] = {
+	{ "register_token", "deit.embeddings.distillation_token" }, HF_HEAD, HF_EMBED("deit."), HF_BLOCK("deit."), { NULL, NULL },
+};
 #define HF_DINOV2(p)                                                                                                         \
 	HF_EMBED(p), { "attn.in.", "norm1." }, { "mlp.in.", "norm2." }, HF_ATTENTION, { "attn.scale.gamma", "layer_scale1.lambda1" }, \
 	{ "mlp.scale.gamma", "layer_scale2.lambda1" }, { "register_token", p "embeddings.register_tokens" },                 \
 	{ "blocks.", p "encoder.layer." }, HF_HEAD
 static const struct nr_rename hf_dinov2[] = { HF_DINOV2("dinov2."), { NULL, NULL } };
 static const struct nr_rename hf_dinov2_registers[] = { HF_DINOV2("dinov2_with_registers."), { NULL, NULL } };
-static const struct nr_rename hf_dinov2_base[] = { HF_DINOV2(""), { NULL, NULL } };
 #define HF_SWIGLU { "mlp.fc1.", "mlp.weights_in." }, { "mlp.fc2.", "mlp.weights_out." }
 static const struct nr_rename hf_dinov2_swiglu[] = { HF_SWIGLU, HF_DINOV2("dinov2."), { NULL, NULL } };
 static const struct nr_rename hf_dinov2_registers_swiglu[] = { HF_SWIGLU, HF_DINOV2("dinov2_with_registers."), { NULL, NULL } };
-static const struct nr_rename hf_dinov2_base_swiglu[] = { HF_SWIGLU, HF_DINOV2(""), { NULL, NULL } };
 /* CLIP's and SigLIP's image towers; what stands in for the head is CLIP's projection to the common space. */
 #define HF_TOWER                                                                                                             \
 	{ "cls_token", "^vision_model.embeddings.class_embedding" },                                                         \
@@ -136,6 +137,7 @@ static const struct nr_rename open_clip[] = {
 };
 static const char *const unused[] = { "*position_ids", "*embeddings.mask_token", "text_model.*", "text_projection.weight", "logit_scale",
 	"logit_bias", NULL };
+static const char *const unused_pool[] = { "*position_ids", "vision_model.head.*", NULL };
 static const char *const of_texts[] = { "text.*", "token_embedding.weight", "positional_embedding", "transformer.*", "ln_final.*",
 	"text_projection", "logit_scale", "logit_bias", "attn_mask", NULL };
 
@@ -145,17 +147,22 @@ static const struct nr_naming namings[] = {
 	{ .name = "dino_student", .rules = dino_student, .ignored = dino_rest },
 	{ .name = "dino_module", .rules = dino_module, .ignored = dino_rest },
 	{ .name = "huggingface", .rules = hf, .eps = 1e-12 },
+	{ .name = "huggingface_base", .rules = hf, .without = "vit.", .eps = 1e-12 },
 	{ .name = "huggingface5", .rules = hf5, .eps = 1e-12 }, { .name = "huggingface5_mae", .rules = hf5_mae, .eps = 1e-12 },
 	{ .name = "huggingface_deit", .rules = hf_deit, .eps = 1e-12 }, { .name = "huggingface_deit_plain", .rules = hf_deit_plain,
 		.eps = 1e-12 },
+	{ .name = "huggingface_deit_base", .rules = hf_deit_plain, .without = "deit.", .eps = 1e-12 },
 	{ .name = "huggingface_dinov2", .rules = hf_dinov2, .eps = 1e-6, .ignored = unused },
 	{ .name = "huggingface_dinov2_registers", .rules = hf_dinov2_registers, .eps = 1e-6, .ignored = unused },
-	{ .name = "huggingface_dinov2_base", .rules = hf_dinov2_base, .eps = 1e-6, .ignored = unused },
+	{ .name = "huggingface_dinov2_base", .rules = hf_dinov2, .without = "dinov2.", .eps = 1e-6, .ignored = unused },
 	{ .name = "huggingface_dinov2_swiglu", .rules = hf_dinov2_swiglu, .eps = 1e-6, .ignored = unused },
 	{ .name = "huggingface_dinov2_registers_swiglu", .rules = hf_dinov2_registers_swiglu, .eps = 1e-6, .ignored = unused },
-	{ .name = "huggingface_dinov2_base_swiglu", .rules = hf_dinov2_base_swiglu, .eps = 1e-6, .ignored = unused },
+	{ .name = "huggingface_dinov2_base_swiglu", .rules = hf_dinov2_swiglu, .without = "dinov2.", .eps = 1e-6, .ignored = unused },
 	{ .name = "huggingface_clip", .rules = hf_clip, .eps = 1e-5, .ignored = unused },
+	{ .name = "huggingface_clip_base", .rules = hf_clip, .without = "vision_model.", .eps = 1e-5, .ignored = unused },
 	{ .name = "huggingface_siglip", .rules = hf_tower, .eps = 1e-6, .ignored = unused },
+	{ .name = "huggingface_siglip_base", .rules = hf_tower, .without = "vision_model.", .eps = 1e-6, .ignored = unused },
+	{ .name = "huggingface_siglip_classifier", .rules = hf_tower, .eps = 1e-6, .ignored = unused_pool },
 	{ .name = "open_clip", .rules = open_clip, .eps = 1e-5, .ignored = of_texts },
 	{ .name = "open_clip_timm", .rules = timm, .prefix = "visual.trunk.", .ignored = of_texts },
 	{ .name = NULL },
@@ -163,9 +170,12 @@ static const struct nr_naming namings[] = {
 
 static const char *const classes[] = { "ViTForImageClassification", "ViTModel", "ViTMAEForPreTraining", "DeiTForImageClassification",
 	"DeiTForImageClassificationWithTeacher", "Dinov2ForImageClassification", "Dinov2Model", "Dinov2WithRegistersForImageClassification",
-	"CLIPVisionModelWithProjection", "CLIPModel", "SiglipVisionModel", "SiglipModel", "SiglipForImageClassification", NULL };
+	"Dinov2WithRegistersModel", "DeiTModel", "CLIPVisionModelWithProjection", "CLIPVisionModel", "CLIPModel", "SiglipVisionModel",
+	"SiglipModel", "SiglipForImageClassification", NULL };
+static const char *const types[] = { "vit", "vit_mae", "vit_msn", "deit", "dinov2", "dinov2_with_registers", "clip", "clip_vision_model",
+	"siglip", "siglip_vision_model", NULL };
 static const struct nr_model_file file = {
-	.classes = classes, .signs = nr_vit_signs, .measure = nr_vit_measure, .config = nr_vit_config, .doubt = NR_VIT_DOUBT,
+	.classes = classes, .types = types, .signs = nr_vit_signs, .measure = nr_vit_measure, .config = nr_vit_config, .doubt = NR_VIT_DOUBT,
 };
 
 const struct nr_model nr_model_vit = {

@@ -12,10 +12,12 @@
 /* What the class of some names is called: with a head and, if it has another name then, without one. */
 static const struct hf_class { const char *family, *naming, *type, *with_head, *without; } hf_classes[] = {
 	{ "vit", "huggingface", "vit", "ViTForImageClassification", "ViTModel" },
+	{ "vit", "huggingface_base", "vit", "ViTForImageClassification", "ViTModel" },
 	{ "vit", "huggingface5", "vit", "ViTForImageClassification", "ViTModel" },
 	{ "vit", "huggingface5_mae", "vit", "ViTForImageClassification", "ViTModel" },
 	{ "vit", "huggingface_deit", "deit", "DeiTForImageClassificationWithTeacher", "DeiTModel" },
 	{ "vit", "huggingface_deit_plain", "deit", "DeiTForImageClassification", "DeiTModel" },
+	{ "vit", "huggingface_deit_base", "deit", "DeiTForImageClassification", "DeiTModel" },
 	{ "vit", "huggingface_dinov2", "dinov2", "Dinov2ForImageClassification", "Dinov2Model" },
 	{ "vit", "huggingface_dinov2_swiglu", "dinov2", "Dinov2ForImageClassification", "Dinov2Model" },
 	{ "vit", "huggingface_dinov2_base", "dinov2", "Dinov2Model", "Dinov2Model" },
@@ -25,14 +27,22 @@ static const struct hf_class { const char *family, *naming, *type, *with_head, *
 	{ "vit", "huggingface_dinov2_registers_swiglu", "dinov2_with_registers", "Dinov2WithRegistersForImageClassification",
 		"Dinov2WithRegistersModel" },
 	{ "vit", "huggingface_clip", "clip_vision_model", "CLIPVisionModelWithProjection", "CLIPVisionModel" },
+	{ "vit", "huggingface_clip_base", "clip_vision_model", "CLIPVisionModelWithProjection", "CLIPVisionModel" },
 	{ "vit", "huggingface_siglip", "siglip_vision_model", "SiglipForImageClassification", "SiglipVisionModel" },
+	{ "vit", "huggingface_siglip_base", "siglip_vision_model", "SiglipForImageClassification", "SiglipVisionModel" },
+	{ "vit", "huggingface_siglip_classifier", "siglip_vision_model", "SiglipForImageClassification", "SiglipVisionModel" },
 	{ "beit", "huggingface", "beit", "BeitForImageClassification", "BeitModel" },
+	{ "beit", "huggingface_base", "beit", "BeitForImageClassification", "BeitModel" },
 	{ "beit", "huggingface5", "beit", "BeitForImageClassification", "BeitModel" },
 	{ "eva", "huggingface_dinov3", "dinov3_vit", "DINOv3ViTModel", "DINOv3ViTModel" }, { NULL, NULL, NULL, NULL, NULL },
 };
 
-static void add_dinov2(json_t *j, const struct nr_vit *c)
+static void add_dinov2(json_t *j, const struct nr_vit *c, const struct hf_class *k)
 {
+	if (c->registers && !strcmp(k->type, "dinov2")) {       /* names without a prefix are those of both */
+		json_object_set_new(j, "model_type", json_string("dinov2_with_registers"));
+		json_object_set_new(j, "architectures", json_pack("[s]", "Dinov2WithRegistersModel"));
+	}
 	/* it counts the units of SwiGLU in its own way: two thirds, in steps of 8 */
 	json_object_set_new(j, "mlp_ratio", json_integer((json_int_t)lround(c->glu ? 1.5 * c->mlp : c->mlp)));
 	json_object_set_new(j, "use_swiglu_ffn", json_boolean(c->glu));
@@ -95,7 +105,7 @@ static json_t *hf_config(const struct nr_saved *w)
 		"patch_size", (json_int_t)c->patch, "num_channels", (json_int_t)c->channels, "qkv_bias", (int)c->qkv_bias,
 		"hidden_act", nr_hf_image_act(c->act), "layer_norm_eps", w->eps);
 	if (w->mae) return mae_config(j, w->mae);
-	if (!strncmp(k->type, "dinov2", 6)) add_dinov2(j, c);
+	if (!strncmp(k->type, "dinov2", 6)) add_dinov2(j, c, k);
 	if (!strcmp(k->type, "dinov3_vit")) add_dinov3(j, c);
 	if (!strcmp(k->type, "beit")) add_beit(j, w, c);
 	if (!strcmp(k->type, "siglip_vision_model")) return head ? siglip_classifier(j, w, c) : j;

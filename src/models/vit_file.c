@@ -47,7 +47,8 @@ static bool is_of_family(const struct nr_look *l, bool relative, bool table)
 	const char *family = l->model->name;
 	const bool keyless = has(l, "blocks.0.attn.q_bias") || has(l, "blocks.0.attn.q.weight");
 	if (!strcmp(family, "vit")) return !relative && !keyless;
-	return !strcmp(family, "eva") ? !relative : !strcmp(family, "beit") ? table : relative;
+	if (!strcmp(family, "beit")) return table || (keyless && !strncmp(l->naming->name, "huggingface", 11));        /* or none there */
+	return !strcmp(family, "eva") ? !relative : relative;
 }
 
 static const char *kind_at(const struct nr_look *l, const char *site)
@@ -102,7 +103,7 @@ static void saw_attention(const struct nr_look *l, struct nr_sighting *s, int64_
 	nr_saw(s, "key_bias", split || qv ? 0 : -1);
 }
 
-static bool saw_mlp(const struct nr_look *l, struct nr_sighting *s, int64_t dim, bool *sure)
+static bool saw_mlp(const struct nr_look *l, struct nr_sighting *s, int64_t dim)
 {
 	const char *act = nr_config_act(l), *ours = act ? nr_hf_act(act) : NULL;
 	int64_t hidden = size_at(l, "blocks.0.mlp.fc2.weight", 1);
@@ -110,23 +111,38 @@ static bool saw_mlp(const struct nr_look *l, struct nr_sighting *s, int64_t dim,
 	if (hidden < 1) return false;
 	const int64_t first = size_at(l, "blocks.0.mlp.fc1.weight", 0);
 	nr_saw_text(s, "act", ours);
-	*sure &= !act || ours;
-	if (act && has(l, "blocks.0.mlp.fc1_g.weight")) *sure &= ours && !strcmp(ours, "silu");        /* gates of ours have no other */
+	if (ours && has(l, "blocks.0.mlp.fc1_g.weight") && strcmp(ours, "silu") != 0)
+		nr_saw_misfit(s, nr_arena_printf(l->arena, "its config.json wants gates of %s, and only those of silu are known", ours));
 	nr_saw_text(s, "glu", has(l, "blocks.0.mlp.fc1_g.weight") ? "split" : first == 2 * hidden ? "packed" : "0");
 	nr_saw_text(s, "mlp", nr_arena_printf(l->arena, "%.9g", (double)hidden / (double)dim));
 	return true;
 }
 
+/* Hugging Face's classifier reads the mean of SigLIP's tokens, also where the file has the attention pooling of the tower. */
+static bool is_siglip_classifier(const struct nr_look *l) { return !strcmp(l->naming->name, "huggingface_siglip_classifier"); }
+static bool is_other_siglip(const struct nr_look *l, bool cls)
+{
+	const bool head = has(l, "head.weight");
+	if (strncmp(l->naming->name, "huggingface_siglip", 18) != 0) return false;
+	return cls || (is_siglip_classifier(l) ? !head : head && has(l, "attn_pool.latent"));  /* a class token: CLIP's */
+}
+
 static void saw_pool(const struct nr_look *l, struct nr_sighting *s, int64_t dim, bool cls)
 {
-	const bool fc = has(l, "fc.weight"), map = has(l, "attn_pool.latent"), both = nr_look_rows(l, "head.weight", 2 * dim) > 0 &&
+	const bool fc = has(l, "fc.weight"), map = has(l, "attn_pool.latent") && !is_siglip_classifier(l), both = nr_look_rows(l, "head.weight", 2 * dim) > 0 &&
 		!has(l, "dist_token");
 	const char *said = json_string_value(json_object_get(l->config, "global_pool"));
 	const bool avg = fc || !cls || (said && !strcmp(said, "avg"));
-	nr_saw_text(s, "pool", map ? "map" : both ? "class_avg" : avg ? "avg" : NULL);
+	if (fc && said && !strcmp(said, "token")) nr_saw_misfit(s, "it has a norm after pooling, but its config.json pools no tokens");
+	if (map && (cls || has(l, "register_token"))) nr_saw_misfit(s, "attention pooling beside special tokens is not understood");
+	const char *act = nr_hf_text(l->config, "pooler_act");
+	if (has(l, "pre_logits.weight") && act && strcmp(act, "tanh") != 0)
+		nr_saw_misfit(s, nr_arena_printf(l->arena, "its config.json wants a pooler of %.40s, and only those of tanh are known", act));
+	nr_saw_text(s, "pool", map ? "map" : both ? "class_avg" : avg ? "avg" : said && !strcmp(said, "token") ? "class" : NULL);
 	nr_saw(s, "fc_norm", map || both || fc || !avg ? -1 : 0);
 	nr_saw(s, "classes", nr_look_rows(l, "head.weight", 0));
-	nr_saw(s, "head_bias", has(l, "head.weight") && !has(l, "head.bias") ? 0 : -1);
+	const bool projection = strstr(l->naming->name, "clip") || !strcmp(l->naming->name, "norma");      /* CLIP's has no bias */
+	nr_saw(s, "head_bias", projection && has(l, "head.weight") && !has(l, "head.bias") ? 0 : -1);
 	nr_saw(s, "pre_logits", has(l, "pre_logits.weight"));
 }
 
@@ -146,15 +162,16 @@ bool nr_vit_measure(const struct nr_look *l, struct nr_sighting *s)
 	const char *type = nr_hf_text(l->config, "model_type");
 	const bool dinov3 = type && !strcmp(type, "dinov3_vit");
 	bool sure = (dinov3 || strcmp(l->model->name, "eva") != 0) && nr_config_of(l);
+	if (is_other_siglip(l, cls)) return false;
 	if (dim > 65536 || patch > 512 || depth < 1 || (has_pos && side < 1) || !is_of_family(l, relative, table)) return false;
-	if (side > 0) nr_saw(s, "image", side * patch);
+	if (side > 0) nr_config_saw_side(l, s, side * patch);
 	else nr_config_saw_image(l, s);
 	nr_saw(s, "channels", proj->shape[1]);
 	nr_saw_key(s, "patch", patch);
 	nr_saw_key(s, "dim", dim);
 	nr_saw_key(s, "depth", depth);
 	saw_attention(l, s, dim, &sure);
-	if (!saw_mlp(l, s, dim, &sure)) return false;
+	if (!saw_mlp(l, s, dim)) return false;
 	saw_pool(l, s, dim, cls);
 	/* DTN's class token has no position: it joins late; that of others is there from the beginning */
 	const bool scaled = has(l, "blocks.0.attn.scale.gamma") || has(l, "blocks.0.par.in_proj.weight") || registers || dist;
