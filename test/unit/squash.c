@@ -84,7 +84,7 @@ static void curves_keep_their_digits(void **state)
 				const struct nr_squash f = { c, 1, 0, NULL, NULL, 0 };
 				real y, dx, not_a_number = NAN;
 				nr_squash_active->forward(&f, 1, 1, &far[i], 1, &y, 1);
-				assert_true(y == (far[i] > 0 ? 1 : -1));
+				assert_true(fabs((double)y - (far[i] > 0 ? 1 : -1)) <= 6e-7);
 				if (isfinite(far[i])) {
 					nr_squash_active->backward(&f, 1, 1, &far[i], 1, &(real){ 1 }, 1, &dx, 1, 0, NULL, NULL);
 					assert_true(dx == 0);
