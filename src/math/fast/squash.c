@@ -31,11 +31,11 @@ INL vf erf_slope_at(struct place p)
 	return (vf)((vi)polynomial(PIECES(slope_table), p.piece, p.f) & ~(vi)(p.a >= ERF_END));
 }
 
-/* Pieces grow with b = 1 + |x|: its exponent and the next bits (one of 8 pieces, two of 16) are the piece. From 9 on it is 1. */
+/* Pieces grow with b = 1 + |x|: its exponent and the next bits (one of 8 pieces, two of 16) are the piece. The one that begins at 11 is 1. */
 enum { BELOW = VL == 16 ? 21 : 22 };
 INL vf squash_tanh(vf x)
 {
-	const vf a = VMIN(bc(9), vabs(x)), b = a + 1.f, from = (vf)((vi)b & ~((1 << BELOW) - 1)) - 1.f;
+	const vf a = VMIN(bc(11), vabs(x)), b = a + 1.f, from = (vf)((vi)b & ~((1 << BELOW) - 1)) - 1.f;
 	const vf p = polynomial(PIECES(tanh_table), (vf)((vu)b >> BELOW), a - from);
 	return (vf)((vi)p | ((vi)x & bci((int32_t)0x80000000)));
 }
