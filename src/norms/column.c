@@ -338,7 +338,6 @@ static void factors(const struct walk *w, const struct grad *g, struct share s)
 		b[i] = g->constant ? 0 : -a[i] * dots * (rstd[i] * rstd[i] * inv_var);
 		c[i] = g->constant ? 0 : -a[i] * sums * inv;
 		dot[i] *= rstd[i];
-		if (w->eta) a[i] += *w->eta;
 	}
 	for (int64_t i = 0; size > 1 && i < s.n; i += size) {
 		const real sb = nr_sum(size, b + i), sc = nr_sum(size, c + i);
@@ -350,12 +349,12 @@ static void chunk_apply(const struct walk *w, const struct grad *g, int64_t q)
 {
 	const struct piece p = piece_of(w, q);
 	const int64_t C = w->C, at = p.domain * C, ldx = ld_of(g->x), lddy = ld_of(g->dy), lddx = ld_of(g->dx);
-	const real *x = nr_row(g->x, p.row), *dy = nr_row(g->dy, p.row), *mean = w->mean + at, *a = g->a + at;
+	const real *x = nr_row(g->x, p.row), *dy = nr_row(g->dy, p.row), *mean = w->mean + at, *a = g->a + at, eta = w->eta ? *w->eta : 0;
 	real *dx = nr_row(g->dx, p.row);
 	nr_column_grad *put = w->stream ? nr_column_active->grad_apply_stream : nr_column_active->grad_apply;
-	put(p.real_rows, C, x, ldx, dy, lddy, mean, a, g->b + at, g->c + at, dx, lddx, g->add);
+	put(p.real_rows, C, x, ldx, dy, lddy, mean, a, g->b + at, g->c + at, eta, dx, lddx, g->add);
 	x += p.real_rows * ldx, dy += p.real_rows * lddy, dx += p.real_rows * lddx;
-	put(p.rows - p.real_rows, C, x, ldx, dy, lddy, mean, a, g->zero, g->zero, dx, lddx, g->add);
+	put(p.rows - p.real_rows, C, x, ldx, dy, lddy, mean, a, g->zero, g->zero, eta, dx, lddx, g->add);
 }
 
 /* sum of dy x, from the sums of dy (x - mean) rstd and of dy. */
