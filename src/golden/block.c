@@ -32,22 +32,36 @@ static const char *sites_of(const char *placement)
 	return "";
 }
 
+/* scale=depth is for norm1 and norm2, the norms of a branch; all others are without it. */
+static const char *undivided(struct golden_case *c, const char *norm)
+{
+	const char *scale = strstr(norm, "scale=depth");
+	return scale ? nr_arena_printf(c->arena, "%.*s", (int)(scale - norm - 1), norm) : norm;
+}
+
+/* Whether the norm at this site is the second one of its branch. */
+static bool is_second(const char *place, const char *site)
+{
+	return (!strcmp(place, "prepost") || !strcmp(place, "sandwich")) && strncmp(site, "in", 2);
+}
+
 /* A rule for each site of each block. */
 static const char *placed_rules(struct golden_case *c, const char *norm)
 {
 	const int64_t count = blocks_of(c) ? blocks_of(c) : 1;
 	const char *text = "";
 	for (int64_t i = 0; i < 2 * count; i++) {
-		const char *branch = i % 2 ? "mlp" : "attn", *s = sites_of(word(c, i % 2 ? "mlp" : "sa", i / 2));
+		const char *branch = i % 2 ? "mlp" : "attn", *place = word(c, i % 2 ? "mlp" : "sa", i / 2), *s = sites_of(place);
 		for (; *s; s += strcspn(s, " "), s += strspn(s, " "))
 			text = nr_arena_printf(c->arena, "%s blocks[%d].%s.%.*s=%s", text, (int)(first_of(c) + i / 2), branch,
-				(int)strcspn(s, " "), s, norm);
+				(int)strcspn(s, " "), s, is_second(place, s) ? undivided(c, norm) : norm);
 	}
 	return text;
 }
 
 static const char *around(struct golden_case *c, const char *norm)
 {
+	norm = undivided(c, norm);
 	const char *text = golden_meta_int(c, "embed", 0) ? nr_arena_printf(c->arena, " embed=%s", norm) : "";
 	return golden_meta_int(c, "final", 0) ? nr_arena_printf(c->arena, "%s final=%s", text, norm) : text;
 }
@@ -64,7 +78,7 @@ static const char *qk_of(struct golden_case *c)
 {
 	const char *scope = nr_st_metadata(c->file, "qk");
 	if (!scope) return "";
-	const char *inner = golden_norm_text(c, nr_st_metadata(c->file, "qk.norm") ? "qk." : "inner.");
+	const char *inner = undivided(c, golden_norm_text(c, nr_st_metadata(c->file, "qk.norm") ? "qk." : "inner."));
 	return nr_arena_printf(c->arena, " qk=%s attn.qk=%s%s%s", scope, inner, golden_meta_int(c, "v", 0) ? " attn.v=" : "",
 		golden_meta_int(c, "v", 0) ? inner : "");
 }
@@ -139,8 +153,7 @@ static const char *in_block(struct golden_case *c, const char *entry, int64_t bl
 	const char *kind = meta(c, "kind", "placed"), *place = word(c, attn ? "sa" : "mlp", block - first_of(c));
 	if (!strncmp(site, "inner.", 6) || !strncmp(site, "hidden.", 7) || (!strcmp(kind, "normformer") && !strncmp(site, "out.", 4)))
 		return nr_arena_printf(c->arena, "%s_norm.%s", attn ? "attn" : "ffn", rest);
-	const bool second = (!strcmp(place, "prepost") || !strcmp(place, "sandwich")) && strncmp(site, "in.", 3);
-	return nr_arena_printf(c->arena, "norm%d%s.%s", attn ? 1 : 2, second ? "b" : "", rest);
+	return nr_arena_printf(c->arena, "norm%d%s.%s", attn ? 1 : 2, is_second(place, site) ? "b" : "", rest);
 }
 
 static const char *block_name(struct golden_case *c, const char *entry)
@@ -148,7 +161,7 @@ static const char *block_name(struct golden_case *c, const char *entry)
 	char *end;
 	if (strncmp(entry, "blocks.", 7)) return entry;         /* embed and final */
 	const int64_t block = strtoll(entry + 7, &end, 10);
-	return with_prefix(c, blocks_of(c) ? nr_arena_printf(c->arena, "blocks.%d.", (int)block) : "", in_block(c, end + 1, block));
+	return with_prefix(c, blocks_of(c) ? nr_arena_printf(c->arena, "blocks.%d.", (int)(block - first_of(c))) : "", in_block(c, end + 1, block));
 }
 
 int golden_norm_block(struct golden_case *c) { return golden_replay(c, &(struct replay){ build_block, block_name }); }

@@ -117,8 +117,10 @@ int golden_metric_muon(struct golden_case *c)
 		o.eps = golden_number(c, "fallback.eps");
 		run(c, &m, &o, "fallback");
 	}
-	if (golden_has(c, "newton_schulz.tall")) newton_schulz(c, "torch", "newton_schulz");
-	if (golden_has(c, "newton_schulz_quintic.tall")) newton_schulz(c, "quintic", "newton_schulz_quintic");
+	const char *first = json_string_value(json_array_get(json_object_get(c->config, "matrices"), 0));
+	static const char *const made[][2] = { { "torch", "newton_schulz" }, { "quintic", "newton_schulz_quintic" } };
+	for (int i = 0; first && i < 2; i++)
+		if (golden_has(c, nr_arena_printf(c->arena, "%s.%s", made[i][1], first))) newton_schulz(c, made[i][0], made[i][1]);
 	return GOLDEN_RAN;
 }
 

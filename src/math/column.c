@@ -58,12 +58,13 @@ static void grad_sums(int64_t rows, int64_t C, const real *x, int64_t ldx, const
 }
 
 static void grad_apply(int64_t rows, int64_t C, const real *x, int64_t ldx, const real *dy, int64_t lddy,
-	const real *mean, const real *a, const real *b, const real *c, real *dx, int64_t lddx, int add)
+	const real *mean, const real *a, const real *b, const real *c, real eta, real *dx, int64_t lddx,
+	int add)
 {
 	for (int64_t r = 0; r < rows; r++)
 		for (int64_t i = 0; i < C; i++) {
 			const real g = a[i] * dy[r * lddy + i] + c[i];
-			const real d = g + b[i] * (x[r * ldx + i] - (mean ? mean[i] : 0));
+			const real d = g + b[i] * (x[r * ldx + i] - (mean ? mean[i] : 0)) + eta * dy[r * lddy + i];
 			dx[r * lddx + i] = add ? dx[r * lddx + i] + d : d;
 		}
 }

@@ -12,10 +12,10 @@
 /* y = (x - mean) scale + bias; mean, bias may be NULL, y may be x. */
 typedef void nr_column_normalize(int64_t rows, int64_t C, const real *x, int64_t ldx, const real *mean, const real *scale,
 	const real *bias, real *y, int64_t ldy);
-/* dx = a dy + b (x - mean) + c, or adds that; mean may be NULL, dx may be dy. The product a dy is rounded before c is added,
- * so that c = -a dy leaves nothing. */
+/* dx = a dy + b (x - mean) + c + eta dy, or adds that; mean may be NULL, dx may be dy. The product a dy is rounded before c is added,
+ * so that c = -a dy leaves nothing but eta dy; without a mean eta is 0. */
 typedef void nr_column_grad(int64_t rows, int64_t C, const real *x, int64_t ldx, const real *dy, int64_t lddy, const real *mean,
-	const real *a, const real *b, const real *c, real *dx, int64_t lddx, int add);
+	const real *a, const real *b, const real *c, real eta, real *dx, int64_t lddx, int add);
 
 struct nr_column_kernels {
 	/* mean and m2 = sum (x - mean)^2 of these rows, overwritten (0 without rows); an offset costs no digits. */

@@ -14,6 +14,7 @@ struct nr_squash {                      /* y = weight curve(u) + bias, u = alpha
 	enum nr_squash_curve curve;
 	real alpha, shift;
 	const real *weight, *bias;      /* NULL together: 1, 0 */
+	int stream;                     /* what is written may go past the caches, see stream.h */
 };
 struct nr_squash_sums { real alpha, shift; };   /* over s x and s, with s = dy weight curve'(u) */
 

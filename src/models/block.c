@@ -27,12 +27,12 @@ static nr_t *norm_with_gains(struct nr_net *n, const char *scope, const char *te
 	const struct nr_option *bias = nr_option_find(norm->options, "bias"), *offset = nr_option_find(norm->options, "offset");
 	if (!nr_option_find(norm->options, "affine"))
 		return nr_net_fail(n, NR_EVALUE, text, "qk=heads needs a norm with the option 'affine'");
-	if (offset && strcmp(nr_option_text(offset, conf, value, sizeof value), "true") == 0)
-		return nr_net_fail(n, NR_EVALUE, text, "qk=heads does not go with offset=1");
+	const int from_one = offset && strcmp(nr_option_text(offset, conf, value, sizeof value), "true") == 0;
 	const int biased = bias && strcmp(nr_option_text(bias, conf, value, sizeof value), "true") == 0;
 	x = nr_reshape(n, nr_norm_make(n, scope, bare, x), NR_SHAPE(BT, 1, heads * d));
 	nr_push(n, "%s", scope);
-	x = nr_scale_channels(n, x, nr_param(n, "weight", NR_ONES | NR_NO_DECAY, NR_SHAPE(heads, d)));
+	nr_t *scaled = nr_scale_channels(n, x, nr_param(n, "weight", (from_one ? NR_ZEROS : NR_ONES) | NR_NO_DECAY, NR_SHAPE(heads, d)));
+	x = from_one ? nr_add(n, x, scaled) : scaled;
 	if (biased) x = nr_shift_channels(n, x, nr_param(n, "bias", NR_ZEROS | NR_NO_DECAY, NR_SHAPE(heads, d)));
 	return nr_pop(n, nr_reshape(n, x, NR_SHAPE(BT, heads, d)));
 }

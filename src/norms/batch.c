@@ -36,7 +36,7 @@ static nr_t *build(struct nr_net *n, nr_t *x, const void *conf)
 	const struct batch *c = conf;
 	return nr_column_apply(n, &op, x, (struct nr_column_attr){ .eps = c->eps, .momentum = c->momentum, .batch = 1, .frozen = c->frozen,
 		.sync = c->sync,
-		.groups = nr_cols(x) }, c->affine, NULL);
+		.groups = nr_cols(x) }, c->affine, NULL, NULL);
 }
 
 const struct nr_norm nr_norm_batch = {

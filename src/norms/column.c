@@ -3,6 +3,8 @@
  *
  *   dx = a dy - sum(a dy)/N - (x - mean) rstd^2 sum(a dy (x - mean))/N
  *
+ * With eta, y + eta x = (x - mean) (weight rstd + eta) + (bias + eta mean): the same passes, and dx + eta dy.
+ *
  * Moments are taken chunk by chunk and merged over the domain in order, then the rows are written. A sample of many is
  * left to one thread, which then finds it in its cache again; few samples, or a whole batch, are spread over all
  * threads. The bits are the same. The second pass over the rows runs backwards: the last ones may still be in a cache.
@@ -24,6 +26,7 @@ struct walk {                           /* over runs of rows that lie evenly in 
 	int64_t domains, in_domain;     /* chunks in a domain */
 	const int32_t *valid;           /* (runs) or NULL */
 	const real *weight, *bias;      /* (C) or NULL */
+	const real *eta;                /* or NULL; with one domain only */
 	const double *shared;           /* count, then two numbers for each channel: of all shards; or NULL */
 	real *mean, *rstd;              /* (domains,C), kept */
 	int stream;                     /* what is written goes past the caches */
@@ -54,6 +57,7 @@ static struct walk walk_of(const struct nr_call *k, int even)
 	w.rstd = w.mean + w.domains * C;
 	if (at->valid) w.valid = nr_ints(&k->x[at->valid]);
 	if (at->weight) w.weight = k->x[at->weight].p, w.bias = k->x[at->weight + 1].p;
+	if (at->eta) w.eta = k->x[at->eta].p;
 	return w;
 }
 
@@ -214,13 +218,23 @@ static void scale_of(const struct walk *w, struct share s, real *scale)
 	for (int64_t i = s.from; i < s.from + s.n; i++) scale[i] = w->weight ? w->weight[i] * rstd[i] : rstd[i];
 }
 
-static void chunk_write(const struct walk *w, const struct nr_view *x, int64_t q, const real *scale,
+/* The factors of y for a domain's columns: scale, and bias where x is added. */
+static void factors_of_y(const struct walk *w, struct share s, real *scale, real *bias)
+{
+	scale_of(w, s, scale);
+	for (int64_t i = s.from; w->eta && i < s.from + s.n; i++) {
+		scale[i] += *w->eta;
+		bias[i] = w->bias[i] + *w->eta * w->mean[i];
+	}
+}
+
+static void chunk_write(const struct walk *w, const struct nr_view *x, int64_t q, const real *scale, const real *bias,
 	const struct nr_view *y)
 {
 	const struct piece p = piece_of(w, q);
 	const int64_t at = p.domain * w->C;
 	nr_column_normalize *put = w->stream ? nr_column_active->normalize_stream : nr_column_active->normalize;
-	put(p.rows, w->C, nr_row(x, p.row), ld_of(x), w->mean + at, scale + at, w->bias,
+	put(p.rows, w->C, nr_row(x, p.row), ld_of(x), w->mean + at, scale + at, w->eta ? bias : w->bias,
 		nr_row(y, p.row), ld_of(y));
 }
 
@@ -229,7 +243,7 @@ static void forward(const struct nr_call *k, int with)
 {
 	const struct nr_view *x = &k->x[0], *y = &k->y[0];
 	const struct walk w = walk_of(k, even_input(k) && even(y));
-	real *scale = k->scratch, *means = scale + w.domains * w.C, *squares = means + w.chunks * w.C;
+	real *scale = k->scratch, *means = scale + w.domains * w.C, *squares = means + w.chunks * w.C, *bias = squares + w.chunks * w.C;
 	if (w.domains >= MANY) {
 #pragma omp parallel for schedule(static)
 		for (int64_t d = 0; d < w.domains; d++) {
@@ -237,8 +251,8 @@ static void forward(const struct nr_call *k, int with)
 			const int64_t from = d * w.per, end = from + w.per;
 			for (int64_t q = from; with && q < end; q++) chunk_moments(&w, x, q, means, squares);
 			if (with) statistics(&w, k, all, means, squares);
-			scale_of(&w, all, scale);
-			for (int64_t q = end - 1; q >= from; q--) chunk_write(&w, x, q, scale, y);
+			factors_of_y(&w, all, scale, bias);
+			for (int64_t q = end - 1; q >= from; q--) chunk_write(&w, x, q, scale, bias, y);
 		}
 		return;
 	}
@@ -250,10 +264,10 @@ static void forward(const struct nr_call *k, int with)
 #pragma omp for schedule(static)
 		for (int64_t i = 0; i < shares; i++) {
 			if (with) statistics(&w, k, share_of(&w, i), means, squares);
-			scale_of(&w, share_of(&w, i), scale);
+			factors_of_y(&w, share_of(&w, i), scale, bias);
 		}
 #pragma omp for schedule(static)
-		for (int64_t q = w.chunks - 1; q >= 0; q--) chunk_write(&w, x, q, scale, y);
+		for (int64_t q = w.chunks - 1; q >= 0; q--) chunk_write(&w, x, q, scale, bias, y);
 	}
 }
 
@@ -335,12 +349,20 @@ static void chunk_apply(const struct walk *w, const struct grad *g, int64_t q)
 {
 	const struct piece p = piece_of(w, q);
 	const int64_t C = w->C, at = p.domain * C, ldx = ld_of(g->x), lddy = ld_of(g->dy), lddx = ld_of(g->dx);
-	const real *x = nr_row(g->x, p.row), *dy = nr_row(g->dy, p.row), *mean = w->mean + at, *a = g->a + at;
+	const real *x = nr_row(g->x, p.row), *dy = nr_row(g->dy, p.row), *mean = w->mean + at, *a = g->a + at, eta = w->eta ? *w->eta : 0;
 	real *dx = nr_row(g->dx, p.row);
 	nr_column_grad *put = w->stream ? nr_column_active->grad_apply_stream : nr_column_active->grad_apply;
-	put(p.real_rows, C, x, ldx, dy, lddy, mean, a, g->b + at, g->c + at, dx, lddx, g->add);
+	put(p.real_rows, C, x, ldx, dy, lddy, mean, a, g->b + at, g->c + at, eta, dx, lddx, g->add);
 	x += p.real_rows * ldx, dy += p.real_rows * lddy, dx += p.real_rows * lddx;
-	put(p.rows - p.real_rows, C, x, ldx, dy, lddy, mean, a, g->zero, g->zero, dx, lddx, g->add);
+	put(p.rows - p.real_rows, C, x, ldx, dy, lddy, mean, a, g->zero, g->zero, eta, dx, lddx, g->add);
+}
+
+/* sum of dy x, from the sums of dy (x - mean) rstd and of dy. */
+static real along_x(const struct walk *w, const struct grad *g)
+{
+	double sum = 0;
+	for (int64_t i = 0; i < w->C; i++) sum += (double)g->weight[i] / (double)w->rstd[i] + (double)w->mean[i] * (double)g->bias[i];
+	return (real)sum;
 }
 
 static struct walk walk_backward(const struct nr_call *k) { return walk_of(k, even_input(k) && even(&k->dy[0]) && even(&k->dx[0])); }
@@ -382,6 +404,7 @@ void nr_column_backward(const struct nr_call *k)
 	const int i = w.at->weight;
 	if (i && k->want >> i & 1) nr_fold(w.domains, w.C, g.weight, k->dx[i].p, k->add[i]);
 	if (i && k->want >> (i + 1) & 1) nr_fold(w.domains, w.C, g.bias, k->dx[i + 1].p, k->add[i + 1]);
+	if (w.eta && k->want >> w.at->eta & 1) nr_put(k->dx[w.at->eta].p, along_x(&w, &g), k->add[w.at->eta]);
 }
 
 /* ---- shards that share ------------------------------------------------------------------------------------------ */
@@ -445,15 +468,20 @@ int nr_column_shape(struct nr_node *k)
 		(long long)at->groups);
 }
 
-nr_t *nr_column_apply(struct nr_net *n, const struct nr_op *op, nr_t *x, struct nr_column_attr at, int affine, nr_t *steps)
+nr_t *nr_column_apply(struct nr_net *n, const struct nr_op *op, nr_t *x, struct nr_column_attr at, int affine, nr_t *eta,
+	nr_t *steps)
 {
-	nr_t *in[7] = { x };
+	nr_t *in[8] = { x };
 	int count = 1;
 	const int64_t C = nr_cols(x);
 	if (affine) {
 		at.weight = (int8_t)count;
 		in[count++] = nr_param(n, "weight", NR_ONES | NR_NO_DECAY, NR_SHAPE(C));
 		in[count++] = nr_param(n, "bias", NR_ZEROS | NR_NO_DECAY, NR_SHAPE(C));
+	}
+	if (eta) {
+		at.eta = (int8_t)count;
+		in[count++] = eta;
 	}
 	if (at.batch) {
 		at.running = (int8_t)count;

@@ -12,19 +12,20 @@ struct nr_column_attr {
 	int8_t frozen;                      /* with running statistics: they hold in training too, and no parameter learns */
 	int8_t sync;                        /* 1: over the shards of all ranks, too */
 	int8_t unbiased;                    /* variance by n - 1 */
-	int8_t weight, running, valid, steps;   /* place among the inputs; 0: none. bias and running_var follow theirs */
+	int8_t weight, eta, running, valid, steps;      /* place among the inputs; 0: none. bias and running_var follow theirs */
 	int64_t warm;                       /* while steps is less, the running statistics stand still */
 };
 
-#define NR_COLUMN_KEEPS (NR_KEEP_X(0) | NR_KEEP_X(1) | NR_KEEP_X(2) | NR_KEEP_X(3) | NR_KEEP_X(4) | NR_KEEP_X(5))
+#define NR_COLUMN_KEEPS (NR_KEEP_X(0) | NR_KEEP_X(1) | NR_KEEP_X(2) | NR_KEEP_X(3) | NR_KEEP_X(4) | NR_KEEP_X(5) | NR_KEEP_X(6))
 #define NR_COLUMN_BATCH_OP                                                                                                      \
 	.shape = nr_column_shape, .forward = nr_column_forward, .backward = nr_column_backward, .rebuild = nr_column_rebuild,   \
 	.commit = nr_column_commit, .share = nr_column_share, .part = nr_column_part, .cost = nr_column_cost,                   \
 	.keeps = NR_COLUMN_KEEPS, .cheap = 1, .rebuild_keeps = NR_COLUMN_KEEPS,                                                 \
 	.flags = NR_CHEAP | NR_STRIDED | NR_INPLACE_GRAD | NR_BATCHWISE | NR_SHARES_MOMENTS
 
-/* Makes the parameters (and buffers) and applies the op; fills in the places of the inputs. steps: see `warm`, or NULL. */
-nr_t *nr_column_apply(struct nr_net *, const struct nr_op *, nr_t *x, struct nr_column_attr, int affine, nr_t *steps);
+/* Makes the parameters (and buffers) and applies the op; fills in the places of the inputs. eta: one number, the share of x that is added
+ * (affine only), or NULL; steps: see `warm`, or NULL. */
+nr_t *nr_column_apply(struct nr_net *, const struct nr_op *, nr_t *x, struct nr_column_attr, int affine, nr_t *eta, nr_t *steps);
 int nr_column_shape(struct nr_node *);
 void nr_column_forward(const struct nr_call *);
 void nr_column_backward(const struct nr_call *);

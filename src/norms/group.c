@@ -128,7 +128,7 @@ static nr_t *build(struct nr_net *n, nr_t *x, const void *conf)
 		return nr_net_fail(n, NR_ESHAPE, "group", "%lld channels cannot be divided into %lld equal groups",
 			(long long)C, (long long)c.groups);
 	const struct nr_column_attr at = { .eps = c.eps, .groups = c.groups };
-	if (c.scope == SAMPLE) return nr_column_apply(n, &op, x, at, c.affine, NULL);
+	if (c.scope == SAMPLE) return nr_column_apply(n, &op, x, at, c.affine, NULL, NULL);
 	if (!c.affine) return nr_apply(n, &op_token, &c, sizeof c, x);
 	nr_t *weight = nr_param(n, "weight", NR_ONES | NR_NO_DECAY, NR_SHAPE(C));
 	nr_t *bias = nr_param(n, "bias", NR_ZEROS | NR_NO_DECAY, NR_SHAPE(C));

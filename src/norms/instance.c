@@ -51,7 +51,7 @@ static nr_t *build(struct nr_net *n, nr_t *x, const void *conf)
 		return nr_norm_make(n, "", nr_arena_printf(nr_net_arena(n), "layer:eps=%.9g,affine=%d", (double)c->eps,
 			c->affine), x);
 	return nr_column_apply(n, &op, x, (struct nr_column_attr){ .eps = c->eps, .unbiased = c->unbiased,
-		.groups = nr_cols(x) }, c->affine, NULL);
+		.groups = nr_cols(x) }, c->affine, NULL, NULL);
 }
 
 static const char *const laws[] = { "instance:scope=token = layer", NULL };

@@ -252,8 +252,8 @@ static void apply(const struct nr_call *k, const struct walk *w, const real *a, 
 		const int64_t n = exact ? p.real_rows : p.rows;         /* padding has no share in phiB */
 		const real *xr = nr_row(x, p.row), *dyr = nr_row(dy, p.row);
 		real *dxr = nr_row(dx, p.row);
-		nr_column_active->grad_apply(n, C, xr, C, dyr, C, NULL, a, b, zero, dxr, C, k->add[X]);
-		nr_column_active->grad_apply(p.rows - n, C, xr + n * C, C, dyr + n * C, C, NULL, a, zero, zero, dxr + n * C, C,
+		nr_column_active->grad_apply(n, C, xr, C, dyr, C, NULL, a, b, zero, 0, dxr, C, k->add[X]);
+		nr_column_active->grad_apply(p.rows - n, C, xr + n * C, C, dyr + n * C, C, NULL, a, zero, zero, 0, dxr + n * C, C,
 			k->add[X]);
 	}
 }

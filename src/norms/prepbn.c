@@ -56,12 +56,15 @@ static void forward(const struct nr_call *k)
 {
 	const struct nr_view *a = &k->x[A], *b = &k->x[B], *y = &k->y[0];
 	const int64_t n = y->rows * y->c;
-	const real lam = lam_of(k), *p = a->p, *q = b->p;
-	real *out = y->p;
+	const real lam = lam_of(k);
 	*(real *)k->pending = *(const real *)k->x[STEPS].p + 1;
 	/* the ends are exact: what has no share is not looked at */
-#pragma omp parallel for schedule(static)
-	for (int64_t i = 0; i < n; i++) out[i] = lam == 1 ? p[i] : lam == 0 ? q[i] : lam * p[i] + (1 - lam) * q[i];
+	if (lam == 0 || lam == 1) {
+		nr_array_put(n, lam == 1 ? a->p : b->p, y->p, 0);
+		return;
+	}
+	nr_array_scale(n, lam, a->p, y->p);
+	nr_array_axpy(n, 1 - lam, b->p, y->p);
 }
 
 static void backward(const struct nr_call *k)
@@ -69,10 +72,9 @@ static void backward(const struct nr_call *k)
 	const real lam = lam_of(k), share[] = { lam, 1 - lam }, *dy = k->dy[0].p;
 	const int64_t n = k->dy[0].rows * k->dy[0].c;
 	for (int j = B; j >= A; j--) {                  /* dx[0] may take the place of dy: last */
-		real *dx = k->dx[j].p;
 		if (!(k->want >> j & 1)) continue;
-#pragma omp parallel for schedule(static)
-		for (int64_t i = 0; i < n; i++) nr_put(&dx[i], share[j] * dy[i], k->add[j]);
+		if (k->add[j]) nr_array_axpy(n, share[j], dy, k->dx[j].p);
+		else nr_array_scale(n, share[j], dy, k->dx[j].p);
 	}
 }
 

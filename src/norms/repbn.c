@@ -6,7 +6,6 @@
 #include "norms/repbn.h"
 
 #include "norms/column.h"
-#include "nn/op.h"
 
 static const struct nr_option options[] = {
 	NR_OPT_FLOAT(struct nr_repbn, eps, 1e-5, 0, 1, "added to the variance"),
@@ -27,11 +26,10 @@ static const struct nr_op op = { .name = "repbn", NR_COLUMN_BATCH_OP, .try_case 
 
 nr_t *nr_repbn(struct nr_net *n, nr_t *x, const struct nr_repbn *c, nr_t *steps, int64_t warm)
 {
-	nr_t *y = nr_column_apply(n, &op, x, (struct nr_column_attr){ .eps = c->eps, .momentum = c->momentum, .batch = 1, .sync = c->sync,
-		.groups = nr_cols(x), .warm = warm }, 1, steps);
 	nr_t *eta = nr_param(n, "eta", NR_ONES | NR_NO_DECAY, NR_SHAPE(1));
 	if (eta) eta->entry->value = c->eta;
-	return nr_add(n, y, nr_scale_channels(n, x, eta));
+	return nr_column_apply(n, &op, x, (struct nr_column_attr){ .eps = c->eps, .momentum = c->momentum, .batch = 1, .sync = c->sync,
+		.groups = nr_cols(x), .warm = warm }, 1, eta, steps);
 }
 
 static nr_t *build(struct nr_net *n, nr_t *x, const void *conf) { return nr_repbn(n, x, conf, NULL, 0); }

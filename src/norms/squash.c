@@ -6,6 +6,7 @@
 
 #include "graph/blocks.h"
 #include "math/row.h"
+#include "math/stream.h"
 
 enum { X, ALPHA, SHIFT };
 
@@ -19,7 +20,7 @@ static struct nr_squash squash_of(const struct nr_call *k)
 	const struct nr_squash_attr *a = k->node->attr;
 	const int weight = learned(k->node), affine = k->node->n_in > weight;
 	return (struct nr_squash){ a->curve, *(const real *)k->x[ALPHA].p, a->curve == NR_CURVE_ERF ? *(const real *)k->x[SHIFT].p : 0,
-		affine ? k->x[weight].p : NULL, affine ? k->x[weight + 1].p : NULL };
+		affine ? k->x[weight].p : NULL, affine ? k->x[weight + 1].p : NULL, nr_streams(k->x[X].rows * k->x[X].c) };
 }
 
 int nr_squash_shape(struct nr_node *k)

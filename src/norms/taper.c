@@ -72,18 +72,34 @@ static int is_real(const struct nr_call *k, int64_t r)
 	return !v || r % T < ((const int32_t *)k->x[v].p)[r / T];
 }
 
+enum { TILE = 512 };                    /* columns whose factors are on the stack */
+
+/* to = a weight + b scale_weight for n channels from i on: what x is multiplied by. */
+static const real *factors(const struct nr_call *k, int64_t i, int64_t n, real a, real b, real *to)
+{
+	nr_row_scale(n, a, (const real *)k->x[WEIGHT].p + i, to);
+	nr_row_axpy(n, b, (const real *)k->x[SCALE].p + i, to);
+	return to;
+}
+
 /* sum: |weight x|^2 r and |weight x|^2. */
 static void forward_row(const struct nr_call *k, int64_t r, real *sum)
 {
 	const int64_t C = k->x[X].c;
-	const real *x = nr_row(&k->x[X], r), *weight = k->x[WEIGHT].p, *scale = k->x[SCALE].p, g = *gate_kept(k);
-	const real rstd = 1 / nr_sqrt(nr_dot(C, x, x) / (real)C + attr_of(k)->c.eps), a = g * rstd,
-		b = (1 - g) * *(const real *)k->x[FACTOR].p;
-	real *y = nr_row(&k->y[0], r), square = 0;
+	const real *x = nr_row(&k->x[X], r), *weight = k->x[WEIGHT].p, g = *gate_kept(k);
+	const real rstd = 1 / nr_sqrt(nr_dot(C, x, x) / (real)C + attr_of(k)->c.eps), b = (1 - g) * *(const real *)k->x[FACTOR].p;
+	const int counts = attr_of(k)->steps && is_real(k, r);
+	real *y = nr_row(&k->y[0], r), tile[TILE];
 	((real *)k->stash)[r] = rstd;
-	for (int64_t i = 0; i < C; i++) square += weight[i] * x[i] * (weight[i] * x[i]);
-	for (int64_t i = 0; i < C; i++) y[i] = x[i] * (a * weight[i] + b * scale[i]);
-	if (is_real(k, r)) sum[0] += square * rstd, sum[1] += square;
+	for (int64_t i = 0; i < C; i += TILE) {
+		const int64_t n = nr_min64(TILE, C - i);
+		if (counts) {
+			nr_row_mul(n, weight + i, x + i, tile, 0);
+			const real square = nr_dot(n, tile, tile);
+			sum[0] += square * rstd, sum[1] += square;
+		}
+		nr_row_mul(n, x + i, factors(k, i, n, g * rstd, b, tile), y + i, 0);
+	}
 }
 
 static void forward(const struct nr_call *k)
@@ -102,16 +118,17 @@ static void forward(const struct nr_call *k)
 static void backward_row(const struct nr_call *k, int64_t r, real *sum)
 {
 	const int64_t C = k->x[X].c;
-	const real *x = nr_row(&k->x[X], r), *dy = nr_row(&k->dy[0], r), *weight = k->x[WEIGHT].p, *scale = k->x[SCALE].p;
-	const real g = *gate_kept(k);
+	const real *x = nr_row(&k->x[X], r), *dy = nr_row(&k->dy[0], r), g = *gate_kept(k);
 	const real rstd = ((const real *)k->stash)[r], a = g * rstd, b = (1 - g) * *(const real *)k->x[FACTOR].p;
-	const real along = a * rstd * rstd * nr_dot3(C, dy, weight, x) / (real)C;
-	real *dx = nr_row(&k->dx[X], r);
-	for (int64_t i = 0; i < C; i++) {
-		const real t = dy[i];
-		sum[i] += a * t * x[i];
-		sum[C + i] += b * t * x[i];
-		nr_put(&dx[i], t * (a * weight[i] + b * scale[i]) - x[i] * along, k->add[X]);
+	const real along = a * rstd * rstd * nr_dot3(C, dy, k->x[WEIGHT].p, x) / (real)C;
+	real *dx = nr_row(&k->dx[X], r), tile[TILE], t[TILE];
+	for (int64_t i = 0; i < C; i += TILE) {
+		const int64_t n = nr_min64(TILE, C - i);
+		nr_row_mul(n, dy + i, x + i, t, 0);
+		nr_row_axpy(n, a, t, sum + i);
+		nr_row_axpy(n, b, t, sum + C + i);
+		nr_row_mul(n, dy + i, factors(k, i, n, a, b, tile), dx + i, k->add[X]);
+		nr_row_axpy(n, -along, x + i, dx + i);
 	}
 }
 

@@ -120,11 +120,11 @@ static void check_passes(int64_t rows, int64_t C, int center, int adds)
 	real *bias = values(C), *c = values(C), *sum = values(C), *dot = values(C), *square = values(C);
 	real *y0 = copy_of(y, n), *dx0 = copy_of(dx, n), *sum0 = copy_of(sum, C), *dot0 = copy_of(dot, C);
 	real *square0 = copy_of(square, C);
-	const real *m = center ? mean : NULL, *o = adds ? bias : NULL;
+	const real *m = center ? mean : NULL, *o = adds ? bias : NULL, eta = center ? (real).25 : 0;
 	nr_column_active->normalize(rows, C, x, ld, m, scale, o, y, ld);
 	nr_column_active->sum_sq(rows, C, x, ld, square);
 	nr_column_active->grad_sums(rows, C, x, ld, dy, ld, m, sum, dot);
-	nr_column_active->grad_apply(rows, C, x, ld, dy, ld, m, scale, bias, c, dx, ld, adds);
+	nr_column_active->grad_apply(rows, C, x, ld, dy, ld, m, scale, bias, c, eta, dx, ld, adds);
 	for (int64_t i = 0; i < ld; i++) {
 		double s = i < C ? sum0[i] : 0, d = i < C ? dot0[i] : 0, q = i < C ? square0[i] : 0;
 		for (int64_t r = 0; r < rows; r++) {
@@ -136,7 +136,7 @@ static void check_passes(int64_t rows, int64_t C, int center, int adds)
 			const double v = (double)x[at] - (center ? mean[i] : 0);
 			s += dy[at], d += dy[at] * v, q += (double)x[at] * x[at];
 			assert_true(fabs(y[at] - (v * scale[i] + (adds ? bias[i] : 0))) <= 2e-7);
-			const double want = (double)scale[i] * dy[at] + bias[i] * v + c[i] + (adds ? dx0[at] : 0);
+			const double want = (double)scale[i] * dy[at] + bias[i] * v + c[i] + (double)eta * dy[at] + (adds ? dx0[at] : 0);
 			assert_true(fabs(dx[at] - want) <= 4e-7);
 		}
 		const double bound = 1e-7 * (double)(rows + 2);
@@ -167,7 +167,7 @@ static void what_is_taken_off_leaves_nothing(void **state)
 			volatile real rounded = (a[i] *= 316) * dy[i];
 			c[i] = -rounded;
 		}
-		nr_column_active->grad_apply(1, 37, x, 37, dy, 37, x, a, a, c, dx, 37, 0);
+		nr_column_active->grad_apply(1, 37, x, 37, dy, 37, x, a, a, c, 0, dx, 37, 0);
 		for (int i = 0; i < 37; i++) assert_true(dx[i] == 0);
 		free(dy), free(a), free(x), free(c), free(dx);
 	}
@@ -186,11 +186,11 @@ static void streamed_passes_give_the_same_bits(void **state)
 			nr_column_active->normalize(rows, C, x, C, v, v + C, v + 2 * C, y, C);
 			nr_column_active->normalize_stream(rows, C, x, C, v, v + C, v + 2 * C, to, C);
 			assert_same_bits(to, y, n);
-			nr_column_active->grad_apply(rows, C, x, C, dy, C, v, v + C, v + 2 * C, v + 3 * C, dx, C, 0);
-			nr_column_active->grad_apply_stream(rows, C, x, C, dy, C, v, v + C, v + 2 * C, v + 3 * C, to, C, 0);
+			nr_column_active->grad_apply(rows, C, x, C, dy, C, v, v + C, v + 2 * C, v + 3 * C, (real).25, dx, C, 0);
+			nr_column_active->grad_apply_stream(rows, C, x, C, dy, C, v, v + C, v + 2 * C, v + 3 * C, (real).25, to, C, 0);
 			assert_same_bits(to, dx, n);
-			nr_column_active->grad_apply(rows, C, x, C, dy, C, v, v + C, v + 2 * C, v + 3 * C, dx, C, 1);
-			nr_column_active->grad_apply_stream(rows, C, x, C, dy, C, v, v + C, v + 2 * C, v + 3 * C, to, C, 1);
+			nr_column_active->grad_apply(rows, C, x, C, dy, C, v, v + C, v + 2 * C, v + 3 * C, (real).25, dx, C, 1);
+			nr_column_active->grad_apply_stream(rows, C, x, C, dy, C, v, v + C, v + 2 * C, v + 3 * C, (real).25, to, C, 1);
 			assert_same_bits(to, dx, n);
 			free(x), free(dy), free(v), free(y), free(dx), free(lines);
 		}

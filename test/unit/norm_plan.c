@@ -293,6 +293,7 @@ static void qk_says_what_its_norm_sees(void **state)
 		{ "attn.qk=rms", 3, 1 }, { "attn.qk=rms qk=head", 3, 1 }, { "attn.qk=rms qk=heads", 6, 2 }, { "attn.qk=rms qk=width", 6,
 			1 },
 		{ "rms placement=olmo2", 6, 1 }, { "rms placement=olmo2 qk=head", 3, 1 },
+		{ "attn.qk=rms:offset=1 qk=heads", 6, 2 },
 	};
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
 		struct rig r = rig();
@@ -315,7 +316,6 @@ static void blocks_refuse_what_they_cannot_be(void **state)
 	const struct nr_rope rope = { .width = 3 };
 	static const struct { const char *plan, *says; int rope; } cases[] = {
 		{ "attn.qk=dyt:affine=0 attn.v=scale qk=heads", "the option 'affine'", 0 },
-		{ "attn.qk=rms:offset=1 qk=heads", "does not go with offset=1", 0 },
 		{ "rms placement=ngpt", "plain attention alone", 1 },
 	};
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {

@@ -6,14 +6,6 @@
 enum { GRADS = 3, GAP = 16 };           /* between rows; whole lines may stream */
 struct run { real *y, *dx, *d[GRADS], *rstd, *gate; };
 
-/* A copy at the beginning of a line, where whole rows may stream. */
-static real *line_copy_of(const real *x, int64_t n)
-{
-	real *y = aligned_alloc(64, (size_t)(n * (int64_t)sizeof(real) + 127) / 64 * 64);
-	memcpy(y, x, (size_t)n * sizeof(real));
-	return y;
-}
-
 static struct run run(const struct nr_seed_kernels *k, const struct nr_seed *f, int64_t rows, const real *x, const real *dy,
 	const struct run *start, int add)
 {

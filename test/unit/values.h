@@ -39,6 +39,14 @@ static inline real *copy_of(const real *x, int64_t n)
 	return y;
 }
 
+/* A copy at the beginning of a line, where whole rows may stream. */
+static inline real *line_copy_of(const real *x, int64_t n)
+{
+	real *y = aligned_alloc(64, (size_t)(n * (int64_t)sizeof(real) + 127) / 64 * 64);
+	memcpy(y, x, (size_t)n * sizeof(real));
+	return y;
+}
+
 static inline void assert_same_bits(const real *x, const real *y, int64_t n)
 {
 	assert_memory_equal(x, y, (size_t)n * sizeof(real));

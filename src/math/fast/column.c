@@ -195,19 +195,21 @@ static void grad_sums(int64_t rows, int64_t C, const float *x, int64_t ldx, cons
 }
 
 INL void apply_step(int stream, int64_t n, int add, const float *x, const float *dy, const float *mean, const float *a,
-	const float *b, const float *c, float *dx, int64_t i)
+	const float *b, const float *c, int passes, vf eta, float *dx, int64_t i)
 {
-	const vf g = rounded(get(dy + i, n) * get(a + i, n));
+	const vf t = get(dy + i, n), g = rounded(t * get(a + i, n));
 	vf v = get(x + i, n);
 	if (mean) v -= get(mean + i, n);
 	v = v * get(b + i, n) + (g + get(c + i, n));
+	if (passes) v += t * eta;
 	st_by(stream, dx + i, add ? get(dx + i, n) + v : v, n);
 }
 
 INL void apply_rows(int stream, int64_t rows, int64_t C, int add, const float *x, int64_t ldx, const float *dy, int64_t lddy,
-	const float *mean, const float *a, const float *b, const float *c, float *dx, int64_t lddx)
+	const float *mean, const float *a, const float *b, const float *c, int passes, float eta, float *dx, int64_t lddx)
 {
-#define STEP(R, n, i) apply_step(stream, n, add, x, dy, mean, a, b, c, dx, i)
+	const vf share = bc(eta);
+#define STEP(R, n, i) apply_step(stream, n, add, x, dy, mean, a, b, c, passes, share, dx, i)
 #define BEFORE(i) ahead(x + (i), 4 * VL), ahead(dy + (i), 4 * VL), ahead(dx + (i), stream ? 0 : 4 * VL)
 	for (int64_t r = 0; r < rows; r++, x += ldx, dy += lddy, dx += lddx) COLUMNS(1, BEFORE, STEP);
 #undef STEP
@@ -215,23 +217,26 @@ INL void apply_rows(int stream, int64_t rows, int64_t C, int add, const float *x
 }
 
 static void grad_apply(int64_t rows, int64_t C, const float *x, int64_t ldx, const float *dy, int64_t lddy,
-	const float *mean, const float *a, const float *b, const float *c, float *dx, int64_t lddx, int add)
+	const float *mean, const float *a, const float *b, const float *c, float eta, float *dx, int64_t lddx, int add)
 {
-	if (mean && add) apply_rows(0, rows, C, 1, x, ldx, dy, lddy, mean, a, b, c, dx, lddx);
-	else if (mean) apply_rows(0, rows, C, 0, x, ldx, dy, lddy, mean, a, b, c, dx, lddx);
-	else if (add) apply_rows(0, rows, C, 1, x, ldx, dy, lddy, 0, a, b, c, dx, lddx);
-	else apply_rows(0, rows, C, 0, x, ldx, dy, lddy, 0, a, b, c, dx, lddx);
+	if (eta != 0 && mean && add) apply_rows(0, rows, C, 1, x, ldx, dy, lddy, mean, a, b, c, 1, eta, dx, lddx);
+	else if (eta != 0 && mean) apply_rows(0, rows, C, 0, x, ldx, dy, lddy, mean, a, b, c, 1, eta, dx, lddx);
+	else if (mean && add) apply_rows(0, rows, C, 1, x, ldx, dy, lddy, mean, a, b, c, 0, 0, dx, lddx);
+	else if (mean) apply_rows(0, rows, C, 0, x, ldx, dy, lddy, mean, a, b, c, 0, 0, dx, lddx);
+	else if (add) apply_rows(0, rows, C, 1, x, ldx, dy, lddy, 0, a, b, c, 0, 0, dx, lddx);
+	else apply_rows(0, rows, C, 0, x, ldx, dy, lddy, 0, a, b, c, 0, 0, dx, lddx);
 }
 
 /* Not where dx was read before: it is in the cache already. Nor without a mean, which no norm of such size asks for. */
 static void grad_apply_stream(int64_t rows, int64_t C, const float *x, int64_t ldx, const float *dy, int64_t lddy,
-	const float *mean, const float *a, const float *b, const float *c, float *dx, int64_t lddx, int add)
+	const float *mean, const float *a, const float *b, const float *c, float eta, float *dx, int64_t lddx, int add)
 {
 	if (add || !mean || dx == dy || !stream_fits(C, dx, lddx)) {
-		grad_apply(rows, C, x, ldx, dy, lddy, mean, a, b, c, dx, lddx, add);
+		grad_apply(rows, C, x, ldx, dy, lddy, mean, a, b, c, eta, dx, lddx, add);
 		return;
 	}
-	apply_rows(1, rows, C, 0, x, ldx, dy, lddy, mean, a, b, c, dx, lddx);
+	if (eta != 0) apply_rows(1, rows, C, 0, x, ldx, dy, lddy, mean, a, b, c, 1, eta, dx, lddx);
+	else apply_rows(1, rows, C, 0, x, ldx, dy, lddy, mean, a, b, c, 0, 0, dx, lddx);
 	stream_end();
 }
 

@@ -1,40 +1,57 @@
-/* The seed family in vectors. A row is read from memory once and found in the first-level cache for its second look. stream: the data come
- * from memory and go there past the caches (math/stream.h); rows further on are asked for. */
+/* The seed family in vectors. A row is read from memory once and found in the first-level cache for its second look; the first look at row
+ * r + 1 comes before row r is written, so that nothing waits for a row's sums. stream: the data come from memory and go there past the
+ * caches (math/stream.h); rows further on are asked for. */
 #include "math/seed.h"
 
 #include "math/fast/stream.h"
 
-/* Calls step(n, i) for the columns from .. end - 1, VL at a time and what is left. */
+/* Calls step(n, i, chain) for the columns from .. end - 1, VL at a time in four chains, and what is left. */
 #define COLUMNS(from, end, step)                                                                                                \
 	do {                                                                                                                    \
 		int64_t i = (from);                                                                                             \
-		for (; i + VL <= (end); i += VL) step(VL);                                                                      \
-		if (i < (end)) step((end) - i);                                                                                 \
+		for (; i + 4 * VL <= (end); i += 4 * VL)                                                                        \
+			for (int j = 0; j < 4; j++) step(VL, i + j * VL, j);                                                    \
+		for (; i + VL <= (end); i += VL) step(VL, i, 0);                                                                \
+		if (i < (end)) step((end) - i, i, 1);                                                                           \
 	} while (0)
+INL void none(vf v[4]) { v[0] = v[1] = v[2] = v[3] = bc(0); }
+INL vf all(const vf v[4]) { return (v[0] + v[1]) + (v[2] + v[3]); }
+
+/* rstd and the gates of a row. */
+INL float look(int stream, const struct nr_seed *f, const float *x, int64_t ldx, float *gate)
+{
+	const int64_t width = f->C / f->heads;
+	const float *beta = f->beta;
+	vf square[4], dot[4];
+	none(square);
+	for (int64_t h = 0; h < f->heads; h++) {
+		none(dot);
+#define LOOK(n, at, chain)                                                                                                      \
+	do {                                                                                                                    \
+		const vf v = get(x + (at), n);                                                                                  \
+		if (stream) __builtin_prefetch(x + 3 * ldx + (at), 0, 2);                                                       \
+		square[chain] += v * v;                                                                                         \
+		dot[chain] += v * get(beta + (at), n);                                                                          \
+	} while (0)
+		COLUMNS(h * width, (h + 1) * width, LOOK);
+		gate[h] = hsum(all(dot));
+	}
+	for (int64_t h = 0; h < f->heads; h += VL) stn(gate + h, vtanh(ldn(gate + h, f->heads - h)), f->heads - h);
+	return 1 / __builtin_sqrtf(hsum(all(square)) / (float)f->C + f->eps);
+}
 
 INL void forward_by(int stream, const struct nr_seed *f, int64_t rows, const float *x, int64_t ldx, float *y, int64_t ldy, float *rstd,
 	float *gate)
 {
-	const int64_t C = f->C, width = C / f->heads;
-	const float *weight = f->weight, *alpha = f->alpha, *beta = f->beta;
+	const int64_t width = f->C / f->heads;
+	const float *weight = f->weight, *alpha = f->alpha;
+	if (rows > 0) rstd[0] = look(stream, f, x, ldx, gate);
 	for (int64_t r = 0; r < rows; r++, x += ldx, y += ldy, gate += f->heads) {
-		vf square = bc(0);
+		if (r + 1 < rows) rstd[r + 1] = look(stream, f, x + ldx, ldx, gate + f->heads);
 		for (int64_t h = 0; h < f->heads; h++) {
-			vf dot = bc(0);
-#define LOOK(n)                                                                                                                 \
-	do {                                                                                                                    \
-		const vf v = get(x + i, n);                                                                                     \
-		if (stream) __builtin_prefetch(x + 3 * ldx + i, 0, 2);                                                          \
-		square += v * v;                                                                                                \
-		dot += v * get(beta + i, n);                                                                                    \
-	} while (0)
-			COLUMNS(h * width, (h + 1) * width, LOOK);
-			gate[h] = vtanh(bc(hsum(dot)))[0];
-		}
-		const float k = rstd[r] = 1 / __builtin_sqrtf(hsum(square) / (float)C + f->eps);
-		for (int64_t h = 0; h < f->heads; h++) {
-			const vf p = bc(gate[h]), s = bc(k);
-#define WRITE(n) st_by(stream, y + i, get(x + i, n) * s * (p * get(alpha + i, n) + get(weight + i, n)), n)
+			const vf p = bc(gate[h]), s = bc(rstd[r]);
+#define WRITE(n, at, chain)                                                                                                     \
+	st_by(stream, y + (at), get(x + (at), n) * s * (p * get(alpha + (at), n) + get(weight + (at), n)), n)
 			COLUMNS(h * width, (h + 1) * width, WRITE);
 		}
 	}
@@ -63,14 +80,14 @@ INL void backward_by(int stream, const struct nr_seed *f, int64_t rows, const fl
 		for (int64_t h = 0; h < f->heads; h++) {
 			const vf p = bc(gate[h]);
 			vf gated = bc(0);
-#define ALONG(n)                                                                                                                \
+#define ALONG(n, at, chain)                                                                                                                \
 	do {                                                                                                                    \
-		const vf t = get(dy + i, n) * get(x + i, n), u = t * s;                                                         \
-		if (stream) __builtin_prefetch(x + 3 * ldx + i, 0, 2), __builtin_prefetch(dy + 3 * lddy + i, 0, 2);             \
-		gated += t * get(alpha + i, n);                                                                                 \
-		all += t * get(weight + i, n);                                                                                  \
-		set(dweight + i, get(dweight + i, n) + u, n);                                                                   \
-		set(dalpha + i, get(dalpha + i, n) + u * p, n);                                                                 \
+		const vf t = get(dy + (at), n) * get(x + (at), n), u = t * s;                                                         \
+		if (stream) __builtin_prefetch(x + 3 * ldx + (at), 0, 2), __builtin_prefetch(dy + 3 * lddy + (at), 0, 2);             \
+		gated += t * get(alpha + (at), n);                                                                                 \
+		all += t * get(weight + (at), n);                                                                                  \
+		set(dweight + (at), get(dweight + (at), n) + u, n);                                                                   \
+		set(dalpha + (at), get(dalpha + (at), n) + u * p, n);                                                                 \
 	} while (0)
 			COLUMNS(h * width, (h + 1) * width, ALONG);
 			slope[h] = hsum(gated) * k * (1 - gate[h] * gate[h]);
@@ -79,12 +96,12 @@ INL void backward_by(int stream, const struct nr_seed *f, int64_t rows, const fl
 		const vf along = bc(hsum(all) * k * k * k / (float)C);
 		for (int64_t h = 0; h < f->heads; h++) {
 			const vf p = bc(gate[h]), e = bc(slope[h]);
-#define GRAD(n)                                                                                                                 \
+#define GRAD(n, at, chain)                                                                                                                 \
 	do {                                                                                                                    \
-		const vf v = get(x + i, n), g = s * get(dy + i, n) * (p * get(alpha + i, n) + get(weight + i, n));              \
-		const vf d = g - v * along + e * get(beta + i, n);                                                              \
-		set(dbeta + i, get(dbeta + i, n) + e * v, n);                                                                   \
-		st_by(stream, dx + i, add ? get(dx + i, n) + d : d, n);                                                         \
+		const vf v = get(x + (at), n), g = s * get(dy + (at), n) * (p * get(alpha + (at), n) + get(weight + (at), n));              \
+		const vf d = g - v * along + e * get(beta + (at), n);                                                              \
+		set(dbeta + (at), get(dbeta + (at), n) + e * v, n);                                                                   \
+		st_by(stream, dx + (at), add ? get(dx + (at), n) + d : d, n);                                                         \
 	} while (0)
 			COLUMNS(h * width, (h + 1) * width, GRAD);
 		}
