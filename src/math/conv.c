@@ -13,6 +13,7 @@
 #include "math/gemm.h"
 #include "math/row.h"
 #include "math/transpose.h"
+#include "math/winograd.h"
 
 enum {
 	TILE = 1 << 19,           /* wanted values in a tile of columns: 2 MB of floats, in L2 and L3 */
@@ -86,7 +87,11 @@ static struct parts parts(const struct nr_conv *c, void *scratch)
 	return p;
 }
 
-size_t nr_conv_scratch(const struct nr_conv *c) { return parts(c, NULL).bytes; }
+size_t nr_conv_scratch(const struct nr_conv *c)
+{
+	if (!nr_winograd_fits(c)) return parts(c, NULL).bytes;
+	return most(nr_winograd_scratch(c), nr_col_sum_scratch(nr_window_rows(&c->w), c->O) * sizeof(real));
+}
 
 /* ---- bands ---- */
 
@@ -164,6 +169,10 @@ static void from_columns(const struct nr_conv *c, const real *in, real *weight, 
 
 void nr_conv_forward(const struct nr_conv *c, const real *x, const real *weight, const real *bias, real *y, void *scratch)
 {
+	if (nr_winograd_fits(c)) {
+		nr_winograd_forward(c, x, weight, bias, y, scratch);
+		return;
+	}
 	const struct parts p = parts(c, scratch);
 	const int64_t K = nr_window_cols(&c->w), all = nr_window_rows(&c->w);
 	const int direct = is_product(&c->w);
@@ -184,6 +193,10 @@ void nr_conv_forward(const struct nr_conv *c, const real *x, const real *weight,
 
 void nr_conv_backward_data(const struct nr_conv *c, const real *dy, const real *weight, real *dx, int add, void *scratch)
 {
+	if (nr_winograd_fits(c)) {
+		nr_winograd_backward_data(c, dy, weight, dx, add, scratch);
+		return;
+	}
 	const struct parts p = parts(c, scratch);
 	const int64_t K = nr_window_cols(&c->w), per = nr_window_h(&c->w) * nr_window_w(&c->w);
 	if (is_product(&c->w)) {
@@ -213,6 +226,11 @@ void nr_conv_backward_data(const struct nr_conv *c, const real *dy, const real *
 void nr_conv_backward_weight(const struct nr_conv *c, const real *x, const real *dy, real *dweight, int add, real *dbias,
 	int add_bias, void *scratch)
 {
+	if (nr_winograd_fits(c)) {
+		if (dbias) nr_col_sum(nr_window_rows(&c->w), c->O, dy, c->O, dbias, add_bias, scratch);
+		nr_winograd_backward_weight(c, x, dy, dweight, add, scratch);
+		return;
+	}
 	const struct parts p = parts(c, scratch);
 	const int64_t K = nr_window_cols(&c->w), all = nr_window_rows(&c->w);
 	const int direct = is_product(&c->w);

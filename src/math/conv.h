@@ -1,7 +1,8 @@
 /* Convolution, channels last: x (B,H,W,I), y (B,Ho,Wo,O); the weight stays as checkpoints store it, [O,I,kh,kw].
  * w.C is I. No dilation.
  *   y(b,oy,ox,o) = bias(o) + sum over ky,kx,i of x(b, oy sh - ph + ky, ox sw - pw + kx, i) weight(o,i,ky,kx)
- * Dense: windows are unfolded a tile at a time and multiplied (math/gemm.h). Same bits at any thread count. */
+ * Dense: windows are unfolded a tile at a time and multiplied (math/gemm.h); wide 3 x 3 filters with stride 1 go by minimal filtering
+ * (math/winograd.h). Same bits at any thread count. */
 #ifndef NR_CONV_H
 #define NR_CONV_H
 

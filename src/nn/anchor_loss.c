@@ -1,6 +1,7 @@
 /* anchor_match, focal_loss, anchor_box_loss: what heads over all anchors learn (anchors.h; Lin et al. 2017, arXiv:1708.02002). */
 #include "base/rng.h"
 #include "math/chunk.h"
+#include "math/focal.h"
 #include "math/row.h"
 #include "nn/anchors.h"
 #include "nn/op.h"
@@ -135,35 +136,18 @@ static int64_t class_of(const struct anchors *a, int64_t i)
 	return m < 0 ? -1 : a->classes ? a->classes[i / a->per_picture * a->G + m] : 0;
 }
 
-/* gamma is mostly 2, or 0 for plain cross entropy. */
-static double power(double x, double gamma) { return gamma == 2 ? x * x : gamma == 0 ? 1 : pow(x, gamma); }
-
-struct value { double loss, slope; };
-/* Of a logit that should be high (by symmetry with -x: low). */
-static struct value focal(double x, double gamma)
-{
-	const double e = exp(-fabs(x)), miss = x >= 0 ? e / (1 + e) : 1 / (1 + e), hit = x >= 0 ? 1 / (1 + e) : e / (1 + e);
-	const double log_hit = fmin(x, 0) - log1p(e), modulated = power(miss, gamma);
-	return (struct value){ -modulated * log_hit, modulated * (gamma * hit * log_hit - miss) };
-}
-static struct value row_value(const struct nr_focal *o, double x, int is)
-{
-	struct value v = focal(is ? x : -x, o->gamma);
-	const double alpha = o->alpha < 0 ? 1 : is ? o->alpha : 1 - o->alpha;
-	return (struct value){ alpha * v.loss, alpha * (is ? v.slope : -v.slope) };
-}
-
 /* Of anchor i; its slopes go to `slope`, or NULL. */
 static double row_loss(const struct nr_focal *o, const struct anchors *a, int64_t i, real *slope)
 {
-	const int64_t own = class_of(a, i);
-	double sum = 0;
-	for (int64_t c = 0; c < a->K; c++) {
-		const struct value v = row_value(o, (double)a->x[i * a->K + c], c == own);
-		sum += v.loss;
-		if (slope) slope[c] = (real)v.slope;
-	}
-	return sum;
+	const int64_t own = class_of(a, i), low = own < 0 || own >= a->K ? a->K : own;
+	const double negative = o->alpha < 0 ? 1 : 1 - o->alpha, positive = o->alpha < 0 ? 1 : o->alpha;
+	const real *x = a->x + i * a->K;
+	double sum = nr_focal_active->low(low, x, negative, o->gamma, slope);
+	if (low == a->K) return sum;
+	const struct nr_focal_value v = nr_focal_high((double)x[own], o->gamma);
+	if (slope) slope[own] = (real)(positive * v.slope);
+	sum += positive * v.loss;
+	return sum + nr_focal_active->low(a->K - own - 1, x + own + 1, negative, o->gamma, slope ? slope + own + 1 : NULL);
 }
 
 static void focal_forward(const struct nr_call *k)

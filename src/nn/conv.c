@@ -188,7 +188,7 @@ static nr_t *mean_try(struct nr_net *n, nr_t **x, const char *options)
 static const struct nr_case dense_cases[] = {
 	{ "2x5x4x3 2x3x3x3 2", "311" }, { "1x1x1x1 1x1x1x1 1", "110" }, { "2x4x4x3 5x3x2x2", "220" },
 	{ "1x7x5x2 3x2x3x3", "321" },
-	{ "2x3x3x4 3x4x1x1 3", "110" }, { NULL, NULL },
+	{ "2x3x3x4 3x4x1x1 3", "110" }, { "2x3x4x16 17x16x3x3 17", "311" }, { NULL, NULL },
 };
 static const struct nr_case depth_cases[] = {
 	{ "2x5x4x3 3x1x3x3 3", "311" }, { "1x1x1x1 1x1x1x1", "110" }, { "1x6x7x5 5x1x3x3 5", "321" },

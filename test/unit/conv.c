@@ -16,6 +16,13 @@ static const struct nr_conv cases[] = {
 	{ { 1, 3, 3, 2, 7, 7, 4, 4, 3, 3 }, 3 },
 	{ { 7, 40, 40, 12, 3, 3, 1, 1, 1, 1 }, 10 },       /* several tiles */
 	{ { 1, 2, 2, 3, 5, 5, 1, 1, 0, 0 }, 2 },           /* the window does not fit: nothing to do */
+	/* wide, by minimal filtering: odd and even sides, one pixel, other padding, channels that fill no vector, many blocks */
+	{ { 2, 7, 5, 33, 3, 3, 1, 1, 1, 1 }, 37 },
+	{ { 3, 4, 6, 32, 3, 3, 1, 1, 0, 2 }, 48 },
+	{ { 1, 1, 1, 40, 3, 3, 1, 1, 1, 1 }, 32 },
+	{ { 1, 3, 4, 32, 3, 3, 1, 1, 2, 0 }, 200 },
+	{ { 3, 30, 31, 48, 3, 3, 1, 1, 1, 1 }, 70 },
+	{ { 2, 2, 2, 16, 3, 3, 1, 1, 1, 1 }, 260 },
 };
 enum { CASES = sizeof cases / sizeof *cases };
 
@@ -39,23 +46,31 @@ static double direct(const struct nr_window *w, int depthwise, int64_t O, const 
 }
 
 struct problem {
-	const struct nr_conv *c;
+	struct nr_conv c;
 	int depthwise;
 	int64_t nx, nw, ny, O;
 	real *x, *weight, *bias, *dy;
 	void *scratch;
 };
 
+static void plan(struct problem *p, int threads)
+{
+	p->c.threads = threads;
+	free(p->scratch);
+	p->scratch = malloc((p->depthwise ? nr_depthwise_scratch(&p->c.w) : nr_conv_scratch(&p->c)) + 1);
+}
+
 static struct problem problem(const struct nr_conv *c, int depthwise)
 {
 	const int64_t O = depthwise ? c->w.C : c->O;
-	struct problem p = { .c = c, .depthwise = depthwise, .O = O, .nx = in_size(&c->w),
+	struct problem p = { .c = *c, .depthwise = depthwise, .O = O, .nx = in_size(&c->w),
 		.nw = O * c->w.kh * c->w.kw * (depthwise ? 1 : c->w.C), .ny = nr_window_rows(&c->w) * O };
 	p.x = values(p.nx);
 	p.weight = values(p.nw);
 	p.bias = values(O);
 	p.dy = values(p.ny);
-	p.scratch = malloc((depthwise ? nr_depthwise_scratch(&c->w) : nr_conv_scratch(c)) + 1);
+	p.scratch = NULL;
+	plan(&p, 3);
 	return p;
 }
 
@@ -70,20 +85,20 @@ static void done(struct problem *p)
 
 static void forward(const struct problem *p, const real *x, const real *weight, const real *bias, real *y)
 {
-	if (p->depthwise) nr_depthwise_forward(&p->c->w, x, weight, bias, y, p->scratch);
-	else nr_conv_forward(p->c, x, weight, bias, y, p->scratch);
+	if (p->depthwise) nr_depthwise_forward(&p->c.w, x, weight, bias, y, p->scratch);
+	else nr_conv_forward(&p->c, x, weight, bias, y, p->scratch);
 }
 
 static void data(const struct problem *p, real *dx, int add)
 {
-	if (p->depthwise) nr_depthwise_backward_data(&p->c->w, p->dy, p->weight, dx, add, p->scratch);
-	else nr_conv_backward_data(p->c, p->dy, p->weight, dx, add, p->scratch);
+	if (p->depthwise) nr_depthwise_backward_data(&p->c.w, p->dy, p->weight, dx, add, p->scratch);
+	else nr_conv_backward_data(&p->c, p->dy, p->weight, dx, add, p->scratch);
 }
 
 static void weights(const struct problem *p, real *dw, int add, real *db, int add_bias)
 {
-	if (p->depthwise) nr_depthwise_backward_weight(&p->c->w, p->x, p->dy, dw, add, db, add_bias, p->scratch);
-	else nr_conv_backward_weight(p->c, p->x, p->dy, dw, add, db, add_bias, p->scratch);
+	if (p->depthwise) nr_depthwise_backward_weight(&p->c.w, p->x, p->dy, dw, add, db, add_bias, p->scratch);
+	else nr_conv_backward_weight(&p->c, p->x, p->dy, dw, add, db, add_bias, p->scratch);
 }
 
 static void values_are_the_definition(void **state)
@@ -96,7 +111,7 @@ static void values_are_the_definition(void **state)
 			forward(&p, p.x, p.weight, p.bias, y);
 			forward(&p, p.x, p.weight, NULL, z);
 			for (int64_t o = 0; o < p.ny; o++) {
-				const double want = direct(&p.c->w, p.depthwise, p.O, p.x, p.weight, o);
+				const double want = direct(&p.c.w, p.depthwise, p.O, p.x, p.weight, o);
 				assert_true(fabs((double)z[o] - want) < 3e-6);
 				assert_true(fabs((double)y[o] - want - (double)p.bias[o % p.O]) < 3e-6);
 			}
@@ -180,6 +195,7 @@ static void bits_do_not_depend_on_threads(void **state)
 		real *out[3][4];
 		for (int t = 0; t < 3; t++) {
 			for (int j = 0; j < 4; j++) out[t][j] = blank(n[j]);
+			plan(&p, t + 1);
 			omp_set_num_threads(t + 1);
 			forward(&p, p.x, p.weight, p.bias, out[t][0]);
 			data(&p, out[t][1], 0);
@@ -196,6 +212,36 @@ static void bits_do_not_depend_on_threads(void **state)
 	}
 }
 
+/* Outputs and gradients of the data: of all samples, and of each one alone. */
+static void a_sample_does_not_depend_on_its_batch(void **state)
+{
+	(void)state;
+	for (int set = isa_next(-1); set >= 0; set = isa_next(set))
+		for (int i = 0; i < 2 * CASES; i++) {
+			struct problem p = problem(&cases[i / 2], i % 2);
+			const int64_t B = p.c.w.B, nx = p.nx / B, ny = p.ny / B;
+			real *y = blank(p.ny), *dx = blank(p.nx), *alone_y = blank(ny), *alone_dx = blank(nx);
+			real *dy = p.dy;
+			forward(&p, p.x, p.weight, p.bias, y);
+			data(&p, dx, 0);
+			p.c.w.B = 1;
+			plan(&p, 2);
+			for (int64_t b = 0; b < B; b++) {
+				forward(&p, p.x + b * nx, p.weight, p.bias, alone_y);
+				p.dy = dy + b * ny;
+				data(&p, alone_dx, 0);
+				assert_same_bits(alone_y, y + b * ny, ny);
+				assert_same_bits(alone_dx, dx + b * nx, nx);
+			}
+			p.dy = dy;
+			free(y);
+			free(dx);
+			free(alone_y);
+			free(alone_dx);
+			done(&p);
+		}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -203,6 +249,7 @@ int main(void)
 		cmocka_unit_test(gradients_are_the_transpose),
 		cmocka_unit_test(adding_adds),
 		cmocka_unit_test(bits_do_not_depend_on_threads),
+		cmocka_unit_test(a_sample_does_not_depend_on_its_batch),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
