@@ -67,18 +67,6 @@ INL void backward(enum nr_act act, int64_t n, const real *x, const real *dy, rea
 	for (int64_t i = 0; i < n; i++) nr_put(&dx[i], dy[i] * derivative(act, x[i]), add);
 }
 
-INL void bias_forward(enum nr_act act, int64_t rows, int64_t C, const real *x, int64_t ldx, const real *bias, real *pre,
-	int64_t ldp, real *y, int64_t ldy)
-{
-	for (int64_t r = 0; r < rows; r++) {
-		for (int64_t i = 0; i < C; i++) {
-			const real v = x[r * ldx + i] + (bias ? bias[i] : 0);
-			if (pre) pre[r * ldp + i] = v;
-			y[r * ldy + i] = value(act, v);
-		}
-	}
-}
-
 INL void bias_backward(enum nr_act act, int64_t rows, int64_t C, const real *pre, int64_t ldp, const real *dy,
 	int64_t lddy, real *dx, int64_t lddx, real *dbias)
 {

@@ -29,10 +29,6 @@ struct nr_act_kernels {
 	void (*forward[NR_ACT_COUNT])(int64_t n, const real *x, real *y);
 	/* dx = dy f'(x), or += */
 	void (*backward[NR_ACT_COUNT])(int64_t n, const real *x, const real *dy, real *dx, int add);
-	/* The epilogue of a linear layer, on rows that are in cache: pre = x + bias, y = f(pre). bias (C) may be NULL;
-	 * pre may be NULL (not kept) or x; y may be x. */
-	void (*bias_forward[NR_ACT_COUNT])(int64_t rows, int64_t C, const real *x, int64_t ldx, const real *bias,
-		real *pre, int64_t ldp, real *y, int64_t ldy);
 	/* dx = dy f'(pre), overwritten (may be dy or pre), and dbias (C) += its column sums; dbias may be NULL. */
 	void (*bias_backward[NR_ACT_COUNT])(int64_t rows, int64_t C, const real *pre, int64_t ldp, const real *dy,
 		int64_t lddy, real *dx, int64_t lddx, real *dbias);

@@ -1,16 +1,11 @@
-/* One copy of the four loops per activation, the kind a constant in each, and the table of them. Included by act.c and
- * fast/act.c after their forward, backward, bias_forward and bias_backward. */
+/* One copy of the three loops per activation, the kind a constant in each, and the table of them. Included by act.c and
+ * fast/act.c after their forward, backward and bias_backward. */
 #define NR_ACT_FUNCTIONS(name, kind)                                                                                   \
 	static void name##_forward(int64_t n, const real *x, real *y) { forward(kind, n, x, y); }                      \
 	static void name##_backward(int64_t n, const real *x, const real *dy, real *dx, int add)                       \
 	{                                                                                                              \
 		if (add) backward(kind, n, x, dy, dx, 1);                                                              \
 		else backward(kind, n, x, dy, dx, 0);                                                                  \
-	}                                                                                                              \
-	static void name##_bias_forward(int64_t rows, int64_t C, const real *x, int64_t ldx, const real *bias,         \
-		real *pre, int64_t ldp, real *y, int64_t ldy)                                                          \
-	{                                                                                                              \
-		bias_forward(kind, rows, C, x, ldx, bias, pre, ldp, y, ldy);                                           \
 	}                                                                                                              \
 	static void name##_bias_backward(int64_t rows, int64_t C, const real *pre, int64_t ldp, const real *dy,        \
 		int64_t lddy, real *dx, int64_t lddx, real *dbias)                                                     \
@@ -39,5 +34,5 @@ NR_ACT_FUNCTIONS(quick_gelu, NR_ACT_QUICK_GELU)
 #define NR_ACT_TABLE                                                                                                   \
 	{                                                                                                              \
 		.forward = NR_ACT_ROW(forward), .backward = NR_ACT_ROW(backward),                                      \
-		.bias_forward = NR_ACT_ROW(bias_forward), .bias_backward = NR_ACT_ROW(bias_backward),                  \
+		.bias_backward = NR_ACT_ROW(bias_backward),                                                            \
 	}

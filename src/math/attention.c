@@ -184,28 +184,34 @@ static void *my_scratch(const struct nr_attention *a)
 	return (char *)a->scratch + bytes_per_thread(a) * (size_t)omp_get_thread_num();
 }
 
-/* Chunks of units handed out: long enough to be cheap, short enough to balance. */
-static int chunk(int64_t units)
+typedef void one_unit(const struct nr_attention *a, int64_t b, int64_t h, real *P);
+
+static void forward_of(const struct nr_attention *a, int64_t b, int64_t h, real *P)
 {
-	return units >= 64 ? (int)(units / 32) : 1;
+	nr_attention_active->forward(a, b, h, my_scratch(a));
+}
+static void probs_of(const struct nr_attention *a, int64_t b, int64_t h, real *P)
+{
+	nr_attention_active->probs(a, b, h, P + (b * a->H + h) * a->Tq * a->Tk, my_scratch(a));
+}
+static void backward_of(const struct nr_attention *a, int64_t b, int64_t h, real *P)
+{
+	nr_attention_active->backward(a, b, h, NULL, 0, my_scratch(a));
 }
 
-void nr_attention_forward(const struct nr_attention *a)
+static void all_units(const struct nr_attention *a, one_unit *one, real *P)
 {
 	const int64_t units = a->B * a->H;
-	const struct nr_attention_kernels *k = nr_attention_active;
-#pragma omp parallel for schedule(dynamic, chunk(units)) num_threads(team(a))
-	for (int64_t u = 0; u < units; u++) k->forward(a, u / a->H, u % a->H, my_scratch(a));
+	const int threads = team(a);
+#pragma omp parallel for schedule(dynamic, 1) num_threads(threads)
+	for (int64_t x = 0; x < units; x++) {
+		const int64_t u = nr_dealt(x, units, threads);
+		one(a, u / a->H, u % a->H, P);
+	}
 }
 
-void nr_attention_probs(const struct nr_attention *a, real *P)
-{
-	const int64_t units = a->B * a->H;
-	const struct nr_attention_kernels *k = nr_attention_active;
-#pragma omp parallel for schedule(dynamic, chunk(units)) num_threads(team(a))
-	for (int64_t u = 0; u < units; u++)
-		k->probs(a, u / a->H, u % a->H, P + u * a->Tq * a->Tk, my_scratch(a));
-}
+void nr_attention_forward(const struct nr_attention *a) { all_units(a, forward_of, NULL); }
+void nr_attention_probs(const struct nr_attention *a, real *P) { all_units(a, probs_of, P); }
 
 void nr_attention_backward(const struct nr_attention *a)
 {
@@ -213,19 +219,17 @@ void nr_attention_backward(const struct nr_attention *a)
 	const int add = (a->add & NR_ATTENTION_ADD_BIAS) != 0;
 	const int64_t one = nr_attention_rows(a) * a->Tk, made = a->Tq * a->Tk;
 	if (!a->gbias) {
-		const int64_t units = a->B * a->H;
-#pragma omp parallel for schedule(dynamic, chunk(units)) num_threads(team(a))
-		for (int64_t u = 0; u < units; u++)
-			k->backward(a, u / a->H, u % a->H, NULL, 0, my_scratch(a));
+		all_units(a, backward_of, NULL);
 		return;
 	}
 	/* job = (group g, bias n, head h): samples n, n + n_bias, ... of that group, in order */
+	const int threads = team(a);
 	const int64_t nb = a->n_bias, groups = bias_groups(a), all = nb * a->H, shared = (a->B + nb - 1) / nb;
 	real *part = (real *)((char *)a->scratch +
 		bytes_per_thread(a) * (size_t)(a->threads > 0 ? a->threads : 1));
-#pragma omp parallel for schedule(dynamic, chunk(groups *all)) num_threads(team(a))
-	for (int64_t u = 0; u < groups * all; u++) {
-		const int64_t g = u / all, n = u % all / a->H, h = u % a->H;
+#pragma omp parallel for schedule(dynamic, 1) num_threads(threads)
+	for (int64_t x = 0; x < groups * all; x++) {
+		const int64_t u = nr_dealt(x, groups * all, threads), g = u / all, n = u % all / a->H, h = u % a->H;
 		real *to = g ? part + ((g - 1) * all + u % all) * one : a->gbias + u % all * one;
 		int more = g == 0 && add;
 		for (int64_t s = shared * g / groups; s < shared * (g + 1) / groups; s++) {
@@ -239,7 +243,7 @@ void nr_attention_backward(const struct nr_attention *a)
 			memset(to, 0, (size_t)one * sizeof(real));
 	}
 	if (groups > 1) {
-#pragma omp parallel for schedule(static) num_threads(team(a))
+#pragma omp parallel for schedule(static) num_threads(threads)
 		for (int64_t u = 0; u < all; u++)
 			for (int64_t g = 1; g < groups; g++)
 				axpy(one, 1, part + ((g - 1) * all + u) * one, a->gbias + u * one);

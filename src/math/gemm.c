@@ -77,8 +77,21 @@ size_t nr_gemm_scratch(int64_t m, int64_t n, int64_t k, int ta, int tb)
 	return nr_gemm_scratch_of(&(struct nr_gemm){ .m = m, .n = n, .k = k, .ta = ta, .tb = tb });
 }
 
-/* Bias, and base (what the product is added to), go into the product itself when nothing happens in between. */
+/* Base (what the product is added to) goes into the product itself when nothing happens in between; so does bias, always. */
 static int needs_epilogue(const struct nr_gemm *g) { return g->act != NR_ACT_NONE || g->pre || g->dact; }
+
+/* Where the product itself goes: row i, column j of pre or C. */
+static real *product_at(const struct nr_gemm *g, int64_t b, int64_t i, int64_t j)
+{
+	return g->pre ? g->pre + b * g->stride_pre + i * g->ldpre + j : g->c + b * g->stride_c + i * g->ldc + j;
+}
+static int64_t product_ld(const struct nr_gemm *g) { return g->pre ? g->ldpre : g->ldc; }
+
+/* C from the product, which is in cache. */
+static void activate(const struct nr_gemm *g, int64_t m, int64_t n, const real *x, real *c)
+{
+	for (int64_t r = 0; r < m; r++, x += product_ld(g), c += g->ldc) nr_act_active->forward[g->act](n, x, c);
+}
 
 /* Rows i.. and columns j.. of C, just computed and in cache. */
 static void epilogue(const struct nr_gemm *g, int64_t b, int64_t i, int64_t j, int64_t m, int64_t n)
@@ -88,8 +101,7 @@ static void epilogue(const struct nr_gemm *g, int64_t b, int64_t i, int64_t j, i
 		const real *pre = g->dact + b * g->stride_dact + i * g->lddact + j;
 		nr_act_active->bias_backward[g->act](m, n, pre, g->lddact, c, g->ldc, c, g->ldc, NULL);
 	} else if (needs_epilogue(g)) {
-		real *pre = g->pre ? g->pre + b * g->stride_pre + i * g->ldpre + j : NULL;
-		nr_act_active->bias_forward[g->act](m, n, c, g->ldc, g->bias ? g->bias + j : NULL, pre, g->ldpre, c, g->ldc);
+		activate(g, m, n, product_at(g, b, i, j), c);
 	}
 	if (g->residual && (g->add || needs_epilogue(g))) {
 		const real *x = g->residual + b * g->stride_r + i * g->ldr + j;
@@ -104,14 +116,14 @@ static void columns(const struct run *r, int64_t b, int64_t q, int64_t i, int64_
 	const struct nr_gemm *g = r->g;
 	const int64_t p = q * r->piece;
 	struct nr_gemm_tile t = { .m = m, .n = n, .k = nr_min64(r->piece, g->k - p), .lda = g->lda, .ta = g->ta,
-		.ldb = g->ldb, .tb = g->tb, .c = g->c + b * g->stride_c + i * g->ldc + j, .ldc = g->ldc };
+		.ldb = g->ldb, .tb = g->tb, .c = product_at(g, b, i, j), .ldc = product_ld(g) };
 	t.a = g->a + b * g->stride_a + (g->ta ? p * g->lda + i : i * g->lda + p);
 	t.b = g->b + b * g->stride_b + (g->tb ? j * g->ldb + p : p * g->ldb + j);
 	if (q) {
 		t.c = r->part + ((q - 1) * g->m + i) * g->n + j;
 		t.ldc = g->n;
 	} else {
-		t.bias = g->bias && !needs_epilogue(g) ? g->bias + j : NULL;
+		t.bias = g->bias ? g->bias + j : NULL;
 		if (g->add) {
 			t.base = t.c;
 			t.ldbase = g->ldc;
@@ -141,7 +153,7 @@ static void fold(const struct run *r, int64_t i, int64_t rows)
 	const struct nr_gemm *g = r->g;
 	for (int64_t q = 0; q + 1 < r->deep; q++)
 		for (int64_t x = i; x < i + rows; x++)
-			nr_row_active->add(g->n, g->c + x * g->ldc, r->part + (q * g->m + x) * g->n, g->c + x * g->ldc);
+			nr_row_active->add(g->n, product_at(g, 0, x, 0), r->part + (q * g->m + x) * g->n, product_at(g, 0, x, 0));
 	epilogue(g, 0, i, 0, rows, g->n);
 }
 
@@ -156,7 +168,7 @@ void nr_gemm_run(const struct nr_gemm *g, void *scratch)
 #pragma omp parallel num_threads(threads) if (threads > 1)
 	{
 #pragma omp for schedule(dynamic, 1) nowait
-		for (int64_t x = 0; x < tasks; x++) run_task(&r, x);
+		for (int64_t x = 0; x < tasks; x++) run_task(&r, nr_dealt(x, tasks, threads));
 		if (folds && !fold_alone) {
 #pragma omp barrier
 #pragma omp for schedule(static) nowait

@@ -135,31 +135,6 @@ INL void backward(enum nr_act act, int64_t n, const float *x, const float *dy, f
 	}
 }
 
-INL void bias_row(enum nr_act act, int64_t C, const float *x, const float *bias, float *pre, float *y)
-{
-	int64_t i = 0;
-	for (; i + VL <= C; i += VL) {
-		vf v = bias ? ld(x + i) + ld(bias + i) : ld(x + i);
-		if (pre) st(pre + i, v);
-		st(y + i, value(act, v));
-	}
-	const int64_t t = C - i;
-	if (t > 0) {
-		vf v = bias ? ldn(x + i, t) + ldn(bias + i, t) : ldn(x + i, t);
-		if (pre) stn(pre + i, v, t);
-		stn(y + i, value(act, v), t);
-	}
-}
-
-INL void bias_forward(enum nr_act act, int64_t rows, int64_t C, const float *x, int64_t ldx, const float *bias, float *pre,
-	int64_t ldp, float *y, int64_t ldy)
-{
-	for (int64_t r = 0; r < rows; r++) {
-		if (pre) bias_row(act, C, x + r * ldx, bias, pre + r * ldp, y + r * ldy);
-		else bias_row(act, C, x + r * ldx, bias, 0, y + r * ldy);
-	}
-}
-
 /* n lanes of the columns at i, over k rows; returns their sum. */
 INL vf bias_column(enum nr_act act, int64_t k, int64_t n, const float *pre, int64_t ldp, const float *dy, int64_t lddy,
 	float *dx, int64_t lddx)

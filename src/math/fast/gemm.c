@@ -24,6 +24,15 @@ enum {
 	POINTERS = (MR + 2) / 3,
 	GROUPS_TALL = (NR_GEMM_TALL + MR - 1) / MR,
 	AHEAD = 32,             /* rows of an unpacked operand asked for in advance */
+	LINE = 16,              /* floats of a line of the caches */
+	LINES_B = 2, LINES_A = 4, LINES_TURNED_A = 2,   /* asked for at a time */
+};
+
+/* An operand that is on its way to L2 while something else is multiplied: rows of a few lines, one below the other, then the next lines
+ * of these rows. Each group asks for `each` of them. */
+struct ask {
+	const float *at; int64_t ld;
+	int64_t rows, below, each, now; /* below: rows to the end of these columns; now: what this group still asks for */
 };
 
 /* Groups of rows of one height times a panel: c = a b + bias + base, whole vectors. */
@@ -35,18 +44,20 @@ struct job {
 	const float *bias, *base; int64_t ldbase;
 	float *c; int64_t ldc;
 	const char *after_a;            /* A of the job after this one */
-	const char *next_b; int64_t next_b_step, next_b_lines;  /* the next panel of B: lines to be asked for by each group */
-	const float *far_a; int64_t far_rows, far_cols, far_turn;       /* the transposed A of the next piece of K, or NULL */
+	struct ask next_b, next_a;      /* the next panel of B; A of the next piece of K when transposed, of the next group when not */
 };
 
-/* The groups of all panels ask for the next piece of a transposed A in turn, each for a quarter of two columns
- * of lines. */
-INL int64_t far_part(const struct job *w, int64_t turn, const float **at)
+/* Asks for the next few lines of x in its row, if any are left to this group. */
+INL void ask(struct ask *x, const int lines)
 {
-	const int64_t quarter = (w->far_rows + 3) / 4, row = turn % 4 * quarter, column = turn / 4 * 32;
-	if (!w->far_a || column >= w->far_cols) return 0;
-	*at = w->far_a + row * w->lda + column;
-	return nr_min64(quarter, w->far_rows - row);
+	if (x->now <= 0) return;
+#pragma GCC unroll 4
+	for (int i = 0; i < lines; i++) __builtin_prefetch(x->at + i * LINE, 0, 2);
+	x->at += x->ld;
+	x->now--;
+	if (--x->below > 0) return;
+	x->at += lines * LINE - x->rows * x->ld;
+	x->below = x->rows;
 }
 
 /* How A lies, and what is packed on the way. */
@@ -57,12 +68,11 @@ INL void micro(const int mr, const int nv, const int kind, const struct job *w)
 {
 	const int rows = kind <= ROWS_PACK_B, turned = kind >= TURNED, pack_b = kind % 2;
 	const int64_t lda = w->lda, ldb = pack_b ? w->ldb : NR, ldc = w->ldc;
-	const int64_t next_a_step = rows || turned ? 4 * lda : 64, next_b_step = w->next_b_step;
-	const char *next_b = w->next_b;
+	const int64_t next_a_step = rows || turned ? 4 * lda : 64;
+	struct ask ask_b = w->next_b, ask_a = w->next_a;
 	const float *base = w->base, *from = w->a;
 	float *out = w->c, *to_a = w->to_a;
-	int64_t turn = w->far_turn;
-	for (int64_t groups = w->groups; groups > 0; groups--, turn++) {
+	for (int64_t groups = w->groups; groups > 0; groups--) {
 		vf acc[MR][2];
 #pragma GCC unroll 14
 		for (int i = 0; i < mr; i++) acc[i][0] = acc[i][1] = (vf){ 0 };
@@ -72,8 +82,13 @@ INL void micro(const int mr, const int nv, const int kind, const struct job *w)
 		from += rows ? mr * lda : turned ? mr : AP * w->k;
 		const char *next_a = groups > 1 ? (const char *)from : w->after_a;
 		float *to_b = w->to_b;
-		const float *far_a = NULL;
-		int64_t next_b_lines = w->next_b_lines, far_a_lines = rows ? 0 : far_part(w, turn, &far_a), k = w->k;
+		int64_t k = w->k;
+		ask_b.now = ask_b.each;
+		ask_a.now = ask_a.each;
+		if (rows) {
+			ask_a.at = (const float *)next_a;
+			ask_a.below = ask_a.rows;
+		}
 #define STEP(u)                                                                                                        \
 	{                                                                                                              \
 		const vf b0 = ld(b + (u) * ldb), b1 = nv > 1 ? ld(b + (u) * ldb + VL) : b0;                            \
@@ -111,18 +126,10 @@ INL void micro(const int mr, const int nv, const int kind, const struct job *w)
 				__builtin_prefetch(next_a);
 				c += ldc;
 				next_a += next_a_step;
-			} else if (next_b_lines > 0) {
-				__builtin_prefetch(next_b, 0, 2);
-				if (NR * 4 > 64) __builtin_prefetch(next_b + 64, 0, 2);
-				next_b += next_b_step;
-				next_b_lines--;
+			} else {
+				ask(&ask_b, LINES_B);
 			}
-			if (!rows && far_a_lines > 0) {
-				__builtin_prefetch(far_a, 0, 2);
-				__builtin_prefetch(far_a + 16, 0, 2);
-				far_a += lda;
-				far_a_lines--;
-			}
+			ask(&ask_a, rows ? LINES_A : LINES_TURNED_A);
 			STEP(0) STEP(1) STEP(2) STEP(3)
 			ADVANCE(4)
 			/* hidden from the compiler, lest it keeps sums of them and spills */
@@ -250,23 +257,28 @@ static void micro_edge(int64_t rows, int64_t cols, int kind, const struct job *w
 	}
 }
 
-/* Lines that these groups ask for: their share of the next panel of B, and of the next piece of a transposed A. */
+/* An area of memory that `turns` groups ask for in turn, of which the next one is `turn`. */
+static struct ask ask_for(const float *at, int64_t ld, int64_t rows, int64_t cols, int64_t lines, int64_t turn, int64_t turns)
+{
+	const int64_t all = rows * ((cols + lines * LINE - 1) / (lines * LINE)), each = (all + turns - 1) / turns, done = turn * each;
+	if (done >= all) return (struct ask){ .rows = 1 };
+	return (struct ask){ .at = at + done % rows * ld + done / rows * lines * LINE, .ld = ld, .rows = rows,
+		.below = rows - done % rows, .each = each };
+}
+
+/* What the groups from `group` on ask for in this panel. */
 static void ask_ahead(const struct state *s, struct job *w, int64_t group, int64_t j)
 {
 	const struct nr_gemm_tile *t = s->t;
-	const int64_t next = s->p + s->piece, last = j + NR >= t->n;
-	if (!t->tb && (!last || next < t->k)) {
-		const int64_t part = (s->k + s->groups - 1) / s->groups;
-		w->next_b_step = 4 * t->ldb;
-		w->next_b = (const char *)(t->b + ((last ? next : s->p) + group * part) * t->ldb + (last ? 0 : j + NR));
-		w->next_b_lines = part;
-	}
+	const int64_t next = s->p + s->piece, last = j + NR >= t->n, k = last ? nr_min64(s->piece, t->k - next) : s->k;
+	const int64_t p = last ? next : s->p, x = last ? 0 : j + NR, cols = nr_min64(NR, t->n - x);
+	if (k > 0) w->next_b = t->tb ? ask_for(t->b + x * t->ldb + p, t->ldb, cols, k, LINES_B, group, s->groups)
+			: ask_for(t->b + p * t->ldb + x, t->ldb, k, cols, LINES_B, group, s->groups);
 	if (t->ta && next < t->k) {
-		w->far_a = t->a + next * t->lda;
-		w->far_rows = nr_min64(s->piece, t->k - next);
-		w->far_cols = t->m;
-		w->far_turn = j / NR * s->groups + group;
+		const int64_t turn = j / NR * s->groups + group, deep = nr_min64(s->piece, t->k - next);
+		w->next_a = ask_for(t->a + next * t->lda, t->lda, deep, t->m, LINES_TURNED_A, turn, 2 * s->groups);
 	}
+	if (!t->ta && !j) w->next_a = ask_for(w->a, t->lda, s->rows, s->k, LINES_A, 0, 1);
 }
 
 /* Groups first.. of one height, columns j.. of a panel, this piece of K. pack_b: it is not packed yet. */
