@@ -34,11 +34,11 @@ static int step(struct bench *b, struct nr_buckets *sums, struct nr_error *err)
 static int time_phase(struct bench *b, struct nr_comm *c, struct nr_buckets *sums, bool runs, int64_t steps, double *seconds,
 	struct nr_error *err)
 {
-	if (nr_comm_meet(c, err)) return err->code;
+	if (nr_comm_meet(c, false, err)) return err->code;
 	const double began = nr_clock();
 	for (int64_t i = 0; i < steps && runs; i++)
 		if (step(b, sums, err)) return err->code;
-	if (nr_comm_meet(c, err)) return err->code;
+	if (nr_comm_meet(c, false, err)) return err->code;
 	*seconds = (nr_clock() - began) / (double)steps;
 	return NR_OK;
 }
@@ -100,7 +100,7 @@ int bench_ranks(const struct bench_target *g, const struct bench_options *o, str
 {
 	struct nr_comm *c;
 	struct bench *b = NULL;
-	if (nr_comm_open(&c, LIMIT, err)) return err->code;
+	if (nr_comm_open(&c, LIMIT, true, err)) return err->code;
 	int code = g->train ? bench_open(&b, g, 0, err) : nr_fail(err, NR_EUSAGE, "ranks share a training step only", g->of->name, NULL);
 	if (!code && !c) {
 		nr_fail(err, NR_EUSAGE, "there is one rank", NULL, "no MPI launcher started this process");

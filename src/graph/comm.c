@@ -9,6 +9,7 @@
 #include "graph/comm.h"
 
 #include <dlfcn.h>
+#include <math.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -53,7 +54,7 @@ static const struct kind kinds[KINDS] = {
 	[ABI] = { { "libmpi_abi.so.1", "libmpi_abi.so.0", "libmpi_abi.so" }, 0x101, 0x247, 2048 },
 };
 
-enum { HOST = 64, STATUS = 128, SMALL = 1 << 20, TAG = 64 };
+enum { HOST = 64, STATUS = 128, SMALL = 1 << 20, TAG = 64, WINDOW = 16 << 20 };
 struct nr_comm {
 	struct nr_arena *arena;
 	struct table mpi;
@@ -134,12 +135,12 @@ static int number_in(const char *name)
 	return text ? atoi(text) : 0;
 }
 
-static int launched(struct nr_error *err)
+static int launched(bool all, struct nr_error *err)
 {
 	static const char *const sizes[] = { "OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "MPI_SIZE", NULL };
 	for (int i = 0; sizes[i]; i++)
 		if (number_in(sizes[i]) > 0) return number_in(sizes[i]);
-	const int step = number_in("SLURM_STEP_NUM_TASKS"), tasks = step ? step : number_in("SLURM_NTASKS");
+	const int step = number_in("SLURM_STEP_NUM_TASKS"), tasks = step || !all ? step : number_in("SLURM_NTASKS");
 	if (tasks <= 1) return 1;
 	if (getenv("PMIX_RANK")) return tasks;
 	nr_fail(err, NR_EUSAGE, "cannot train as one of several copies", NULL,
@@ -235,10 +236,53 @@ int nr_comm_gather(struct nr_comm *c, const void *mine, size_t bytes, void *all,
 	return NR_OK;
 }
 
-int nr_comm_meet(struct nr_comm *c, struct nr_error *err)
+int nr_comm_meet(struct nr_comm *c, bool patient, struct nr_error *err)
 {
 	const char mine = 0;
-	return c ? nr_comm_gather(c, &mine, 1, c->arrived, err) : NR_OK;
+	if (!c) return NR_OK;
+	const double limit = c->limit;
+	if (patient) c->limit = INFINITY;
+	const int code = nr_comm_gather(c, &mine, 1, c->arrived, err);
+	c->limit = limit;
+	return code;
+}
+
+/* A rank's own items of a window, one after the other, from rank to rank. */
+static int spread_window(struct nr_comm *c, int64_t from, int64_t to, size_t bytes, const int32_t *owner, char *items, int64_t *count,
+	struct nr_error *err)
+{
+	int64_t most = 0;
+	memset(count, 0, (size_t)c->size * sizeof *count);
+	for (int64_t i = from; i < to; i++) {
+		const int32_t o = owner ? owner[i] : nr_comm_owner(c, i);
+		if (o >= 0 && ++count[o] > most) most = count[o];
+	}
+	const size_t all = (size_t)most * bytes;
+	char *mine = malloc(all + 1), *theirs = malloc(all * (size_t)c->size + 1);
+	int code = mine && theirs ? NR_OK : out_of_memory(err);
+	memset(count, 0, (size_t)c->size * sizeof *count);
+	for (int64_t i = from, k = 0; i < to && !code; i++)
+		if ((owner ? owner[i] : nr_comm_owner(c, i)) == c->rank) memcpy(mine + (size_t)k++ * bytes, items + (size_t)i * bytes, bytes);
+	if (!code && most) code = nr_comm_gather(c, mine, all, theirs, err);
+	for (int64_t i = from; i < to && !code; i++) {
+		const int32_t o = owner ? owner[i] : nr_comm_owner(c, i);
+		if (o >= 0) memcpy(items + (size_t)i * bytes, theirs + (size_t)o * all + (size_t)count[o]++ * bytes, bytes);
+	}
+	free(mine);
+	free(theirs);
+	return code;
+}
+
+int nr_comm_spread(struct nr_comm *c, int64_t n, size_t bytes, const int32_t *owner, void *items, struct nr_error *err)
+{
+	if (!c) return NR_OK;
+	const int64_t each = 1 + (int64_t)(WINDOW / (bytes ? bytes : 1));
+	int64_t *count = malloc((size_t)c->size * sizeof *count);
+	int code = count ? NR_OK : out_of_memory(err);
+	for (int64_t from = 0; from < n && !code; from += each)
+		code = spread_window(c, from, from + each < n ? from + each : n, bytes, owner, items, count, err);
+	free(count);
+	return code;
 }
 
 /* ---- sums ------------------------------------------------------------------------------------------------------------------------- */
@@ -374,16 +418,18 @@ static int start_mpi(struct nr_comm *c, int kind, int ranks, struct nr_error *er
 	c->mpi.Comm_rank(c->world, &c->rank);
 	c->mpi.Get_library_version(version, &n);
 	version[strcspn(version, "\n,")] = 0;
-	snprintf(c->library, sizeof c->library, "%s", version);
+	char *space = version + strcspn(version, "\t");          /* "MPICH Version:\t4.0.2" */
+	snprintf(c->library, sizeof c->library, "%.*s%s%s", (int)strcspn(version, ":\t"), version, *space ? " " : "",
+		space + strspn(space, "\t "));
 	if (c->size == ranks) return NR_OK;
 	nr_fail(err, NR_EUSAGE, "cannot speak to the other ranks", c->library, "the launcher started %d, but this library sees %d", ranks,
 		c->size);
 	return nr_hint(err, "launcher and library must be of one kind: NORMA_MPI=/path/libmpi.so names another library");
 }
 
-int nr_comm_open(struct nr_comm **out, double limit, struct nr_error *err)
+int nr_comm_open(struct nr_comm **out, double limit, bool all, struct nr_error *err)
 {
-	const int ranks = launched(err);
+	const int ranks = launched(all, err);
 	*out = NULL;
 	if (ranks <= 1) return ranks < 0 ? ranks : NR_OK;
 	struct nr_arena *arena = nr_arena_make();
@@ -403,8 +449,8 @@ int nr_comm_open(struct nr_comm **out, double limit, struct nr_error *err)
 	c->arrived = code ? NULL : nr_arena_alloc(arena, (size_t)c->size);
 	if (!code) code = hosts && c->arrived ? nr_comm_gather(c, host, sizeof host, hosts, err) : out_of_memory(err);
 	c->host = hosts;
-	if (code) nr_comm_close(c, kind >= 0);
-	else *out = c;
+	if (!code) *out = c;
+	else nr_arena_free(arena);      /* the caller has yet to say why; ending without MPI_Finalize ends the other ranks */
 	return code;
 }
 
