@@ -36,29 +36,31 @@ struct table {
 	int (*Irecv)(void *, int, handle, int, int, handle, uint64_t *);
 	int (*Test)(uint64_t *, int *, void *);
 	int (*Get_library_version)(char *, int *);
+	int (*Comm_set_errhandler)(handle, handle);
 };
 static const struct { const char *name; size_t at; } functions[] = {
 #define FUNCTION(f) { "MPI_" #f, offsetof(struct table, f) }
 	FUNCTION(Init_thread), FUNCTION(Initialized), FUNCTION(Finalize), FUNCTION(Abort), FUNCTION(Comm_size), FUNCTION(Comm_rank),
 	FUNCTION(Isend), FUNCTION(Irecv), FUNCTION(Test), FUNCTION(Get_library_version),
+	FUNCTION(Comm_set_errhandler),
 #undef FUNCTION
 };
 enum { FUNCTIONS = sizeof functions / sizeof *functions };
 
 /* What the kinds of MPI disagree on. Open MPI has addresses of its own objects. */
-struct kind { const char *library[3]; uintptr_t world, byte; int serialized; };
+struct kind { const char *library[3]; uintptr_t world, byte, errors_return; int serialized; };
 enum { OPEN_MPI, MPICH, ABI, KINDS };
 static const struct kind kinds[KINDS] = {
-	[OPEN_MPI] = { { "libmpi.so.40", "libmpi.so.80", NULL }, 0, 0, 2 },
-	[MPICH] = { { "libmpi.so.12", "libmpich.so.12", NULL }, 0x44000000, 0x4c00010d, 2 },
-	[ABI] = { { "libmpi_abi.so.1", "libmpi_abi.so.0", "libmpi_abi.so" }, 0x101, 0x247, 2048 },
+	[OPEN_MPI] = { { "libmpi.so.40", "libmpi.so.80", NULL }, 0, 0, 0, 2 },
+	[MPICH] = { { "libmpi.so.12", "libmpich.so.12", NULL }, 0x44000000, 0x4c00010d, 0x54000001, 2 },
+	[ABI] = { { "libmpi_abi.so.1", "libmpi_abi.so.0", "libmpi_abi.so" }, 0x101, 0x247, 0x143, 2048 },
 };
 
 enum { HOST = 64, STATUS = 128, SMALL = 1 << 20, TAG = 64, WINDOW = 16 << 20 };
 struct nr_comm {
 	struct nr_arena *arena;
 	struct table mpi;
-	handle world, byte;
+	handle world, byte, errors_return;
 	int rank, size, whole;          /* whole: the largest power of two that is no more than size */
 	double limit;
 	char (*host)[HOST];
@@ -66,7 +68,7 @@ struct nr_comm {
 	char library[96];
 	char *room;                     /* of gathers */
 	size_t room_bytes;
-	bool agreed;
+	bool agreed, lost;              /* lost: a call failed, so that nothing can be asked of any other */
 };
 
 int nr_comm_rank(const struct nr_comm *c) { return c ? c->rank : 0; }
@@ -99,7 +101,8 @@ static bool bind(struct nr_comm *c, void *library, int kind)
 	}
 	c->world = kind == OPEN_MPI ? dlsym(library, "ompi_mpi_comm_world") : (handle)kinds[kind].world;
 	c->byte = kind == OPEN_MPI ? dlsym(library, "ompi_mpi_byte") : (handle)kinds[kind].byte;
-	return c->world && c->byte;
+	c->errors_return = kind == OPEN_MPI ? dlsym(library, "ompi_mpi_errors_return") : (handle)kinds[kind].errors_return;
+	return c->world && c->byte && c->errors_return;
 }
 
 /* A library that somebody names: its kind shows in its symbols, or in its name. */
@@ -156,6 +159,13 @@ static int limit_reached(const struct nr_comm *c, int peer, struct nr_error *err
 	return nr_hint(err, "that process or the network is gone, or slow: see --rank-timeout");
 }
 
+static int cannot_reach(const struct nr_comm *c, int peer, struct nr_error *err)
+{
+	nr_fail(err, NR_EIO, "lost another rank", NULL, "rank %d on %s cannot reach rank %d on %s", c->rank, nr_comm_host(c, c->rank), peer,
+		nr_comm_host(c, peer));
+	return nr_hint(err, "that process or the network is gone; the last checkpoint is whole");
+}
+
 void nr_comm_pause(double waited)
 {
 	if (waited < 2e-4) return;
@@ -163,25 +173,25 @@ void nr_comm_pause(double waited)
 		sched_yield();
 		return;
 	}
-	nanosleep(&(struct timespec){ .tv_nsec = 50000 }, NULL);
+	nanosleep(&(struct timespec){ .tv_nsec = waited < 0.1 ? 50000 : 1000000 }, NULL);
 }
 
 static void send(struct nr_comm *c, const void *p, size_t bytes, int peer, int tag, uint64_t *request)
 {
 	*request = 0;
-	c->mpi.Isend(p, (int)bytes, c->byte, peer, tag, c->world, request);
+	c->lost |= c->mpi.Isend(p, (int)bytes, c->byte, peer, tag, c->world, request) != 0;
 }
 static void receive(struct nr_comm *c, void *p, size_t bytes, int peer, int tag, uint64_t *request)
 {
 	*request = 0;
-	c->mpi.Irecv(p, (int)bytes, c->byte, peer, tag, c->world, request);
+	c->lost |= c->mpi.Irecv(p, (int)bytes, c->byte, peer, tag, c->world, request) != 0;
 }
 static bool done(struct nr_comm *c, uint64_t *request)
 {
 	char status[STATUS];            /* larger than any kind's */
 	int flag = 0;
-	c->mpi.Test(request, &flag, status);
-	return flag;
+	c->lost |= !c->lost && c->mpi.Test(request, &flag, status) != 0;
+	return flag && !c->lost;
 }
 
 /* Both ways at once, in pieces whose size an int can say. */
@@ -198,6 +208,7 @@ static int swap(struct nr_comm *c, const char *mine, int to, char *theirs, int f
 			if (!sent) sent = done(c, &out);
 			if (!received) received = done(c, &in);
 			if (sent && received) break;
+			if (c->lost) return cannot_reach(c, received ? to : from, err);
 			const double waited = nr_clock() - began;
 			if (waited > c->limit) return limit_reached(c, received ? to : from, err);
 			nr_comm_pause(waited);
@@ -379,6 +390,7 @@ int nr_comm_sum_poll(struct nr_comm_sum *s, struct nr_error *err)
 		if (!s->received) s->received = done(c, &s->request[1]);
 		if (!s->sent || !s->received) {
 			const struct move m = move_of(s);
+			if (c->lost) return cannot_reach(c, s->received ? m.to : m.from, err);
 			if (nr_clock() - s->since > c->limit) return limit_reached(c, s->received ? m.to : m.from, err);
 			return 0;
 		}
@@ -414,13 +426,15 @@ static int start_mpi(struct nr_comm *c, int kind, int ranks, struct nr_error *er
 	c->mpi.Initialized(&there);
 	if (!there && c->mpi.Init_thread(NULL, NULL, kinds[kind].serialized, &level))
 		return nr_fail(err, NR_EIO, "cannot start MPI", NULL, "MPI_Init_thread failed");
+	c->mpi.Comm_set_errhandler(c->world, c->errors_return);
 	c->mpi.Comm_size(c->world, &c->size);
 	c->mpi.Comm_rank(c->world, &c->rank);
 	c->mpi.Get_library_version(version, &n);
 	version[strcspn(version, "\n,")] = 0;
-	char *space = version + strcspn(version, "\t");          /* "MPICH Version:\t4.0.2" */
-	snprintf(c->library, sizeof c->library, "%.*s%s%s", (int)strcspn(version, ":\t"), version, *space ? " " : "",
-		space + strspn(space, "\t "));
+	char *colon = strstr(version, " Version:");               /* "MPICH Version:\t4.0.2" */
+	const char *number = colon ? colon + strlen(" Version:") : "";
+	if (colon) *colon = 0;
+	snprintf(c->library, sizeof c->library, "%s%s%s", version, colon ? " " : "", number + strspn(number, "\t "));
 	if (c->size == ranks) return NR_OK;
 	nr_fail(err, NR_EUSAGE, "cannot speak to the other ranks", c->library, "the launcher started %d, but this library sees %d", ranks,
 		c->size);
