@@ -123,14 +123,17 @@ foreach(check layers bans tags format)
 	set_tests_properties(lint.${check} PROPERTIES LABELS lint)
 endforeach()
 
-# The crash laboratory (test/crash/crash.sh): a download without a data set, and the library that makes calls fail.
+# The crash laboratory (test/crash/crash.sh, hosts.sh): a download without a data set, the library that makes calls fail, a bad line.
 add_executable(crash-get EXCLUDE_FROM_ALL test/crash/get.c)
 target_link_libraries(crash-get PRIVATE norma_static norma_internal)
 add_library(fault SHARED EXCLUDE_FROM_ALL test/crash/fault.c)
 target_compile_definitions(fault PRIVATE _GNU_SOURCE)
 set_target_properties(fault PROPERTIES C_VISIBILITY_PRESET default LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/test)
 set_target_properties(crash-get PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/test)
-add_custom_target(crash DEPENDS norma crash-get fault)
+add_executable(crash-link EXCLUDE_FROM_ALL test/crash/link.c) # between the hosts of test/crash/hosts.sh
+target_compile_definitions(crash-link PRIVATE _GNU_SOURCE)
+set_target_properties(crash-link PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/test)
+add_custom_target(crash DEPENDS norma crash-get crash-link fault)
 add_dependencies(tests fault) # of cli.no-memory
 
 if(NORMA_FUZZ)

@@ -112,7 +112,8 @@ struct nr_evaluation {
 	struct nr_comm *comm;               /* ranks that run some of the batches each, and all see the outputs of all; or NULL */
 };
 /* Runs the model over the samples; each gets a batch after it, whose first sample has this number. Returns 1 when watch stopped it.
- * With batch statistics a last batch that is not full is left out. */
+ * With batch statistics a last batch that is not full is left out. On several ranks each gets all batches, but of the outputs only logits,
+ * or pooled where there are none. */
 typedef void nr_each_batch(void *out, const struct nr_runner *, const struct nr_batch *, int64_t first);
 NR_API int nr_run_over(struct nr_runner *, const struct nr_evaluation *, nr_each_batch *each, void *out, struct nr_error *);
 
@@ -144,6 +145,7 @@ struct nr_text_runner_how {
 	bool logits;                        /* instead of an embedding what the classification head says; a tab in a text parts a pair */
 	int64_t max_length;                 /* with special tokens; 0: as many as the model has positions */
 	int64_t tokens;                     /* of a batch, about; 0: 1024, whose activations stay in the cache */
+	struct nr_comm *comm;               /* ranks that run some of the batches each, and all get all; or NULL */
 };
 /* An error if the tokenizer has more tokens than the model. */
 NR_API int nr_text_fits(const struct nr_model_spec *, const struct nr_tokenizer *, struct nr_error *);

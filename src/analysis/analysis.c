@@ -9,6 +9,7 @@
 #include "base/save.h"
 #include "base/table.h"
 #include "draw/scatter.h"
+#include "graph/comm.h"
 #include "infer/finite.h"
 
 #define PART(name) extern const struct nr_part nr_part_##name;
@@ -148,6 +149,7 @@ static int run_graphs(struct nr_analysis *a, struct nr_error *err)
 	if (!label) return nr_fail(err, NR_EMEMORY, "cannot analyse", a->w->model.text, "out of memory");
 	for (int64_t first = 0; first < a->count; first += a->batch) {
 		const int64_t n = a->count - first < a->batch ? a->count - first : a->batch;
+		if (!nr_comm_mine(a->comm, first / a->batch)) continue;
 		for (int64_t i = 0; i < n; i++) {
 			const float t = !a->target && m->tasks ? m->target[a->list.graph[first + i] * m->tasks] : (float)NAN;
 			label[i] = isnan(t) ? -1 : (int32_t)t;
@@ -167,6 +169,7 @@ static int run_texts(struct nr_analysis *a, struct nr_error *err)
 	for (int64_t i = 0; i < a->batch; i++) label[i] = -1;
 	for (int64_t first = 0; first < a->count; first += a->batch) {
 		const int64_t n = a->count - first < a->batch ? a->count - first : a->batch;
+		if (!nr_comm_mine(a->comm, first / a->batch)) continue;
 		for (int64_t i = 0; i < a->batch; i++)          /* what is missing in the last batch repeats its first text */
 			memcpy(ids + i * a->length, a->texts + (first + (i < n ? i : 0)) * a->length, (size_t)a->length * sizeof *ids);
 		nr_taps_run_texts(&a->taps, ids);
@@ -178,11 +181,13 @@ static int run_texts(struct nr_analysis *a, struct nr_error *err)
 static int run_pictures(struct nr_analysis *a, struct nr_error *err)
 {
 	const struct nr_evaluation *e = &a->what;
+	const int64_t ranks = nr_comm_size(a->comm), rank = nr_comm_rank(a->comm), batches = (a->count + a->batch - 1) / a->batch;
 	const struct nr_loader_config config = { .source = e->source, .split = e->split, .augment = &e->augment, .batch = a->batch,
-		.index = e->index, .count = e->count, .threads = e->workers };
+		.index = e->index, .count = e->count, .threads = e->workers, .share = { .of = ranks, .from = rank, .take = 1 },
+		.stop = (batches - rank + ranks - 1) / ranks };
 	struct nr_loader *loader = NULL;
 	int code = nr_loader_open(&loader, &config, err);
-	for (int64_t first = 0; !code && first < a->count; first += a->batch) {
+	for (int64_t first = rank * a->batch; !code && first < a->count; first += ranks * a->batch) {
 		struct nr_batch *b;
 		if ((code = nr_loader_next(loader, &b, err))) break;
 		code = take(a, b, first, err);
@@ -204,11 +209,26 @@ int nr_analysis_run(struct nr_analysis *a, struct nr_error *err)
 	if (a->batch > a->count) a->batch = a->count;
 	if (!(a->arena = nr_arena_make())) return nr_fail(err, NR_EMEMORY, "cannot analyse", a->w->model.text, "out of memory");
 	if (graphs && open_graphs(a, err)) return err->code;
+	a->comm = e->comm;
+	for (int i = 0; nr_parts[i]; i++)
+		if (a->want >> i & 1 && !nr_parts[i]->deals) a->comm = NULL;    /* each rank does all of it */
+	a->what.comm = NULL;
 	a->steps = (a->count + a->batch - 1) / a->batch;
 	if (begin(a, err)) return err->code;
 	int code = a->texts ? run_texts(a, err) : graphs ? run_graphs(a, err) : run_pictures(a, err);
 	for (int i = 0; !code && nr_parts[i]; i++)
 		if (a->want >> i & 1 && nr_parts[i]->end) code = nr_parts[i]->end(a, a->own[i], err);
+	return code;
+}
+
+int nr_analysis_spread(const struct nr_analysis *a, void *rows, size_t bytes, struct nr_error *err)
+{
+	if (!a->comm) return NR_OK;
+	int32_t *owner = malloc((size_t)a->count * sizeof *owner);
+	if (!owner) return nr_fail(err, NR_EMEMORY, "cannot analyse", a->w->model.text, "out of memory");
+	for (int64_t i = 0; i < a->count; i++) owner[i] = nr_comm_owner(a->comm, i / a->batch);
+	const int code = nr_comm_spread(a->comm, a->count, bytes, owner, rows, err);
+	free(owner);
 	return code;
 }
 

@@ -36,6 +36,7 @@ struct nr_analysis {
 	struct nr_arena *arena;             /* of the parts too */
 	void *own[NR_PARTS_MAX];
 	int64_t step, steps;
+	struct nr_comm *comm;               /* ranks that have some of the batches each, as all parts that are wanted can; or NULL */
 	struct nr_mol_list list;          /* of a model of graphs: the samples, */
 	struct nr_mol_form form, other_form;
 	struct nr_mol_view view, other_view;  /* and how the model and the other one read them; view.form NULL: no graphs */
@@ -48,6 +49,7 @@ struct nr_part {
 	size_t size;                        /* of its own state, zeroed at the start */
 	unsigned taps;                      /* NR_TAPS_... */
 	bool texts, graphs;                 /* it needs no picture, and looks at these too */
+	bool deals;                         /* take only keeps what is of its batch, and end shares that by nr_analysis_spread */
 	int64_t (*steps)(const struct nr_analysis *);   /* of its own in end, for the bar; NULL: none */
 	int (*begin)(struct nr_analysis *, void *own, struct nr_error *);
 	/* After the forward pass of a batch, whose first sample has this number. */
@@ -69,6 +71,8 @@ int nr_analysis_write(const struct nr_analysis *, const char *dir, struct nr_err
 void nr_analysis_close(struct nr_analysis *);
 
 /* For the parts. */
+/* Rows (count, bytes) that ranks took of their batches, to all of them. */
+int nr_analysis_spread(const struct nr_analysis *, void *rows, size_t bytes, struct nr_error *);
 /* A sentence about pictures in the words of what is looked at: of graphs "[CLS] and patches" is "[VNode] and nodes", of texts "[CLS]
  * and tokens". The memory is the arena's. */
 const char *nr_say(const struct nr_analysis *, const char *text);

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "graph/comm.h"
 #include "math/row.h"
 
 struct neighbour { real cosine; int32_t label; };
@@ -54,8 +55,9 @@ static void count_tries(const int32_t *rank, int64_t M, struct nr_knn_try *t, in
 }
 
 int nr_knn_each(int64_t N, int64_t C, const float *train, const int32_t *train_label, int64_t M, const float *test, const int32_t *label,
-	int32_t classes, struct nr_knn_try *t, int64_t tries, struct nr_error *err)
+	int32_t classes, struct nr_knn_try *t, int64_t tries, struct nr_comm *comm, struct nr_error *err)
 {
+	const int64_t first = nr_comm_rank(comm), ranks = nr_comm_size(comm);
 	int64_t most = 1;
 	for (int64_t q = 0; q < tries; q++) most = t[q].k > most ? t[q].k : most;
 	if (most > N) most = N;
@@ -70,7 +72,7 @@ int nr_knn_each(int64_t N, int64_t C, const float *train, const int32_t *train_l
 		unit_rows(N, C, train, a);
 		unit_rows(M, C, test, b);
 #pragma omp parallel for schedule(dynamic, 8)
-		for (int64_t i = 0; i < M; i++) {
+		for (int64_t i = first; i < M; i += ranks) {
 			int64_t have = 0;
 			for (int64_t j = 0; j < N; j++)
 				keep(best + i * most, &have, most, (struct neighbour){ nr_dot(C, b + i * C, a + j * C), train_label[j] });
@@ -78,7 +80,8 @@ int nr_knn_each(int64_t N, int64_t C, const float *train, const int32_t *train_l
 				rank[i * tries + q] = rank_of(best + i * most, t[q].k < have ? t[q].k : have, classes, label[i],
 					t[q].temperature, vote + i * classes);
 		}
-		count_tries(rank, M, t, tries);
+		code = nr_comm_spread(comm, M, (size_t)tries * sizeof *rank, NULL, rank, err);
+		if (!code) count_tries(rank, M, t, tries);
 	}
 	free(a);
 	free(b);
@@ -89,10 +92,10 @@ int nr_knn_each(int64_t N, int64_t C, const float *train, const int32_t *train_l
 }
 
 int nr_knn(int64_t N, int64_t C, const float *train, const int32_t *train_label, int64_t M, const float *test, const int32_t *label,
-	int32_t classes, int64_t k, double temperature, double *top1, double *top5, struct nr_error *err)
+	int32_t classes, int64_t k, double temperature, double *top1, double *top5, struct nr_comm *comm, struct nr_error *err)
 {
 	struct nr_knn_try one = { .k = k, .temperature = temperature };
-	const int code = nr_knn_each(N, C, train, train_label, M, test, label, classes, &one, 1, err);
+	const int code = nr_knn_each(N, C, train, train_label, M, test, label, classes, &one, 1, comm, err);
 	if (!code) *top1 = one.top1, *top5 = one.top5;
 	return code;
 }

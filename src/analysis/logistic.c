@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "analysis/lbfgs.h"
+#include "graph/comm.h"
 #include "math/cholesky.h"
 #include "math/gemm.h"
 #include "math/softmax.h"
@@ -40,6 +41,24 @@ static void *scratch_for(int64_t rows, int64_t C, int64_t K)
 		if (nr_gemm_scratch_of(&down) > most) most = nr_gemm_scratch_of(&down);
 	}
 	return malloc(most);
+}
+
+/* ---- blocks ---------------------------------------------------------------------------------------------------------------- */
+
+/* Blocks of rows are dealt out to ranks; what each block makes is added in order by all of them. room: as many parts as room_for says. */
+static size_t room_for(const struct nr_comm *c) { return c ? 1 + (size_t)nr_comm_size(c) : 1; }
+static int each_block(struct nr_comm *c, int64_t rows, size_t bytes, char *room, void (*make)(void *, int64_t first, int64_t rows, void *part),
+	void (*add)(void *, const void *part), void *context, struct nr_error *err)
+{
+	const int64_t blocks = (rows + BLOCK - 1) / BLOCK, ranks = nr_comm_size(c);
+	char *parts = c ? room + bytes : room;
+	for (int64_t q = 0; q < blocks; q += ranks) {
+		const int64_t first = (q + nr_comm_rank(c)) * BLOCK;
+		if (first < rows) make(context, first, nr_min64(BLOCK, rows - first), room);
+		if (c && nr_comm_gather(c, room, bytes, parts, err)) return err->code;
+		for (int64_t r = 0; r < ranks && q + r < blocks; r++) add(context, parts + (size_t)r * bytes);
+	}
+	return NR_OK;
 }
 
 /* ---- triangles: L (n,n) lower, rows one after another ------------------------------------------------------------------------ */
@@ -92,20 +111,33 @@ static void times_upper(int64_t n, const double *L, const double *b, double *out
 
 /* ---- the features --------------------------------------------------------------------------------------------------------- */
 
+struct grams { struct nr_logistic_data *d; void *scratch; };
+
+static void make_part(void *context, int64_t first, int64_t rows, void *part)
+{
+	const struct grams *g = context;
+	const real *x = g->d->x + first * g->d->width;
+	const struct nr_gemm product = backward_of(rows, g->d->width, g->d->width, x, x, part);
+	nr_gemm_run(&product, g->scratch);
+}
+
+static void add_part(void *context, const void *part)
+{
+	struct nr_logistic_data *d = ((struct grams *)context)->d;
+	const real *p = part;
+	for (int64_t i = 0; i < d->width * d->width; i++) d->gram[i] += (double)p[i] / (double)d->rows;
+}
+
 static int make_gram(struct nr_logistic_data *d, struct nr_error *err)
 {
 	const int64_t C = d->width;
-	void *scratch = scratch_for(d->rows, C, C);
-	real *part = malloc((size_t)(C * C) * sizeof *part);
-	int code = scratch && part ? NR_OK : out_of_memory(err);
-	for (int64_t first = 0; !code && first < d->rows; first += BLOCK) {
-		const real *x = d->x + first * C;
-		const struct nr_gemm g = backward_of(nr_min64(BLOCK, d->rows - first), C, C, x, x, part);
-		nr_gemm_run(&g, scratch);
-		for (int64_t i = 0; i < C * C; i++) d->gram[i] += (double)part[i] / (double)d->rows;
-	}
-	free(scratch);
-	free(part);
+	const size_t bytes = (size_t)(C * C) * sizeof(real);
+	struct grams g = { d, scratch_for(d->rows, C, C) };
+	char *room = malloc(bytes * room_for(d->comm));
+	int code = g.scratch && room ? NR_OK : out_of_memory(err);
+	if (!code) code = each_block(d->comm, d->rows, bytes, room, make_part, add_part, &g, err);
+	free(g.scratch);
+	free(room);
 	return code;
 }
 
@@ -142,9 +174,9 @@ static int make_z(struct nr_logistic_data *d, struct nr_error *err)
 	return NR_OK;
 }
 
-int nr_logistic_data_init(struct nr_logistic_data *d, int64_t rows, int64_t width, const real *x, struct nr_error *err)
+int nr_logistic_data_init(struct nr_logistic_data *d, int64_t rows, int64_t width, const real *x, struct nr_comm *comm, struct nr_error *err)
 {
-	*d = (struct nr_logistic_data){ .rows = rows, .width = width, .x = x };
+	*d = (struct nr_logistic_data){ .rows = rows, .width = width, .x = x, .comm = comm };
 	if (rows < 1 || width < 1) return nr_fail(err, NR_EVALUE, "cannot fit", "logistic regression", "no features");
 	d->z = malloc((size_t)(rows * width) * sizeof *d->z);
 	d->gram = calloc((size_t)(2 * width * width), sizeof *d->gram);
@@ -176,7 +208,10 @@ struct work {
 	int64_t rows, C, K, counted;        /* counted: rows with a label */
 	real *weight, *bias;                /* (K,C) for z, (K) */
 	real *logits, *d, *loss;            /* (BLOCK,K) twice, (BLOCK) */
-	real *dweight, *dbias;              /* of a block */
+	char *room;                         /* for what blocks make: struct part, then the gradients of weight and bias */
+	size_t bytes;                       /* of one */
+	double mean, *gradient;             /* loss and gradient of the evaluation at hand */
+	struct nr_error err;                /* of another rank that does not answer */
 	void *scratch;
 	double *wide;                       /* (K,C): the weights for z */
 	double *factor;                     /* (C,C): of the preconditioner */
@@ -196,27 +231,41 @@ static double block_spread(const struct work *w, int64_t rows, const int32_t *la
 	return sum;
 }
 
-/* The mean loss of some rows, whose gradient (by the weights for z) is added. */
-static double add_block(struct work *w, int64_t first, int64_t rows, double *gradient)
+/* What a block makes: sums of its losses and of p (1 - p), and the gradient by the weights for z. */
+struct part { double loss, spread; };
+
+static void make_block(void *context, int64_t first, int64_t rows, void *out)
 {
+	struct work *w = context;
+	struct part *part = out;
 	const int64_t C = w->C, K = w->K;
+	real *dweight = (real *)(void *)(part + 1), *dbias = dweight + K * C;
 	const real *z = w->o->data->z + first * C;
 	const int32_t *label = w->o->label + first;
 	const struct nr_gemm up = forward_of(rows, C, K, z, w->weight, w->bias, w->logits);
-	const struct nr_gemm down = backward_of(rows, C, K, z, w->d, w->dweight);
-	double loss = 0;
+	const struct nr_gemm down = backward_of(rows, C, K, z, w->d, dweight);
+	*part = (struct part){ 0 };
 	nr_gemm_run(&up, w->scratch);
 	nr_xent_labels(rows, K, w->logits, K, label, -1, 0, (real)(1 / (double)w->counted), w->loss, w->d, K, 0);
 	nr_gemm_run(&down, w->scratch);
-	memset(w->dbias, 0, (size_t)K * sizeof *w->dbias);
-	nr_row_active->col_sum(rows, K, w->d, K, w->dbias);
+	memset(dbias, 0, (size_t)K * sizeof *dbias);
+	nr_row_active->col_sum(rows, K, w->d, K, dbias);
+	for (int64_t i = 0; i < rows; i++) part->loss += w->loss[i];
+	if (w->measure) part->spread = block_spread(w, rows, label);
+}
+
+static void add_block(void *context, const void *made)
+{
+	struct work *w = context;
+	const struct part *part = made;
+	const int64_t C = w->C, K = w->K;
+	const real *dweight = (const real *)(const void *)(part + 1), *dbias = dweight + K * C;
 	for (int64_t k = 0; k < K; k++) {
-		for (int64_t c = 0; c < C; c++) gradient[k * (C + 1) + c] += w->dweight[k * C + c];
-		gradient[k * (C + 1) + C] += w->dbias[k];
+		for (int64_t c = 0; c < C; c++) w->gradient[k * (C + 1) + c] += dweight[k * C + c];
+		w->gradient[k * (C + 1) + C] += dbias[k];
 	}
-	for (int64_t i = 0; i < rows; i++) loss += w->loss[i];
-	if (w->measure) w->spread += block_spread(w, rows, label) / (double)(w->counted * K);
-	return loss / (double)w->counted;
+	w->mean += part->loss / (double)w->counted;
+	if (w->measure) w->spread += part->spread / (double)(w->counted * K);
 }
 
 /* With W x = (W L) z the gradient by W is that by W L, times L'. */
@@ -225,7 +274,6 @@ static double value(void *context, const double *x, double *gradient)
 	struct work *w = context;
 	const int64_t C = w->C, K = w->K;
 	const double *root = w->o->data->root;
-	double loss = 0;
 #pragma omp parallel for schedule(static) if (C * C * K > 20000)
 	for (int64_t k = 0; k < K; k++) {
 		times_upper(C, root, x + k * (C + 1), w->wide + k * C);
@@ -233,7 +281,10 @@ static double value(void *context, const double *x, double *gradient)
 		w->bias[k] = (real)x[k * (C + 1) + C];
 	}
 	memset(gradient, 0, (size_t)(K * (C + 1)) * sizeof *gradient);
-	for (int64_t first = 0; first < w->rows; first += BLOCK) loss += add_block(w, first, nr_min64(BLOCK, w->rows - first), gradient);
+	w->mean = 0;
+	w->gradient = gradient;
+	if (w->err.code || each_block(w->o->data->comm, w->rows, w->bytes, w->room, make_block, add_block, w, &w->err)) return 0;  /* the end */
+	double loss = w->mean;
 #pragma omp parallel for schedule(static) if (C * C * K > 20000)
 	for (int64_t k = 0; k < K; k++) times_lower(C, root, gradient + k * (C + 1));
 	for (int64_t k = 0; k < K; k++)
@@ -277,15 +328,15 @@ static int check(struct work *w, struct nr_error *err)
 static int prepare(struct work *w, struct nr_error *err)
 {
 	const int64_t C = w->C, K = w->K, B = nr_min64(BLOCK, w->rows);
-	w->weight = malloc((size_t)(2 * K * (C + 1) + B * (2 * K + 1)) * sizeof(real));
+	w->weight = malloc((size_t)(K * (C + 1) + B * (2 * K + 1)) * sizeof(real));
+	w->bytes = (sizeof(struct part) + (size_t)(K * (C + 1)) * sizeof(real) + 15) / 16 * 16;
+	w->room = calloc(room_for(w->o->data->comm), w->bytes);
 	w->factor = malloc((size_t)(C * C) * sizeof *w->factor);
 	w->wide = malloc((size_t)(K * (C + 1)) * sizeof *w->wide);
 	w->scratch = scratch_for(w->rows, C, K);
-	if (!w->weight || !w->factor || !w->wide || !w->scratch) return out_of_memory(err);
+	if (!w->weight || !w->room || !w->factor || !w->wide || !w->scratch) return out_of_memory(err);
 	w->bias = w->weight + K * C;
-	w->dweight = w->bias + K;
-	w->dbias = w->dweight + K * C;
-	w->logits = w->dbias + K;
+	w->logits = w->bias + K;
 	w->d = w->logits + B * K;
 	w->loss = w->d + B * K;
 	return NR_OK;
@@ -315,8 +366,10 @@ int nr_logistic_fit(const struct nr_logistic *o, double *weight, struct nr_logis
 	if (!code) code = prepare(&w, err);
 	if (!code) code = make_factor(&w, weight, err);
 	if (!code) code = nr_lbfgs_run(&problem, weight, &found, err);
+	if (w.err.code) *err = w.err, code = w.err.code;
 	*r = (struct nr_logistic_result){ found.value, found.gradient, found.iterations, found.evaluations, found.converged };
 	free(w.weight);
+	free(w.room);
 	free(w.factor);
 	free(w.wide);
 	free(w.scratch);

@@ -19,9 +19,10 @@ struct nr_logistic_data {
 	const real *x;                      /* (rows,width), the caller's; columns of like size converge fastest */
 	real *z;                            /* (rows,width) */
 	double *gram, *root;                /* (width,width): X'X / rows, and L in the lower triangle */
+	struct nr_comm *comm;               /* ranks that share the products, 4096 rows at a time, to the same bits; NULL: one process */
 };
 /* NR_EMEMORY, or NR_EDIVERGED if a feature is not finite. */
-int nr_logistic_data_init(struct nr_logistic_data *, int64_t rows, int64_t width, const real *x, struct nr_error *);
+int nr_logistic_data_init(struct nr_logistic_data *, int64_t rows, int64_t width, const real *x, struct nr_comm *, struct nr_error *);
 void nr_logistic_data_release(struct nr_logistic_data *);
 
 struct nr_logistic {

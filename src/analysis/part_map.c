@@ -81,6 +81,9 @@ static int64_t steps(const struct nr_analysis *a) { return (last(a)->cls != 0) +
 static int end(struct nr_analysis *a, void *own, struct nr_error *err)
 {
 	struct map *s = own;
+	if (nr_analysis_spread(a, s->label, sizeof *s->label, err)) return err->code;
+	for (int k = 0; k < KINDS; k++)
+		if (s->of[k].there && nr_analysis_spread(a, s->of[k].rows, (size_t)last(a)->x->d[2] * sizeof *s->of[k].rows, err)) return err->code;
 	for (int k = 0; k < KINDS; k++)
 		if (s->of[k].there && (place(a, &s->of[k], last(a)->x->d[2], err) || nr_analysis_tick(a, err))) return err->code;
 	return NR_OK;
@@ -203,7 +206,7 @@ static const struct nr_part_points points[] = {
 
 const struct nr_part nr_part_map = {
 	.name = "map", .title = "maps of the samples", .size = sizeof(struct map),
-	.texts = true, .graphs = true, .steps = steps, .begin = begin, .take = take, .end = end,
+	.texts = true, .graphs = true, .deals = true, .steps = steps, .begin = begin, .take = take, .end = end,
 	.json = json, .show = show, .write = write,
 	.told = { .about = "maps of the samples by principal components and t-SNE",
 		.numbers = numbers, .points = points,

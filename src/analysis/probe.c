@@ -90,7 +90,7 @@ static int prepare(struct exact *e, struct nr_error *err)
 	for (int64_t c = 0; c < C; c++) std[c] = std[c] > 1e-12 * (mean[c] * mean[c]) ? sqrt(std[c]) : 0;
 	if (!standardise(train, mean, std, e->train) || !standardise(test, mean, std, e->test))
 		return nr_fail(err, NR_EDIVERGED, "cannot probe", NULL, "a feature is not finite");
-	return nr_logistic_data_init(&e->data, train->count, C, e->train, err);
+	return nr_logistic_data_init(&e->data, train->count, C, e->train, e->w->o->comm, err);
 }
 
 /* Shares of rows whose label is among the first k; rows where `skip` has a label are left out (skip may be NULL). */

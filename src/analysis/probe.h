@@ -23,6 +23,7 @@ struct nr_probe {
 	int64_t weight_decays, base_lrs;    /* how many; base_lr: of lars, for a batch of 256 */
 	double hold_out;                    /* share that chooses among several settings */
 	uint64_t seed;
+	struct nr_comm *comm;               /* exact: ranks that share the rows; or NULL */
 	/* exact */
 	double tolerance;                   /* of the largest component of the gradient of the mean loss */
 	int64_t iterations;                 /* at most, for each weight decay */

@@ -10,6 +10,7 @@
 #include "base/str.h"
 #include "data/measure.h"
 #include "fetch/checksum.h"
+#include "graph/comm.h"
 #include "math/isa.h"
 #include "norma/safetensors.h"
 #include "norma/version.h"
@@ -72,6 +73,19 @@ static int write_features(const struct nr_token_features *f, const char *path, c
 	return nr_st_write(path, t, n, &meta, 1, NULL);
 }
 
+/* Taken only if all ranks have them; kept by the first one. */
+static int all_cached(bool *cached, struct nr_token_features *f, struct nr_comm *comm, struct nr_error *err)
+{
+	const bool mine = *cached;
+	bool *have = malloc((size_t)nr_comm_size(comm) * sizeof *have);
+	const int code = have ? nr_comm_gather(comm, &mine, sizeof mine, have, err)
+			      : nr_fail(err, NR_EMEMORY, "cannot keep the features", NULL, "out of memory");
+	for (int r = 0; r < nr_comm_size(comm) && !code; r++) *cached = *cached && have[r];
+	if (mine && !*cached) nr_token_features_release(f);
+	free(have);
+	return code;
+}
+
 int nr_probe_features(struct nr_token_features *f, struct nr_feature_origin *origin, const struct nr_feature_cache *cache,
 	const struct nr_weights *w, const struct nr_evaluation *e, const char *data, int64_t batch, unsigned want, struct nr_error *err)
 {
@@ -85,9 +99,10 @@ int nr_probe_features(struct nr_token_features *f, struct nr_feature_origin *ori
 		snprintf(origin->path, sizeof origin->path, "%s/features-%s-%.16s.safetensors", cache->dir, nr_split_name(e->split),
 			digest);
 		origin->cached = !read_features(f, origin->path, nr_str_text(&key), count, want);
+		code = all_cached(&origin->cached, f, e->comm, err);
 	}
 	if (!code && !origin->cached) code = nr_token_features_of(f, w, e, batch, want, err);
-	if (!code && cache->dir && !origin->cached &&
+	if (!code && cache->dir && !origin->cached && !nr_comm_rank(e->comm) &&
 		(nr_folder_make(cache->dir, NULL) || write_features(f, origin->path, nr_str_text(&key))))
 		origin->path[0] = 0;
 	nr_str_release(&key);

@@ -24,7 +24,7 @@ static int open_work(struct work *w, const struct nr_transfer *o, const struct n
 	w->weight = calloc((size_t)(f->classes * (f->width + 1)), sizeof *w->weight);
 	w->label = malloc((size_t)f->rows * sizeof *w->label);
 	if (!w->weight || !w->label) return nr_fail(err, NR_EMEMORY, "cannot evaluate", "a transfer task", "out of memory");
-	return nr_logistic_data_init(&w->data, f->rows, f->width, f->x, err);
+	return nr_logistic_data_init(&w->data, f->rows, f->width, f->x, NULL, err);
 }
 
 static void close_work(struct work *w)

@@ -20,12 +20,14 @@ struct cli_common {
 }; /* what every subcommand takes */
 extern const struct nr_option cli_common_options[];
 
+struct nr_comm;
 struct cli {
 	struct nr_arena *arena;                 /* lives until the end of the command */
 	struct nr_error *err;
 	const struct cli_common *common;
 	const struct cli_command *command;      /* that runs */
 	char **argv;                            /* of main */
+	struct nr_comm *comm;                   /* ranks that share the work; NULL: this process is alone */
 };
 
 /* A row for a text whose kind of value help names: PLAN, FILE. */

@@ -9,6 +9,7 @@
 #include "base/rng.h"
 #include "base/save.h"
 #include "base/table.h"
+#include "graph/comm.h"
 #include "graph/streams.h"
 #include "model_flags.h"
 
@@ -82,8 +83,9 @@ static int tell(struct cli *c, const struct analyze *v, const struct cli_opened 
 	int code = all && parts && !json_object_update(all, parts) ? NR_OK
 								   : nr_fail(c->err, NR_EMEMORY, "cannot tell", path, "out of memory");
 	json_decref(parts);
-	if (!code && *v->out) code = nr_analysis_write(a, v->out, c->err);
-	if (!code && *v->out) code = write_json(all, v->out, c->err);
+	const bool writes = *v->out && !nr_comm_rank(c->comm);
+	if (!code && writes) code = nr_analysis_write(a, v->out, c->err);
+	if (!code && writes) code = write_json(all, v->out, c->err);
 	if (!code && v->m.json) code = cli_print_json(json_incref(all), c->err);
 	else if (!code) {
 		struct nr_str text = { 0 };

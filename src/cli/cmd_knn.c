@@ -79,7 +79,7 @@ static int measure(struct cli *c, const struct cli_model *m, struct cli_opened *
 	int code = tries < 0 ? (int)tries : cli_model_features(c, m, o, v->train_limit, &train, &test);
 	if (!code)
 		code = nr_knn_each(train.count, train.width, train.x, train.label, test.count, test.x, test.label, o->source->classes, t,
-			tries, c->err);
+			tries, o->e.comm, c->err);
 	if (!code && v->m.json)         /* the first is told by itself, too: nothing is chosen on the test split */
 		code = cli_print_json(json_pack("{s:s, s:s, s:s, s:I, s:f, s:f, s:f, s:I, s:I, s:o}", "file", path, "data",
 					      o->source->of->name, "split", nr_split_name(o->e.split), "k", (json_int_t)t[0].k,

@@ -12,6 +12,7 @@
 #include "base/save.h"
 #include "base/table.h"
 #include "fetch/checksum.h"
+#include "graph/comm.h"
 #include "model_flags.h"
 #include "probe_attentive.h"
 #include "probe_layers.h"
@@ -117,7 +118,7 @@ static int settle(struct job *j)
 	const char *decays = strcmp(v->weight_decay, "auto") ? v->weight_decay : lars ? "0" : "1e-6,1e-5,1e-4,1e-3,1e-2,1e-1,1";
 	j->conf = (struct nr_probe){ .solver = (enum nr_probe_solver)v->solver, .classes = j->o->source->classes, .hold_out = v->hold_out,
 		.seed = (uint64_t)v->seed, .tolerance = v->tolerance, .iterations = v->iterations, .epochs = v->epochs, .warmup = v->warmup,
-		.batch = v->head_batch, .watch = show_steps, .context = &j->o->bar };
+		.batch = v->head_batch, .comm = j->c->comm, .watch = show_steps, .context = &j->o->bar };
 	if (read_list(j->c, "weight-decay", decays, j->conf.weight_decay, &j->conf.weight_decays) ||
 		read_list(j->c, "base-lr", v->base_lr, j->conf.base_lr, &j->conf.base_lrs))
 		return j->c->err->code;
@@ -356,7 +357,7 @@ static int measure(struct cli *c, const struct cli_model *m, struct cli_opened *
 	if (!code && v->layers) code = probe_layers(c, o, &j.blocks, &j.conf, j.want, m->batch, v->train_limit, m->limit);
 	if (!code) {
 		json_t *all = report(&j);
-		if (j.out) code = write_files(&j, all);
+		if (j.out && !nr_comm_rank(c->comm)) code = write_files(&j, all);
 		if (!code && m->json) code = cli_print_json(json_incref(all), c->err);
 		else if (!code) print(&j);
 		json_decref(all);

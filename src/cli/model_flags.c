@@ -3,6 +3,7 @@
 
 #include "base/yaml.h"
 #include "data/listed.h"
+#include "ranks.h"
 #include "surgery/recalibrate.h"
 
 #include <stdio.h>
@@ -86,7 +87,7 @@ int cli_model_open(struct cli_opened *o, struct cli *c, const struct cli_model *
 		(int32_t)nr_model_int(&o->w->model, "channels"),
 		m->crop_share > 0 ? m->crop_share : view->crop_share);
 	a.normalize = o->w->normalize;
-	o->e = (struct nr_evaluation){ .source = o->source, .augment = a, .workers = (int)m->workers };
+	o->e = (struct nr_evaluation){ .source = o->source, .augment = a, .workers = (int)m->workers, .comm = c->comm };
 	o->e = cli_model_split(o, (enum nr_split)split, "eval");
 	o->e.count = m->limit && m->limit < o->source->count[split] ? m->limit : 0;
 	return o->source->count[split] ? NR_OK
@@ -107,10 +108,12 @@ int cli_model_run(struct cli *c, const struct cli_model *m, const struct nr_list
 {
 	if (args->count != 1) return cli_usage(c, "one checkpoint is needed, not %d", (int)args->count);
 	cli_bound_spin(c);
-	struct cli_opened o;
-	int code = cli_model_open(&o, c, m, args->item[0]);
+	struct cli_opened o = { .w = NULL };
+	int code = cli_ranks_open(c, &c->comm);
+	if (!code) code = cli_model_open(&o, c, m, args->item[0]);
 	if (!code) code = measure(c, m, &o, args->item[0]);
 	cli_model_close(&o);
+	cli_ranks_close(c, c->comm);
 	return code;
 }
 

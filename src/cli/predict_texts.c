@@ -16,14 +16,16 @@
 
 struct opened { struct nr_tokenizer *tokenizer; struct nr_text_runner *run; int64_t width; bool value; };
 
-static int open_runner(struct opened *o, const struct nr_weights *w, const char *path, const char *tokenizer, struct nr_error *err)
+static int open_runner(struct opened *o, const struct nr_weights *w, const char *path, const char *tokenizer,
+	struct nr_comm *comm, struct nr_error *err)
 {
 	*o = (struct opened){ .width = nr_model_int(&w->model, "classes"), .value = w->objective && !strcmp(w->objective, "value") };
 	if (!w->objective || (!o->value && strcmp(w->objective, "classes") != 0)) {
 		nr_fail(err, NR_EVALUE, "cannot predict with", path, "it was not trained to tell classes or values of texts");
 		return nr_hint(err, "norma text --init %s --data labelled:path=FILE", path);
 	}
-	const struct nr_text_runner_how how = { .logits = true, .max_length = nr_model_int(&w->model, "length") };
+	const struct nr_text_runner_how how = { .logits = true, .max_length = nr_model_int(&w->model, "length"),
+		.comm = comm };
 	if (nr_tokenizer_open(&o->tokenizer, tokenizer && *tokenizer ? tokenizer : path, err)) return err->code;
 	return nr_text_runner_open(&o->run, w, o->tokenizer, &how, err);
 }
@@ -147,7 +149,7 @@ int cli_predict_texts(struct cli *c, const struct predict_texts *o, const struct
 {
 	struct opened m;
 	struct nr_list lines = { (char **)(uintptr_t)text, count };
-	int code = open_runner(&m, w, path, o->tokenizer, c->err);
+	int code = open_runner(&m, w, path, o->tokenizer, NULL, c->err);
 	if (!code && !count) lines = (struct nr_list){ 0 }, code = read_lines(c, &lines);
 	real *out = malloc((size_t)(lines.count * m.width) * sizeof *out + 1);
 	struct guess *g = malloc((size_t)m.width * sizeof *g + 1);
@@ -222,7 +224,7 @@ int cli_eval_texts(struct cli *c, const struct nr_weights *w, const char *path, 
 	struct opened m;
 	struct nr_text_score v;
 	if (nr_source_expect(s, NR_TEXTS, c->err)) return c->err->code;
-	int code = open_runner(&m, w, path, NULL, c->err);
+	int code = open_runner(&m, w, path, NULL, c->comm, c->err);
 	struct truth t = { malloc((size_t)n * sizeof *t.text + 1), malloc((size_t)n * sizeof *t.label + 1),
 		malloc((size_t)n * sizeof *t.value + 1), malloc((size_t)(n * m.width) * sizeof *t.out + 1),
 		m.value ? NULL : calloc((size_t)(m.width * m.width) + 1, sizeof *t.confusion) };

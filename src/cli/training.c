@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/args.h"
@@ -16,8 +15,8 @@
 #include "base/progress.h"
 #include "base/share.h"
 #include "base/yaml.h"
-#include "graph/comm.h"
 #include "process.h"
+#include "ranks.h"
 
 static volatile sig_atomic_t asked;                     /* to stop */
 static void on_signal(int number)
@@ -298,26 +297,6 @@ static int train(struct cli *c, const struct cli_command *command, const struct 
 	return code;
 }
 
-/* The first rank speaks for all of them where they know of an error. Others tell what only they know; if it is what the first one
- * tells, that ends them before they do. All is said before a rank leaves: the launcher may end the others then. */
-static void end_ranks(const struct cli *c, struct nr_comm *comm)
-{
-	const int code = c->err->code, rank = nr_comm_rank(comm);
-	const bool known = nr_comm_knows(comm);
-	char text[2048], who[128] = "";
-	if (!comm || !code) {
-		nr_comm_close(comm, 0);
-		return;
-	}
-	if (rank && !known) nanosleep(&(struct timespec){ .tv_sec = 1 }, NULL);
-	if (!known) snprintf(who, sizeof who, "rank %d on %s: ", rank, nr_comm_host(comm, rank));
-	nr_error_text(c->err, text, sizeof text);
-	fflush(stdout);
-	if (!rank || !known) fprintf(stderr, "norma: %s%s\n", who, text);
-	nr_comm_close(comm, cli_exit_code(code));
-	exit(cli_exit_code(code));
-}
-
 int cli_train_with(struct cli *c, const struct cli_command *command, const struct nr_train *settings, bool json)
 {
 	cli_bound_spin(c);
@@ -332,9 +311,9 @@ int cli_train_with(struct cli *c, const struct cli_command *command, const struc
 		cli_usage(c, "the task %s is not for `norma %s`", all.task, command->name);
 		return nr_hint(c->err, "it is for `norma %s`", task->command);
 	}
-	if (nr_comm_open(&all.comm, all.rank_timeout, c->err)) return c->err->code;
+	if (nr_comm_open(&all.comm, all.rank_timeout, true, c->err)) return c->err->code;
 	const int code = train(c, command, &all, json);
-	end_ranks(c, all.comm);
+	cli_ranks_close(c, all.comm);
 	if (!code && asked) exit(130);
 	return code;
 }

@@ -9,6 +9,7 @@
 #include "graph/comm.h"
 
 #include <dlfcn.h>
+#include <math.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -35,29 +36,31 @@ struct table {
 	int (*Irecv)(void *, int, handle, int, int, handle, uint64_t *);
 	int (*Test)(uint64_t *, int *, void *);
 	int (*Get_library_version)(char *, int *);
+	int (*Comm_set_errhandler)(handle, handle);
 };
 static const struct { const char *name; size_t at; } functions[] = {
 #define FUNCTION(f) { "MPI_" #f, offsetof(struct table, f) }
 	FUNCTION(Init_thread), FUNCTION(Initialized), FUNCTION(Finalize), FUNCTION(Abort), FUNCTION(Comm_size), FUNCTION(Comm_rank),
 	FUNCTION(Isend), FUNCTION(Irecv), FUNCTION(Test), FUNCTION(Get_library_version),
+	FUNCTION(Comm_set_errhandler),
 #undef FUNCTION
 };
 enum { FUNCTIONS = sizeof functions / sizeof *functions };
 
 /* What the kinds of MPI disagree on. Open MPI has addresses of its own objects. */
-struct kind { const char *library[3]; uintptr_t world, byte; int serialized; };
+struct kind { const char *library[3]; uintptr_t world, byte, errors_return; int serialized; };
 enum { OPEN_MPI, MPICH, ABI, KINDS };
 static const struct kind kinds[KINDS] = {
-	[OPEN_MPI] = { { "libmpi.so.40", "libmpi.so.80", NULL }, 0, 0, 2 },
-	[MPICH] = { { "libmpi.so.12", "libmpich.so.12", NULL }, 0x44000000, 0x4c00010d, 2 },
-	[ABI] = { { "libmpi_abi.so.1", "libmpi_abi.so.0", "libmpi_abi.so" }, 0x101, 0x247, 2048 },
+	[OPEN_MPI] = { { "libmpi.so.40", "libmpi.so.80", NULL }, 0, 0, 0, 2 },
+	[MPICH] = { { "libmpi.so.12", "libmpich.so.12", NULL }, 0x44000000, 0x4c00010d, 0x54000001, 2 },
+	[ABI] = { { "libmpi_abi.so.1", "libmpi_abi.so.0", "libmpi_abi.so" }, 0x101, 0x247, 0x143, 2048 },
 };
 
-enum { HOST = 64, STATUS = 128, SMALL = 1 << 20, TAG = 64 };
+enum { HOST = 64, STATUS = 128, SMALL = 1 << 20, TAG = 64, WINDOW = 16 << 20 };
 struct nr_comm {
 	struct nr_arena *arena;
 	struct table mpi;
-	handle world, byte;
+	handle world, byte, errors_return;
 	int rank, size, whole;          /* whole: the largest power of two that is no more than size */
 	double limit;
 	char (*host)[HOST];
@@ -65,7 +68,7 @@ struct nr_comm {
 	char library[96];
 	char *room;                     /* of gathers */
 	size_t room_bytes;
-	bool agreed;
+	bool agreed, lost;              /* lost: a call failed, so that nothing can be asked of any other */
 };
 
 int nr_comm_rank(const struct nr_comm *c) { return c ? c->rank : 0; }
@@ -98,7 +101,8 @@ static bool bind(struct nr_comm *c, void *library, int kind)
 	}
 	c->world = kind == OPEN_MPI ? dlsym(library, "ompi_mpi_comm_world") : (handle)kinds[kind].world;
 	c->byte = kind == OPEN_MPI ? dlsym(library, "ompi_mpi_byte") : (handle)kinds[kind].byte;
-	return c->world && c->byte;
+	c->errors_return = kind == OPEN_MPI ? dlsym(library, "ompi_mpi_errors_return") : (handle)kinds[kind].errors_return;
+	return c->world && c->byte && c->errors_return;
 }
 
 /* A library that somebody names: its kind shows in its symbols, or in its name. */
@@ -134,12 +138,12 @@ static int number_in(const char *name)
 	return text ? atoi(text) : 0;
 }
 
-static int launched(struct nr_error *err)
+static int launched(bool all, struct nr_error *err)
 {
 	static const char *const sizes[] = { "OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "MPI_SIZE", NULL };
 	for (int i = 0; sizes[i]; i++)
 		if (number_in(sizes[i]) > 0) return number_in(sizes[i]);
-	const int step = number_in("SLURM_STEP_NUM_TASKS"), tasks = step ? step : number_in("SLURM_NTASKS");
+	const int step = number_in("SLURM_STEP_NUM_TASKS"), tasks = step || !all ? step : number_in("SLURM_NTASKS");
 	if (tasks <= 1) return 1;
 	if (getenv("PMIX_RANK")) return tasks;
 	nr_fail(err, NR_EUSAGE, "cannot train as one of several copies", NULL,
@@ -155,6 +159,13 @@ static int limit_reached(const struct nr_comm *c, int peer, struct nr_error *err
 	return nr_hint(err, "that process or the network is gone, or slow: see --rank-timeout");
 }
 
+static int cannot_reach(const struct nr_comm *c, int peer, struct nr_error *err)
+{
+	nr_fail(err, NR_EIO, "lost another rank", NULL, "rank %d on %s cannot reach rank %d on %s", c->rank, nr_comm_host(c, c->rank), peer,
+		nr_comm_host(c, peer));
+	return nr_hint(err, "that process or the network is gone; the last checkpoint is whole");
+}
+
 void nr_comm_pause(double waited)
 {
 	if (waited < 2e-4) return;
@@ -162,25 +173,25 @@ void nr_comm_pause(double waited)
 		sched_yield();
 		return;
 	}
-	nanosleep(&(struct timespec){ .tv_nsec = 50000 }, NULL);
+	nanosleep(&(struct timespec){ .tv_nsec = waited < 0.1 ? 50000 : 1000000 }, NULL);
 }
 
 static void send(struct nr_comm *c, const void *p, size_t bytes, int peer, int tag, uint64_t *request)
 {
 	*request = 0;
-	c->mpi.Isend(p, (int)bytes, c->byte, peer, tag, c->world, request);
+	c->lost |= c->mpi.Isend(p, (int)bytes, c->byte, peer, tag, c->world, request) != 0;
 }
 static void receive(struct nr_comm *c, void *p, size_t bytes, int peer, int tag, uint64_t *request)
 {
 	*request = 0;
-	c->mpi.Irecv(p, (int)bytes, c->byte, peer, tag, c->world, request);
+	c->lost |= c->mpi.Irecv(p, (int)bytes, c->byte, peer, tag, c->world, request) != 0;
 }
 static bool done(struct nr_comm *c, uint64_t *request)
 {
 	char status[STATUS];            /* larger than any kind's */
 	int flag = 0;
-	c->mpi.Test(request, &flag, status);
-	return flag;
+	c->lost |= !c->lost && c->mpi.Test(request, &flag, status) != 0;
+	return flag && !c->lost;
 }
 
 /* Both ways at once, in pieces whose size an int can say. */
@@ -197,6 +208,7 @@ static int swap(struct nr_comm *c, const char *mine, int to, char *theirs, int f
 			if (!sent) sent = done(c, &out);
 			if (!received) received = done(c, &in);
 			if (sent && received) break;
+			if (c->lost) return cannot_reach(c, received ? to : from, err);
 			const double waited = nr_clock() - began;
 			if (waited > c->limit) return limit_reached(c, received ? to : from, err);
 			nr_comm_pause(waited);
@@ -235,10 +247,53 @@ int nr_comm_gather(struct nr_comm *c, const void *mine, size_t bytes, void *all,
 	return NR_OK;
 }
 
-int nr_comm_meet(struct nr_comm *c, struct nr_error *err)
+int nr_comm_meet(struct nr_comm *c, bool patient, struct nr_error *err)
 {
 	const char mine = 0;
-	return c ? nr_comm_gather(c, &mine, 1, c->arrived, err) : NR_OK;
+	if (!c) return NR_OK;
+	const double limit = c->limit;
+	if (patient) c->limit = INFINITY;
+	const int code = nr_comm_gather(c, &mine, 1, c->arrived, err);
+	c->limit = limit;
+	return code;
+}
+
+/* A rank's own items of a window, one after the other, from rank to rank. */
+static int spread_window(struct nr_comm *c, int64_t from, int64_t to, size_t bytes, const int32_t *owner, char *items, int64_t *count,
+	struct nr_error *err)
+{
+	int64_t most = 0;
+	memset(count, 0, (size_t)c->size * sizeof *count);
+	for (int64_t i = from; i < to; i++) {
+		const int32_t o = owner ? owner[i] : nr_comm_owner(c, i);
+		if (o >= 0 && ++count[o] > most) most = count[o];
+	}
+	const size_t all = (size_t)most * bytes;
+	char *mine = malloc(all + 1), *theirs = malloc(all * (size_t)c->size + 1);
+	int code = mine && theirs ? NR_OK : out_of_memory(err);
+	memset(count, 0, (size_t)c->size * sizeof *count);
+	for (int64_t i = from, k = 0; i < to && !code; i++)
+		if ((owner ? owner[i] : nr_comm_owner(c, i)) == c->rank) memcpy(mine + (size_t)k++ * bytes, items + (size_t)i * bytes, bytes);
+	if (!code && most) code = nr_comm_gather(c, mine, all, theirs, err);
+	for (int64_t i = from; i < to && !code; i++) {
+		const int32_t o = owner ? owner[i] : nr_comm_owner(c, i);
+		if (o >= 0) memcpy(items + (size_t)i * bytes, theirs + (size_t)o * all + (size_t)count[o]++ * bytes, bytes);
+	}
+	free(mine);
+	free(theirs);
+	return code;
+}
+
+int nr_comm_spread(struct nr_comm *c, int64_t n, size_t bytes, const int32_t *owner, void *items, struct nr_error *err)
+{
+	if (!c) return NR_OK;
+	const int64_t each = 1 + (int64_t)(WINDOW / (bytes ? bytes : 1));
+	int64_t *count = malloc((size_t)c->size * sizeof *count);
+	int code = count ? NR_OK : out_of_memory(err);
+	for (int64_t from = 0; from < n && !code; from += each)
+		code = spread_window(c, from, from + each < n ? from + each : n, bytes, owner, items, count, err);
+	free(count);
+	return code;
 }
 
 /* ---- sums ------------------------------------------------------------------------------------------------------------------------- */
@@ -335,6 +390,7 @@ int nr_comm_sum_poll(struct nr_comm_sum *s, struct nr_error *err)
 		if (!s->received) s->received = done(c, &s->request[1]);
 		if (!s->sent || !s->received) {
 			const struct move m = move_of(s);
+			if (c->lost) return cannot_reach(c, s->received ? m.to : m.from, err);
 			if (nr_clock() - s->since > c->limit) return limit_reached(c, s->received ? m.to : m.from, err);
 			return 0;
 		}
@@ -370,20 +426,24 @@ static int start_mpi(struct nr_comm *c, int kind, int ranks, struct nr_error *er
 	c->mpi.Initialized(&there);
 	if (!there && c->mpi.Init_thread(NULL, NULL, kinds[kind].serialized, &level))
 		return nr_fail(err, NR_EIO, "cannot start MPI", NULL, "MPI_Init_thread failed");
+	c->mpi.Comm_set_errhandler(c->world, c->errors_return);
 	c->mpi.Comm_size(c->world, &c->size);
 	c->mpi.Comm_rank(c->world, &c->rank);
 	c->mpi.Get_library_version(version, &n);
 	version[strcspn(version, "\n,")] = 0;
-	snprintf(c->library, sizeof c->library, "%s", version);
+	char *colon = strstr(version, " Version:");               /* "MPICH Version:\t4.0.2" */
+	const char *number = colon ? colon + strlen(" Version:") : "";
+	if (colon) *colon = 0;
+	snprintf(c->library, sizeof c->library, "%s%s%s", version, colon ? " " : "", number + strspn(number, "\t "));
 	if (c->size == ranks) return NR_OK;
 	nr_fail(err, NR_EUSAGE, "cannot speak to the other ranks", c->library, "the launcher started %d, but this library sees %d", ranks,
 		c->size);
 	return nr_hint(err, "launcher and library must be of one kind: NORMA_MPI=/path/libmpi.so names another library");
 }
 
-int nr_comm_open(struct nr_comm **out, double limit, struct nr_error *err)
+int nr_comm_open(struct nr_comm **out, double limit, bool all, struct nr_error *err)
 {
-	const int ranks = launched(err);
+	const int ranks = launched(all, err);
 	*out = NULL;
 	if (ranks <= 1) return ranks < 0 ? ranks : NR_OK;
 	struct nr_arena *arena = nr_arena_make();
@@ -403,8 +463,8 @@ int nr_comm_open(struct nr_comm **out, double limit, struct nr_error *err)
 	c->arrived = code ? NULL : nr_arena_alloc(arena, (size_t)c->size);
 	if (!code) code = hosts && c->arrived ? nr_comm_gather(c, host, sizeof host, hosts, err) : out_of_memory(err);
 	c->host = hosts;
-	if (code) nr_comm_close(c, kind >= 0);
-	else *out = c;
+	if (!code) *out = c;
+	else nr_arena_free(arena);      /* the caller has yet to say why; ending without MPI_Finalize ends the other ranks */
 	return code;
 }
 

@@ -14,8 +14,9 @@
 struct nr_comm;
 
 /* Several ranks, as the launcher's environment says; *out NULL: this process is alone. srun without MPI (copies that know nothing of
- * each other) is refused. limit: seconds that a rank waits for another before it gives up. */
-int nr_comm_open(struct nr_comm **out, double limit, struct nr_error *);
+ * each other) is refused; all: also a process that the script of a job with several tasks started by itself. limit: seconds that a rank
+ * waits for another before it gives up. */
+int nr_comm_open(struct nr_comm **out, double limit, bool all, struct nr_error *);
 /* The error at hand is known to all ranks: each of them ends by itself. NULL is fine. */
 void nr_comm_agreed(struct nr_comm *);
 /* status: 0, or what this process ends with after an error, which ends the others, too, unless they know. NULL is fine. */
@@ -31,8 +32,14 @@ const char *nr_comm_library(const struct nr_comm *);
 
 /* all[r] = mine of rank r, everywhere. NULL: a copy. */
 int nr_comm_gather(struct nr_comm *, const void *mine, size_t bytes, void *all, struct nr_error *);
-/* Everybody has arrived. */
-int nr_comm_meet(struct nr_comm *, struct nr_error *);
+/* Everybody has arrived. patient: however long it takes, where one rank may have hours of work before; the launcher ends those that wait
+ * for a rank that died. */
+int nr_comm_meet(struct nr_comm *, bool patient, struct nr_error *);
+/* Items (n, bytes) that ranks made, some each: those of owner[i] go everywhere; -1: nobody's. owner NULL: they are dealt out in turn. */
+int nr_comm_spread(struct nr_comm *, int64_t n, size_t bytes, const int32_t *owner, void *items, struct nr_error *);
+/* Which rank has item i of those that are dealt out in turn, and is it this one? */
+static inline int32_t nr_comm_owner(const struct nr_comm *c, int64_t i) { return (int32_t)(i % nr_comm_size(c)); }
+static inline bool nr_comm_mine(const struct nr_comm *c, int64_t i) { return nr_comm_owner(c, i) == nr_comm_rank(c); }
 
 /* x becomes the sum over ranks, everywhere: (x0 + x1) + (x2 + x3), ... A sum travels in pieces: begin, then poll until it says 1 (or a
  * negative error). All ranks begin theirs in the same order; a few may be on their way at a time, with numbers that differ. */

@@ -125,41 +125,58 @@ static int run_shared(struct nr_runner *r, const struct nr_evaluation *e, struct
 			memcpy(nr_plan_data(r->plan, s.out), ints + 2 * s.ints, (size_t)nr_len(s.out) * sizeof(real));
 			each(out, r, &b, (q + i) * r->batch);
 		}
+		if (!code && e->watch) e->watch(e->context, q + s.ranks < batches ? q + s.ranks : batches, batches);
 	}
 	release_shared(&s);
 	return code;
 }
 
-static int run_alone(struct nr_runner *r, const struct nr_evaluation *e, struct nr_loader *loader, nr_each_batch *each, void *out,
+static int run_each(struct nr_runner *r, const struct nr_evaluation *e, struct nr_loader *loader, nr_each_batch *each, void *out,
 	struct nr_error *err)
 {
-	const int64_t batches = nr_loader_batches(loader);
+	const int64_t batches = nr_loader_batches(loader), ranks = nr_comm_size(e->comm);
 	int code = NR_OK;
-	for (int64_t q = 0; !code && q < batches; q++) {
+	for (int64_t q = nr_comm_rank(e->comm); !code && q < batches; q += ranks) {
 		struct nr_batch *b;
 		if ((code = nr_loader_next(loader, &b, err))) break;
 		nr_runner_run(r, b->image, e->stats);
 		if (nr_rows_finite(r->plan, r->logits ? r->logits : r->pooled, b->samples)) each(out, r, b, q * r->batch);
 		else code = not_finite(r, b, e->stats, err);
 		nr_loader_give_back(loader, b);
-		if (!code && e->watch && e->watch(e->context, q + 1, batches)) code = 1;
+		if (!code && e->watch && e->watch(e->context, q + 1, batches) && !e->comm) code = 1;
 	}
 	return code;
 }
 
-int nr_run_over(struct nr_runner *r, const struct nr_evaluation *e, nr_each_batch *each, void *out, struct nr_error *err)
+static int open_loader(struct nr_loader **out, const struct nr_runner *r, const struct nr_evaluation *e, struct nr_error *err)
 {
 	struct nr_loader_config config = { .source = e->source, .split = e->split, .augment = &e->augment, .batch = r->batch,
 		.index = e->index, .count = e->count, .threads = e->workers, .drop_last = e->stats == NR_STATS_BATCH };
-	struct nr_loader *loader = NULL;
+	*out = NULL;
 	if (e->comm) {
 		const int64_t ranks = nr_comm_size(e->comm), rank = nr_comm_rank(e->comm);
 		const int64_t count = e->count ? e->count : e->source->count[e->split];
 		config.share.of = ranks, config.share.from = rank, config.share.take = 1;
 		config.stop = ((count + r->batch - 1) / r->batch - rank + ranks - 1) / ranks;
 	}
-	int code = nr_loader_open(&loader, &config, err);
-	if (!code) code = e->comm ? run_shared(r, e, loader, each, out, err) : run_alone(r, e, loader, each, out, err);
+	return nr_loader_open(out, &config, err);
+}
+
+int nr_run_own(struct nr_runner *r, const struct nr_evaluation *e, nr_each_batch *each, void *out, struct nr_error *err)
+{
+	struct nr_loader *loader;
+	int code = open_loader(&loader, r, e, err);
+	if (!code) code = run_each(r, e, loader, each, out, err);
+	nr_loader_close(loader);
+	return code;
+}
+
+int nr_run_over(struct nr_runner *r, const struct nr_evaluation *e, nr_each_batch *each, void *out, struct nr_error *err)
+{
+	struct nr_loader *loader;
+	if (!e->comm) return nr_run_own(r, e, each, out, err);
+	int code = open_loader(&loader, r, e, err);
+	if (!code) code = run_shared(r, e, loader, each, out, err);
 	nr_loader_close(loader);
 	return code;
 }

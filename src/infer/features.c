@@ -5,14 +5,30 @@
 #include <stdlib.h>
 
 #include "base/real.h"
+#include "graph/comm.h"
 
 const char *const nr_feature_names[] = { "cls", "mean", NULL };
 
 /* Features of a part of the samples are of no use. */
 static int run_all(struct nr_runner *r, const struct nr_evaluation *e, nr_each_batch *take, void *out, struct nr_error *err)
 {
-	const int code = nr_run_over(r, e, take, out, err);
+	const int code = nr_run_own(r, e, take, out, err);
 	return code > 0 ? nr_fail(err, NR_EVALUE, "cannot keep the features", NULL, "interrupted") : code;
+}
+
+/* What each rank took of its batches goes to all of them: rows of x and labels. */
+static int spread(struct nr_comm *comm, int64_t batch, int64_t count, int64_t width, float *const *x, int kinds, int32_t *label,
+	struct nr_error *err)
+{
+	if (!comm) return NR_OK;
+	int32_t *owner = malloc((size_t)count * sizeof *owner);
+	int code = owner ? NR_OK : nr_fail(err, NR_EMEMORY, "cannot keep the features", NULL, "out of memory");
+	for (int64_t i = 0; owner && i < count; i++) owner[i] = nr_comm_owner(comm, i / batch);
+	for (int k = 0; k < kinds && !code; k++)
+		if (x[k]) code = nr_comm_spread(comm, count, (size_t)width * sizeof **x, owner, x[k], err);
+	if (!code) code = nr_comm_spread(comm, count, sizeof *label, owner, label, err);
+	free(owner);
+	return code;
 }
 
 static int count_samples(const struct nr_evaluation *e, int64_t *count, struct nr_error *err)
@@ -44,6 +60,7 @@ static int features_of(struct nr_feature_set *f, const struct nr_weights *w, con
 	int code = f->x && f->label ? run_all(&r, what, take_pooled, f, err)
 				    : nr_fail(err, NR_EMEMORY, "cannot keep the features", NULL, "out of memory");
 	nr_runner_close(&r);
+	if (!code) code = spread(what->comm, batch, f->count, f->width, &f->x, 1, f->label, err);
 	if (code) nr_features_release(f);
 	return code;
 }
@@ -149,6 +166,7 @@ int nr_token_features_of(struct nr_token_features *f, const struct nr_weights *w
 	int code = fits ? nr_token_features_make(f, count, r.width, want, err)
 			: nr_fail(err, NR_ESHAPE, "cannot take features", w->model.text, "its head does not read a token's width");
 	if (!code) code = run_all(&r, what, take_tokens, &to, err);
+	if (!code) code = spread(what->comm, r.batch, count, r.width, f->x, NR_FEATURE_KINDS, f->label, err);
 	nr_runner_close(&r);
 	if (code) nr_token_features_release(f);
 	return code;
@@ -221,6 +239,8 @@ int nr_layer_features_of(struct nr_layer_features *f, const struct nr_weights *w
 	struct layer_taking to = { .f = f };
 	int code = make_layers(&to, &r, w, count, want, err);
 	if (!code) code = run_all(&r, what, take_layers, &to, err);
+	for (int64_t l = 0; l < f->layers && !code; l++)
+		code = spread(what->comm, r.batch, count, f->layer[l].width, f->layer[l].x, NR_FEATURE_KINDS, f->layer[l].label, err);
 	free(to.tap);
 	nr_runner_close(&r);
 	if (code) nr_layer_features_release(f);

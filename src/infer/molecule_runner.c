@@ -6,6 +6,7 @@
 
 #include "base/real.h"
 #include "base/sort.h"
+#include "graph/comm.h"
 
 const char *const nr_mol_objectives[] = { "auto", "mae", "mse", "bce", NULL };
 
@@ -32,8 +33,9 @@ int nr_mol_runner_open(struct nr_mol_runner *r, const struct nr_weights *w, cons
 	return NR_OK;
 }
 
-/* Samples from the one at `at` in the order of sizes; returns how many. */
-static int64_t run_some(struct nr_mol_runner *r, const struct nr_mol_list *l, const int32_t *order, int64_t at, double *score)
+/* Samples from the one at `at` in the order of sizes; returns how many. owner NULL: this process runs them. */
+static int64_t run_some(struct nr_mol_runner *r, const struct nr_mol_list *l, const int32_t *order, int64_t at, int32_t *owner, int32_t of,
+	double *score)
 {
 	const int64_t left = l->samples - at, outputs = r->outputs;
 	int64_t i = r->sizes.count, n;
@@ -41,6 +43,8 @@ static int64_t run_some(struct nr_mol_runner *r, const struct nr_mol_list *l, co
 		const int64_t rows = r->shape[--i].inputs.in.nodes->d[0];
 		n = rows < left ? rows : left;
 	} while (i > 0 && nr_mol_size_of(&r->sizes, l->nodes[order[at + n - 1]]) < i);
+	for (int64_t b = 0; owner && b < n; b++) owner[order[at + b]] = of;
+	if (of != nr_comm_rank(r->comm)) return n;
 	const struct nr_mol_shape *p = &r->shape[i];
 	nr_mol_bind(r->form, l, p->plan, &p->inputs, order + at, n);
 	nr_plan_run(p->plan, &(struct nr_exec){ .train = 0 }, NR_RUN_FORWARD);
@@ -53,12 +57,18 @@ static int64_t run_some(struct nr_mol_runner *r, const struct nr_mol_list *l, co
 int nr_mol_runner_run(struct nr_mol_runner *r, const struct nr_mol_list *l, double *score, struct nr_error *err)
 {
 	int32_t *order = malloc(((size_t)l->samples + nr_sort_spare(l->samples, l->largest)) * sizeof *order);
-	if (!order) return out_of_memory(err);
+	int32_t *owner = r->comm ? malloc((size_t)l->samples * sizeof *owner + 1) : NULL;
+	if (!order || (r->comm && !owner)) {
+		free(order);
+		return out_of_memory(err);
+	}
 	for (int64_t i = 0; i < l->samples; i++) order[i] = (int32_t)i;
 	nr_sort_by_key(order, l->samples, l->nodes, l->largest, order + l->samples);
-	for (int64_t at = 0; at < l->samples;) at += run_some(r, l, order, at, score);
+	for (int64_t at = 0, q = 0; at < l->samples; q++) at += run_some(r, l, order, at, owner, nr_comm_owner(r->comm, q), score);
+	const int code = nr_comm_spread(r->comm, l->samples, (size_t)r->outputs * sizeof *score, owner, score, err);
 	free(order);
-	return NR_OK;
+	free(owner);
+	return code;
 }
 
 void nr_mol_runner_close(struct nr_mol_runner *r)

@@ -14,6 +14,7 @@ struct nr_mol_runner {
 	const struct nr_mol_form *form;
 	struct nr_mol_sizes sizes;
 	int64_t outputs;
+	struct nr_comm *comm;               /* ranks that run some of the batches each, and all get all; or NULL */
 	struct nr_mol_shape { struct nr_mol_inputs inputs; nr_t *output; struct nr_net *net; struct nr_plan *plan; }
 		shape[NR_TASK_SHAPES];
 };

@@ -7,6 +7,7 @@
 #include "base/real.h"
 #include "base/sort.h"
 #include "base/str.h"
+#include "graph/comm.h"
 #include "models/text_heads.h"
 #include "norma/infer.h"
 #include "norma/nn.h"
@@ -33,6 +34,7 @@ struct nr_text_runner {
 	int64_t *start, room;                           /* (n + 1); of ids */
 	int32_t *first;                                 /* (n): which text before it has the same ids, or itself */
 	int32_t *order;                                 /* (different): the first ones by falling length */
+	int32_t *owner;                                 /* (n): the rank that runs it; -1: one before it has the same ids */
 	int64_t different;
 	double flops;                                   /* of the last run */
 };
@@ -187,6 +189,7 @@ void nr_text_runner_close(struct nr_text_runner *e)
 	free(e->start);
 	free(e->first);
 	free(e->order);
+	free(e->owner);
 	free(e);
 }
 
@@ -265,7 +268,6 @@ static void run_batch(struct nr_text_runner *e, struct shape *s, const int32_t *
 		memset(types + length, 0, (size_t)(s->length - length) * sizeof *types);
 	}
 	nr_plan_run(s->plan, &(struct nr_exec){ .train = 0 }, NR_RUN_FORWARD);
-	e->flops += nr_plan_stats(s->plan).forward_flops;
 	const real *y = nr_plan_data(s->plan, s->out);
 	for (int64_t b = 0; b < n; b++, y += e->width) {
 		double square = 0;
@@ -288,20 +290,26 @@ int nr_text_runner_run(struct nr_text_runner *e, const char *const *text, int64_
 	free(e->start);
 	free(e->first);
 	free(e->order);
+	free(e->owner);
 	e->start = calloc((size_t)n + 1, sizeof *e->start);
 	e->first = malloc(((size_t)n + 1) * sizeof *e->first);
 	e->order = malloc(((size_t)n + 1) * sizeof *e->order);
-	if (!e->start || !e->first || !e->order) return out_of_memory(err);
+	e->owner = malloc(((size_t)n + 1) * sizeof *e->owner);
+	if (!e->start || !e->first || !e->order || !e->owner) return out_of_memory(err);
 	if (encode(e, text, n, err) || find_equal(e, n, err) || sort(e, n, err)) return err->code;
 	e->flops = 0;
-	for (int64_t at = 0; at < e->different;) {
+	for (int64_t i = 0; i < n; i++) e->owner[i] = -1;
+	for (int64_t at = 0, q = 0; at < e->different; q++) {
 		struct shape *s = shape_for(e, length_of(e, e->order[at]), e->different - at, err);
 		if (!s) return err->code;
 		const int64_t take = e->different - at < s->batch ? e->different - at : s->batch;
-		run_batch(e, s, e->order + at, take, out);
+		for (int64_t b = 0; b < take; b++) e->owner[e->order[at + b]] = nr_comm_owner(e->how.comm, q);
+		if (nr_comm_mine(e->how.comm, q)) run_batch(e, s, e->order + at, take, out);
+		e->flops += nr_plan_stats(s->plan).forward_flops;
 		at += take;
 		if (e->watch && e->watch(e->context, at * n / e->different, n)) return 1;
 	}
+	if (nr_comm_spread(e->how.comm, n, (size_t)e->width * sizeof *out, e->owner, out, err)) return err->code;
 	for (int64_t i = 0; i < n; i++)
 		if (e->first[i] != i) memcpy(out + i * e->width, out + e->first[i] * e->width, (size_t)e->width * sizeof *out);
 	return NR_OK;

@@ -53,7 +53,7 @@ static int neighbours(struct nr_task_run *r, const struct nr_weights *w, const s
 	if (!code) code = nr_features_of(&train, w, &from, batch, err);
 	if (!code)
 		code = nr_knn(train.count, train.width, train.x, train.label, test->count, test->x, test->label, r->source->classes,
-			o->knn_k < train.count ? o->knn_k : train.count, o->knn_temp, top1, &top5, err);
+			o->knn_k < train.count ? o->knn_k : train.count, o->knn_temp, top1, &top5, e->comm, err);
 	nr_features_release(&train);
 	free(order);
 	return code;
@@ -68,7 +68,7 @@ static int linear_head(struct nr_task_run *r, const struct nr_weights *w, const 
 	struct nr_probe_result result;
 	int32_t *order;
 	struct nr_probe p = { .solver = NR_PROBE_EXACT, .classes = r->source->classes, .weight_decays = WEIGHT_DECAYS, .hold_out = 0.1,
-		.tolerance = 1e-4, .iterations = 1000 };
+		.tolerance = 1e-4, .iterations = 1000, .comm = e->comm };
 	memcpy(p.weight_decay, weight_decays, sizeof weight_decays);
 	int code = from_training(r, e, o->linear, &from, &order, err);
 	if (!code) code = nr_block_features_of(&train, w, &from, batch, o->linear_blocks, o->linear_mean, err);

@@ -259,7 +259,9 @@ static int open_held(struct nr_task_run *r, const struct nr_evaluation *e, struc
 		open_set(s, &s->held[TEST], e, NR_TEST, NULL, r->c->eval_limit && r->c->eval_limit < all ? r->c->eval_limit : all, err))
 		return err->code;
 	const int32_t a = s->held[HELD].list.largest, b = s->held[TEST].list.largest;
-	return nr_mol_runner_open(&s->runner, r->w, r->norms, &s->form, s->batch, a > b ? a : b, err);
+	const int code = nr_mol_runner_open(&s->runner, r->w, r->norms, &s->form, s->batch, a > b ? a : b, err);
+	s->runner.comm = e->comm;
+	return code;
 }
 
 static double loss_of(enum nr_known kind, double x, double t)

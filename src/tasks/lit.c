@@ -50,6 +50,7 @@ struct lit {
 	struct nr_texts texts;
 	struct nr_weights *tower;
 	struct nr_tower_features features;
+	struct nr_tower_how how;                        /* to make them */
 	enum nr_split held;                             /* the split to evaluate on */
 	struct shape shape[NR_TASK_SHAPES];
 	struct nr_text_runner *runner;
@@ -78,11 +79,11 @@ static int open_tower(struct nr_task_run *r, struct nr_error *err)
 	const char *root = nr_data_root(*r->c->data_root ? r->c->data_root : NULL, r->arena, err);
 	if (!root) return err->code;
 	s->held = r->source->count[NR_VAL] ? NR_VAL : NR_TEST;
-	const struct nr_tower_how how = { .tower = nr_weights_path(o->tower, r->arena), .what = nr_captions_text(r->source),
+	s->how = (struct nr_tower_how){ .tower = nr_weights_path(o->tower, r->arena), .what = nr_captions_text(r->source),
 		.folder = o->keep_features ? nr_arena_printf(r->arena, "%s/cache", root) : NULL,
 		.want = 1u << r->train.split | 1u << s->held,
-		.batch = 64, .workers = (int)r->c->workers };
-	return nr_tower_features_of(&s->features, s->tower, r->source, &how, r->arena, err);
+		.batch = 64, .workers = (int)r->c->workers, .comm = r->c->comm };
+	return nr_tower_features_open(&s->features, s->tower, r->source, &s->how, r->arena, err);
 }
 
 static int settle(struct nr_task_run *r, struct nr_error *err)
@@ -194,6 +195,7 @@ static int ready(struct nr_task_run *r, int64_t batch, struct nr_error *err)
 	const struct nr_prompts *prompts = nr_captions_prompts(r->source);
 	const int64_t n = r->source->count[s->held];
 	(void)batch;
+	if (nr_tower_features_make(&s->features, s->tower, r->source, &s->how, err)) return err->code;
 	r->evaluates = n > 0;
 	if (!n) return NR_OK;
 	s->judged = prompts ? prompts->classes * prompts->templates : n;
@@ -202,7 +204,8 @@ static int ready(struct nr_task_run *r, int64_t batch, struct nr_error *err)
 		return nr_fail(err, NR_EMEMORY, "cannot start the training", NULL, "out of memory");
 	for (int64_t i = 0; i < s->judged; i++) s->text[i] = prompts ? prompts->text[i] : nr_source_text(r->source, s->held, i, 0);
 	for (int64_t i = 0; i < n; i++) s->label[i] = prompts ? nr_source_label(r->source, s->held, i) : (int32_t)i;
-	const struct nr_text_runner_how how = { .logits = true, .max_length = settings_of(r)->text.max_length };
+	const struct nr_text_runner_how how = { .logits = true, .max_length = settings_of(r)->text.max_length,
+		.comm = r->c->comm };
 	return nr_text_runner_open(&s->runner, r->w, s->texts.tokenizer, &how, err);
 }
 

@@ -8,6 +8,7 @@
 
 #include "base/real.h"
 #include "analysis/uniformity.h"
+#include "graph/comm.h"
 #include "graph/streams.h"
 #include "models/mae.h"
 #include "norma/nn.h"
@@ -101,7 +102,7 @@ static void measure(struct nr_task_run *r, const struct nr_batch *b, double *sum
 /* ---- evaluation ----------------------------------------------------------------------------------------------------------- */
 
 /* [CLS] and one patch token of each picture of the batch, another place for each. */
-static int64_t keep(struct mae *s, int64_t have)
+static void keep(struct mae *s, int64_t have)
 {
 	const struct nr_exec ex = { .train = 0 };
 	const int64_t T = s->tokens->d[1], C = s->tokens->d[2], S = s->tokens->tok->special;
@@ -111,7 +112,6 @@ static int64_t keep(struct mae *s, int64_t have)
 		if (S) memcpy(s->cls + have * C, x + i * T * C, (size_t)C * sizeof *x);
 		memcpy(s->token + have * C, x + (i * T + S + have % (T - S)) * C, (size_t)C * sizeof *x);
 	}
-	return have;
 }
 
 static int meter(int64_t n, int64_t C, const real *x, double *uniformity, double *rank, struct nr_error *err)
@@ -125,33 +125,56 @@ static int meter(int64_t n, int64_t C, const real *x, double *uniformity, double
 	return code;
 }
 
-static int evaluate(struct nr_task_run *r, const struct nr_evaluation *e, double *value, int64_t *samples, struct nr_error *err)
+/* Every so many batches of this rank: the losses (batches), and what is kept of the pictures. */
+static int look(struct mae *s, const struct nr_evaluation *e, int64_t batches, double *loss, struct nr_error *err)
 {
-	struct mae *s = r->own;
 	const struct nr_exec ex = { .train = 0 };
+	const int64_t ranks = nr_comm_size(e->comm), rank = nr_comm_rank(e->comm);
 	const struct nr_loader_config config = { .source = e->source, .split = e->split, .augment = &e->augment, .batch = s->batch,
-		.index = e->index, .count = e->count, .threads = e->workers, .drop_last = true };
+		.index = e->index, .count = e->count, .threads = e->workers, .drop_last = true,
+		.share = { .of = ranks, .from = rank, .take = 1 }, .stop = (batches - rank + ranks - 1) / ranks };
 	struct nr_loader *loader;
 	if (nr_loader_open(&loader, &config, err)) return err->code;
-	const int64_t batches = nr_loader_batches(loader), C = s->tokens->d[2];
-	int64_t have = 0;
-	double sum = 0;
-	for (int64_t q = 0; q < batches && !err->code; q++) {
+	for (int64_t q = rank; q < batches && !err->code; q += ranks) {
 		struct nr_batch *b;
 		if (nr_loader_next(loader, &b, err)) break;
 		nr_from_floats(nr_plan_data(s->held_plan, s->held.image), b->image, nr_len(s->held.image));
 		nr_mae_mask_draw(&s->held_mask, nr_rng_make(0, NR_STREAM_MASK + 1, 0), q * s->batch);
 		nr_plan_run(s->held_plan, &ex, NR_RUN_FORWARD);
-		sum += (double)*(const real *)nr_plan_data(s->held_plan, s->held.mae);
+		loss[q] = (double)*(const real *)nr_plan_data(s->held_plan, s->held.mae);
 		if (!q) nr_reconstruction_keep(&s->drawn, b->image, nr_plan_data(s->held_plan, s->pred), s->held_mask.weight);
-		if (have < METER) {
+		if (q * s->batch < METER) {
 			nr_from_floats(nr_plan_data(s->whole_plan, s->image), b->image, nr_len(s->image));
-			have = keep(s, have);
+			keep(s, q * s->batch);
 		}
 		nr_loader_give_back(loader, b);
 	}
 	nr_loader_close(loader);
-	if (err->code) return err->code;
+	return err->code;
+}
+
+/* What ranks saw, to all of them. kept: pictures. */
+static int share(struct mae *s, struct nr_comm *comm, int64_t batches, double *loss, int64_t kept, struct nr_error *err)
+{
+	int32_t owner[METER];
+	const size_t row = (size_t)s->tokens->d[2] * sizeof(real);
+	for (int64_t i = 0; i < kept; i++) owner[i] = nr_comm_owner(comm, i / s->batch);
+	if (nr_comm_spread(comm, batches, sizeof *loss, NULL, loss, err)) return err->code;
+	if (s->tokens->tok->special && nr_comm_spread(comm, kept, row, owner, s->cls, err)) return err->code;
+	return nr_comm_spread(comm, kept, row, owner, s->token, err);
+}
+
+static int evaluate(struct nr_task_run *r, const struct nr_evaluation *e, double *value, int64_t *samples, struct nr_error *err)
+{
+	struct mae *s = r->own;
+	const int64_t all = e->count ? e->count : e->source->count[e->split], batches = all / s->batch, C = s->tokens->d[2];
+	const int64_t have = batches * s->batch < METER ? batches * s->batch : METER;
+	double *loss = calloc((size_t)batches + 1, sizeof *loss), sum = 0;
+	int code = loss ? look(s, e, batches, loss, err) : nr_fail(err, NR_EMEMORY, "cannot evaluate", NULL, "out of memory");
+	if (!code) code = share(s, e->comm, batches, loss, have, err);
+	for (int64_t q = 0; q < batches && !code; q++) sum += loss[q];
+	free(loss);
+	if (code) return code;
 	for (int i = 0; i < OF_EVAL; i++) value[i] = NAN;
 	value[LOSS] = sum / (double)(batches ? batches : 1);
 	*samples = batches * s->batch;

@@ -24,11 +24,11 @@ int32_t *nr_probe_order(const struct nr_task_run *r, int64_t *count, struct nr_e
 	return order;
 }
 
-static int fit(const struct nr_task_run *r, const struct nr_token_features *train, const struct nr_token_features *test,
+static int fit(const struct nr_task_run *r, struct nr_comm *comm, const struct nr_token_features *train, const struct nr_token_features *test,
 	double top1[NR_FEATURE_KINDS], struct nr_error *err)
 {
 	struct nr_probe o = { .solver = NR_PROBE_EXACT, .classes = r->source->classes, .weight_decays = WEIGHT_DECAYS, .hold_out = 0.1,
-		.tolerance = 1e-4, .iterations = 1000 };
+		.tolerance = 1e-4, .iterations = 1000, .comm = comm };
 	memcpy(o.weight_decay, weight_decays, sizeof weight_decays);
 	for (int k = 0; k < NR_FEATURE_KINDS; k++) {
 		struct nr_probe_result result;
@@ -54,7 +54,7 @@ int nr_mae_probe(struct nr_task_run *r, const struct nr_evaluation *e, int64_t c
 	for (int k = 0; k < NR_FEATURE_KINDS; k++) top1[k] = NAN;
 	int code = order ? nr_token_features_of(&train, r->w, &from, batch, want, err) : (int)err->code;
 	if (!code) code = nr_token_features_of(&test, r->w, e, batch, want, err);
-	if (!code) code = fit(r, &train, &test, top1, err);
+	if (!code) code = fit(r, e->comm, &train, &test, top1, err);
 	nr_token_features_release(&train);
 	nr_token_features_release(&test);
 	free(order);

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "graph/comm.h"
 #include "graph/streams.h"
 #include "infer/metrics.h"
 #include "models/text_heads.h"
@@ -289,7 +290,15 @@ static int evaluate(struct nr_task_run *r, const struct nr_evaluation *e, double
 	double loss = 0, right = 0, all = 0;
 	if (open_held(r, e, err)) return err->code;
 	*samples = s->held_corpus.samples;
-	for (int64_t at = 0; at < *samples; at += r->c->batch) run_held(r, at, &loss, &right, &all);
+	const int64_t B = r->c->batch, batches = (*samples + B - 1) / B;
+	struct { double loss, right, all; } *of = calloc((size_t)batches + 1, sizeof *of);
+	if (!of) return nr_fail(err, NR_EMEMORY, "cannot evaluate", NULL, "out of memory");
+	for (int64_t q = 0; q < batches; q++)
+		if (nr_comm_mine(e->comm, q)) run_held(r, q * B, &of[q].loss, &of[q].right, &of[q].all);
+	const int code = nr_comm_spread(e->comm, batches, sizeof *of, NULL, of, err);
+	for (int64_t q = 0; q < batches; q++) loss += of[q].loss, right += of[q].right, all += of[q].all;
+	free(of);
+	if (code) return code;
 	value[LOSS] = all > 0 ? loss / all : NAN;
 	value[ACCURACY] = all > 0 ? right / all : NAN;
 	value[PERPLEXITY] = exp(value[LOSS]);

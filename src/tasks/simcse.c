@@ -189,7 +189,8 @@ static int ready(struct nr_task_run *r, int64_t batch, struct nr_error *err)
 	(void)batch;
 	if (open_dev(r, s, err)) return err->code;
 	if (!s->dev.count) return NR_OK;
-	const struct nr_text_runner_how how = { .pooling = (enum nr_text_pooling)settings_of(r)->pooler, .layer = keeps_layer(r) };
+	const struct nr_text_runner_how how = { .pooling = (enum nr_text_pooling)settings_of(r)->pooler, .layer = keeps_layer(r),
+		.comm = r->c->comm };
 	const size_t values = (size_t)(s->dev.count * nr_model_int(&r->w->model, "dim"));
 	for (int k = 0; k < 2; k++) s->of[k] = malloc(values * sizeof(real)), s->close[k] = malloc(values * sizeof(real));
 	s->cosine = malloc((size_t)s->dev.count * sizeof *s->cosine);

@@ -212,7 +212,8 @@ static int open_held(struct nr_task_run *r, const struct nr_evaluation *e, struc
 	if (settings_of(r)->test && all && (e->split != NR_TEST || e->index) &&
 	    open_set(r, &s->held[TEST], e->source, NR_TEST, NULL, most && most < all ? most : all, err))
 		return err->code;
-	const struct nr_text_runner_how how = { .logits = true, .max_length = settings_of(r)->text.max_length };
+	const struct nr_text_runner_how how = { .logits = true, .max_length = settings_of(r)->text.max_length,
+		.comm = r->c->comm };
 	return nr_text_runner_open(&s->runner, r->w, s->texts.tokenizer, &how, err);
 }
 

@@ -9,6 +9,7 @@
 #include "base/mem.h"
 #include "base/save.h"
 #include "fetch/checksum.h"
+#include "graph/comm.h"
 #include "norma/safetensors.h"
 
 struct nr_augment nr_tower_view(const struct nr_weights *w)
@@ -42,11 +43,11 @@ static int name_file(struct nr_tower_features *f, const struct nr_weights *w, co
 	return NR_OK;
 }
 
-/* Those of an earlier run; false: there are none, or not all that are wanted. */
-static bool read_kept(struct nr_tower_features *f, const struct nr_tower_how *how)
+/* Those of an earlier run, if all that are wanted are there. */
+static void read_kept(struct nr_tower_features *f, const struct nr_tower_how *how)
 {
 	struct nr_st_file *file;
-	if (!f->file || access(f->file, R_OK) || nr_st_open(&file, f->file, &(struct nr_error){ 0 })) return false;
+	if (!f->file || access(f->file, R_OK) || nr_st_open(&file, f->file, &(struct nr_error){ 0 })) return;
 	bool whole = true;
 	for (int k = 0; k < NR_SPLITS && whole; k++) {
 		if (!(how->want & 1u << k) || !f->count[k]) continue;
@@ -57,7 +58,6 @@ static bool read_kept(struct nr_tower_features *f, const struct nr_tower_how *ho
 	}
 	nr_st_close(file);
 	f->kept = whole;
-	return whole;
 }
 
 static int keep(const struct nr_tower_features *f, struct nr_error *err)
@@ -83,7 +83,7 @@ static int compute(struct nr_tower_features *f, const struct nr_weights *w, cons
 		nr_log_line(NR_LOG_INFO, "computing the features of %lld pictures (%s)", (long long)s->count[k],
 			nr_split_name((enum nr_split)k));
 		const struct nr_evaluation e = { .source = s, .split = (enum nr_split)k, .augment = nr_tower_view(w),
-			.workers = how->workers };
+			.workers = how->workers, .comm = how->comm };
 		const int code = nr_features_of(&one, w, &e, how->batch, err);
 		if (code) return code;
 		f->x[k] = one.x;
@@ -92,7 +92,7 @@ static int compute(struct nr_tower_features *f, const struct nr_weights *w, cons
 	return NR_OK;
 }
 
-int nr_tower_features_of(struct nr_tower_features *f, const struct nr_weights *w, const struct nr_source *s, const struct nr_tower_how *how,
+int nr_tower_features_open(struct nr_tower_features *f, const struct nr_weights *w, const struct nr_source *s, const struct nr_tower_how *how,
 	struct nr_arena *arena, struct nr_error *err)
 {
 	struct nr_runner r;
@@ -101,10 +101,27 @@ int nr_tower_features_of(struct nr_tower_features *f, const struct nr_weights *w
 	f->width = r.width;
 	nr_runner_close(&r);
 	memcpy(f->count, s->count, sizeof f->count);
-	int code = name_file(f, w, s, how, arena, err);
-	if (!code && !read_kept(f, how)) {
+	return name_file(f, w, s, how, arena, err);
+}
+
+/* Has every rank found them? */
+static int all_kept(struct nr_tower_features *f, struct nr_comm *comm, struct nr_error *err)
+{
+	bool *have = malloc((size_t)nr_comm_size(comm) * sizeof *have);
+	int code = have ? nr_comm_gather(comm, &f->kept, sizeof *have, have, err) : nr_fail(err, NR_EMEMORY, "cannot start", NULL, "out of memory");
+	for (int r = 0; r < nr_comm_size(comm) && !code; r++) f->kept = f->kept && have[r];
+	free(have);
+	return code;
+}
+
+int nr_tower_features_make(struct nr_tower_features *f, const struct nr_weights *w, const struct nr_source *s, const struct nr_tower_how *how,
+	struct nr_error *err)
+{
+	read_kept(f, how);
+	int code = all_kept(f, how->comm, err);
+	if (!code && !f->kept) {
 		code = compute(f, w, s, how, err);
-		if (!code) code = keep(f, err);
+		if (!code && nr_comm_rank(how->comm) == 0) code = keep(f, err);
 	}
 	if (code) nr_tower_features_release(f);
 	return code;

@@ -69,7 +69,7 @@ int nr_trainer_agree(struct nr_trainer *t, struct nr_error *err)
 	if (!c) return NR_OK;
 	if (!all) return nr_fail(err, NR_EMEMORY, "cannot start the training", NULL, "out of memory");
 	fill(t, mine);
-	if (nr_comm_gather(c, mine, sizeof mine, all, err)) return err->code;
+	if (nr_comm_meet(c, true, err) || nr_comm_gather(c, mine, sizeof mine, all, err)) return err->code;
 	for (int i = 0; i < SAMES; i++)
 		for (int r = 1; r < nr_comm_size(c); r++)
 			if (all[r * SAMES + i] != all[i]) {

@@ -224,9 +224,9 @@ int nr_trainer_setup(struct nr_trainer *t, struct nr_error *err)
 {
 	struct nr_train *c = &t->c;
 	if (!(t->task = nr_task_find(c->task, err))) return err->code;
-	if (!nr_trainer_writes(t) && nr_comm_meet(c->comm, err)) return err->code;     /* what is kept on disk is made once */
+	if (!nr_trainer_writes(t) && nr_comm_meet(c->comm, true, err)) return err->code;       /* what is kept on disk is made once */
 	if (open_data(t, err) || nr_trainer_start(t, err) || parse_model(t, err)) return err->code;
-	if (nr_trainer_writes(t) && c->comm && nr_comm_meet(c->comm, err)) return err->code;
+	if (nr_trainer_writes(t) && c->comm && nr_comm_meet(c->comm, true, err)) return err->code;
 	if (!nr_trainer_writes(t)) c->microscope = c->gradients = 0;
 	if (t->task->kind == NR_PICTURES) {
 		c->augment.size = nr_model_int(&t->w.model, "image");

@@ -8,9 +8,9 @@ bool nr_trainer_shares(const struct nr_trainer *t) { return t->shards.count > 1 
 
 static int refuse(const struct nr_trainer *t, struct nr_error *err)
 {
-	if (!t->run.teacher && t->run.passes == 1) return NR_OK;
-	nr_fail(err, NR_EUSAGE, "cannot share statistics (sync=1) in", t->task->command, "%s", t->run.teacher
-		? "its second network would see other statistics" : "it passes several times over a batch");
+	if (!t->run.teacher) return NR_OK;
+	nr_fail(err, NR_EUSAGE, "cannot share statistics (sync=1) in", t->task->command,
+		"its second network would see other statistics");
 	return nr_hint(err, "leave sync=1 out, or train on one rank without --shards");
 }
 
@@ -77,15 +77,27 @@ static struct nr_trainer_shape *turn_to(struct nr_trainer *t, int64_t i)
 	return &t->shape[q];
 }
 
-/* Loss and measures of shard i. The batch stays until then. */
-static int measure(struct nr_trainer *t, int64_t i, struct nr_error *err)
+/* Other inputs for the next pass over the same batches. */
+static void again(struct nr_trainer *t, int64_t pass)
+{
+	for (int64_t i = 0; i < t->shards.local; i++) {
+		struct nr_exec *ex = &t->together.ex[i];
+		turn_to(t, i);
+		if (pass) t->task->again(&t->run);
+		ex->step = pass ? ex->step + 1 : ex->step * t->run.passes;
+		ex->accumulate |= pass > 0;
+	}
+}
+
+/* Loss of a pass over shard i, after the last one its measures. The batch stays until then. */
+static int measure(struct nr_trainer *t, int64_t i, bool last, struct nr_error *err)
 {
 	double *said = t->shards.said + i * NR_SHARD_SAYS;
 	const struct nr_trainer_shape *s = turn_to(t, i);
 	const double loss = (double)*(const real *)nr_plan_data(t->run.plan, s->loss);
 	said[NR_SAID_LOSS] += loss;
 	if (!isfinite(loss)) nr_trainer_bad_loss(t, &t->together.ex[i], "loss", err);
-	else if (t->task->measure) t->task->measure(&t->run, t->held[i], said + NR_SAID_MEASURES);
+	else if (last && t->task->measure) t->task->measure(&t->run, t->held[i], said + NR_SAID_MEASURES);
 	return err->code;
 }
 
@@ -96,13 +108,16 @@ int nr_trainer_together(struct nr_trainer *t, struct nr_error *err)
 	nr_shards_begin_beside(s);
 	for (int64_t a = 0; a < t->c.accumulate && !code; a++) {
 		for (int64_t i = 0; i < s->local && !code; i++) code = bind(t, i, a, err);
-		if (!code) code = nr_plan_run_together(&t->together, NR_RUN_FORWARD | NR_RUN_BACKWARD, err);
-		for (int64_t i = 0; i < s->local && !code && !bad; i++) bad = measure(t, i, err);
+		for (int64_t pass = 0; pass < t->run.passes && !code; pass++) {
+			again(t, pass);
+			code = nr_plan_run_together(&t->together, NR_RUN_FORWARD | NR_RUN_BACKWARD, err);
+			for (int64_t i = 0; i < s->local && !code && !bad; i++) bad = measure(t, i, pass + 1 == t->run.passes, err);
+			if (!code && !bad) code = nr_plan_run_together(&t->together, NR_RUN_COMMIT, err);
+		}
 		for (int64_t i = 0; t->loader && i < s->local; i++) {
 			nr_loader_give_back(t->loader, t->held[i]);
 			t->held[i] = NULL;
 		}
-		if (!code && !bad) code = nr_plan_run_together(&t->together, NR_RUN_COMMIT, err);
 	}
 	nr_shards_end_beside(s);
 	return code ? code : bad;

@@ -11,33 +11,9 @@ set -euo pipefail
 . test/cli/words.inc
 # shellcheck source=test/cli/molecules.inc
 . test/cli/molecules.inc
+# shellcheck source=test/cli/ranks.inc
+. test/cli/ranks.inc
 most=${RANKS:-2}
-[ -z "${NORMA_SANITIZE:-}" ] || exit 77         # MPI keeps memory and is not built for sanitizers
-command -v mpirun >/dev/null || { echo "mpirun is not installed: scripts/setup does it" >&2; exit 1; }
-NORMA=$(realpath "$NORMA")
-unset SLURM_NTASKS PMI_SIZE OMPI_COMM_WORLD_SIZE
-export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_btl=self,vader,tcp OMPI_MCA_btl_tcp_if_include=lo
-export OMPI_MCA_rmaps_base_oversubscribe=1 OMPI_MCA_hwloc_base_binding_policy=none TMPDIR=$tmp
-ranks() { # RANKS THREADS ARG...: 0 ranks: without mpirun
-	local k=$1 threads=$2
-	shift 2
-	if [ "$k" = 0 ]; then "$NORMA" --threads "$threads" "$@"
-	else mpirun -n "$k" "$NORMA" --threads "$threads" "$@"; fi
-}
-# on CODE RANKS THREADS ARG...: as `run`
-on() {
-	local want=$1 code=0
-	ran="$2 ranks: norma ${*:4}"
-	ranks "${@:2}" >"$tmp/out" 2>"$tmp/err" </dev/null || code=$?
-	out=$(cat "$tmp/out") err=$(cat "$tmp/err")
-	[ "$code" = "$want" ] || fail "exit code $code, not $want: $err"
-}
-# hash FOLDER: of weights, buffers and moments, and of the numbers of the record without its clock
-hash() {
-	{ bits "$1/last.safetensors"; bits "$1/model.safetensors"
-		awk -F, 'NR == 1 { for (i = 1; i <= NF; i++) clock[i] = $i == "seconds" || $i ~ /_per_s/ }
-			{ for (i = 1; i <= NF; i++) if (!clock[i]) printf "%s,", $i; print "" }' "$1/metrics.csv"; } | sha256sum | cut -c1-12
-}
 # same NAME ARG...: equal hashes on all numbers of ranks and threads; one line of a table
 same() {
 	local name=$1 k threads want='' have
@@ -83,12 +59,12 @@ if [ "$most" -ge 4 ]; then
 	for ((i = 0; i < 12; i++)); do echo $((i % 6)); done >"$tmp/scores"
 	paste "$tmp/scores" <(sentences 5 12) <(sentences 6 12) >"$tmp/data/sts/tokenized/STSB/dev.tsv"
 	same "simcse, sep(batch:sync=1,ln)" simcse --data "text:path=$tmp/triplets.csv" "${texts[@]:3}" --hard-weight 0.5 --norm "sep(batch:sync=1,ln)"
-	same "graph --flag 2" "${molecules[@]}" --flag 2
+	same "graph --flag 2, batch:sync=1" "${molecules[@]}" --flag 2 --norm batch:sync=1
 	for overlap in after between thread; do same "pictures, overlap $overlap" "${pictures[@]}" --overlap $overlap; done
 else
 	same "pictures" "${pictures[@]}" --accumulate 2 --norm "sep(batch:sync=1,ln) blocks[1].attn.in=switch:sync=1 blocks[1].mlp.in=power:sync=1"
 	same "texts" "${texts[@]}" --norm "sep(bn,ln)"
-	same "molecules" "${molecules[@]}" --norm batch:sync=1
+	same "molecules" "${molecules[@]}" --norm batch:sync=1 --flag 2
 fi
 
 # ---- statistics of all shards are those of the whole batch: the same run but for rounding, which those of one shard are not
@@ -107,16 +83,41 @@ awk '{ v[NR] = $1 } END { a = v[1] - v[3]; b = v[1] - v[4]; exit !(a * a < 1e-8 
 	fail "losses of whole batches and of shards: $(tr '\n' ' ' <"$tmp/losses")"
 
 # ---- a run goes on with another number of ranks
-settings=("${pictures[@]}" --norm "sep(batch:sync=1,ln)" --shards 4 --checkpoint-steps 2 --out run)
-for first in 0 2; do
-	mkdir -p "$tmp/on$first"
-	cd "$tmp/on$first"
-	on 0 "$first" 1 "${settings[@]}" --steps 4
-	on 0 "$((2 - first))" 1 train --resume --out run --steps 6
-	cd - >/dev/null
+# goes_on NAME ARG...: 4 steps on some ranks and 2 more on others end with the same bits, whichever come first
+goes_on() {
+	local name=$1 first have want=''
+	shift
+	for first in 0 "$most"; do
+		mkdir -p "$tmp/on$first"
+		rm -rf "$tmp/on$first/run"
+		cd "$tmp/on$first"
+		on 0 "$first" 1 "$@" --shards 4 --checkpoint-steps 2 --out run --steps 4
+		on 0 "$((most - first))" 1 "$1" --resume --out run --steps 6
+		cd - >/dev/null
+		have=$(hash "$tmp/on$first/run")
+		: "${want:=$have}"
+		[ "$have" = "$want" ] || fail "$name: $most ranks after 1 and 1 after $most end with other bits"
+	done
+	echo "$name, resumed: $want"
+}
+goes_on pictures "${pictures[@]}" --norm "sep(batch:sync=1,ln)"
+if [ "$most" -ge 4 ]; then
+	goes_on texts "${texts[@]}" --norm "sep(batch:sync=1,ln)"
+	goes_on molecules "${molecules[@]}" --norm batch:sync=1
+fi
+
+# ---- gradients as bf16: the same bits on any number of threads, other ones than whole gradients, near them
+for threads in 1 2; do
+	rm -rf "$tmp/half$threads"
+	on 0 2 "$threads" "${pictures[@]}" --compress --out "$tmp/half$threads"
+	says "gradients travel as bf16"
 done
-ran="resumed"
-[ "$(hash "$tmp/on0/run")" = "$(hash "$tmp/on2/run")" ] || fail "2 ranks after 1 and 1 after 2 end with other bits"
+on 0 2 1 "${pictures[@]}" --out "$tmp/whole"
+ran="--compress"
+[ "$(hash "$tmp/half1")" = "$(hash "$tmp/half2")" ] || fail "other bits on two threads"
+[ "$(hash "$tmp/half1")" != "$(hash "$tmp/whole")" ] || fail "nothing was rounded"
+awk -v a="$(sed -n 8p "$tmp/half1/metrics.csv" | cut -d, -f4)" -v b="$(sed -n 8p "$tmp/whole/metrics.csv" | cut -d, -f4)" \
+	'BEGIN { d = a - b; exit !(a > 0 && d * d < 1e-4 * b * b) }' || fail "far from whole gradients"
 
 # ---- the header says what is exact, and what statistics see; the first rank alone speaks
 rm -rf "$tmp/run"
@@ -134,13 +135,14 @@ on 1 2 1 "${pictures[@]}" --shards 1 --out "$tmp/no"
 complains "2 ranks, but a batch has 1 shards"
 on 1 0 1 "${pictures[@]}" --shards 3 --out "$tmp/no"
 complains "3 is no power of two"
-on 2 0 1 "${molecules[@]}" --flag 2 --norm batch:sync=1 --shards 2 --out "$tmp/no"
+# shellcheck disable=SC2054
+on 2 0 1 dino --data mnist --model vit_nano:dim=24,depth=1,heads=3,patch=7 --norm batch:sync=1 --batch 16 --shards 2 --local-crops 0 --out "$tmp/no"
 complains "cannot share statistics (sync=1)"
 # differ MESSAGE COMMAND...: the second rank is this one
 differ() {
 	local code=0
 	ran="ranks that differ: ${*:2}"
-	mpirun -n 1 "$NORMA" "${pictures[@]}" --out "$tmp/no" : -n 1 "${@:2}" --out "$tmp/no" >"$tmp/out" 2>"$tmp/err" </dev/null || code=$?
+	"$MPIRUN" -n 1 "$NORMA" "${pictures[@]}" --out "$tmp/no" : -n 1 "${@:2}" --out "$tmp/no" >"$tmp/out" 2>"$tmp/err" </dev/null || code=$?
 	out=$(cat "$tmp/out") err=$(cat "$tmp/err")
 	[ "$code" = 1 ] || fail "exit code $code, not 1: $err"
 	complains "rank 1 on $(hostname) $1 than rank 0 on $(hostname)"
@@ -170,12 +172,12 @@ complains "no MPI library was found"
 
 # ---- a rank that dies, one that hangs, a signal: none of them leaves a run that cannot go on
 endless() { # FOLDER ARG...: in the background, its mpirun in $launcher
-	mpirun -n 2 "$NORMA" "${pictures[@]}" --steps 1000000 --eval-every 0 --checkpoint-steps 1 --shards 2 --out "$tmp/$1" "${@:2}" \
+	"$MPIRUN" -n 2 "$NORMA" "${pictures[@]}" --steps 1000000 --eval-every 0 --checkpoint-steps 1 --shards 2 --out "$tmp/$1" "${@:2}" \
 		>"$tmp/out" 2>"$tmp/err" </dev/null &
 	launcher=$!
 	await grep -q '^1[0-9],' "$tmp/$1/metrics.csv" 2>/dev/null
 }
-second() { ps -o pid= --ppid "$launcher" | tail -1 | tr -d ' '; }
+second() { rank_of "$launcher" 1; }
 ended() { # CODE: waits for it
 	local code=0
 	wait "$launcher" || code=$?
@@ -186,7 +188,7 @@ ran="a rank is killed"
 endless killed
 kill -9 "$(second)"
 ended
-complains "rank 1"
+grep -qE "rank 1|BAD TERMINATION" <<<"$err" || fail "nobody names the rank: $err"         # MPICH's launcher names process and host
 complains "$(hostname)"
 ran="a rank hangs"
 endless hangs --rank-timeout 2
@@ -195,6 +197,7 @@ kill -STOP "$pid"
 await grep -q "rank 0 on $(hostname) has waited 2 s for rank 1" "$tmp/err"
 kill -9 "$pid" 2>/dev/null || true
 ended
+[ -z "$(pgrep -f -- "--out $tmp/hangs( |\$)" || true)" ] || fail "a process is left"
 ran="mpirun is ended"
 endless ends
 kill -TERM "$launcher"

@@ -1,6 +1,6 @@
 #!/bin/bash
 # Training on several hosts: two network namespaces with addresses and names of their own, joined by a veth pair. The bits are those of one
-# process; latency and loss (netem, where the kernel has it) change none; a cut link and a killed rank end the run with a message that
+# process; latency and loss (netem, or test/crash/link.c where the kernel lacks it) change none; a cut link and a killed rank end the run with a message that
 # names rank and host. Needs root; exit code 77 without.
 # names without spaces, commas of options, the trap
 # shellcheck disable=SC2086,SC2054,SC2317,SC2115
@@ -11,6 +11,7 @@ tmp=$(mktemp -d)
 a=nrm$$a b=nrm$$b
 finish() {
 	[ -z "${launcher:-}" ] || kill -9 "$launcher" 2>/dev/null || true
+	[ -z "${line:-}" ] || kill "$line" 2>/dev/null || true
 	for n in $a $b; do
 		ip netns pids $n 2>/dev/null | xargs -r kill -9 2>/dev/null || true
 		ip netns del $n 2>/dev/null || true
@@ -44,9 +45,11 @@ cat >"$tmp/here" <<-END
 END
 chmod +x "$tmp/agent" "$tmp/here"
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 NORMA_DATA=$tmp/data TMPDIR=$tmp OMP_NUM_THREADS=1
-hosts=("$tmp/here" mpirun --mca plm_rsh_agent "$tmp/agent" --mca btl self,tcp --mca btl_tcp_if_include 10.231.77.0/24
-	--mca oob_tcp_if_include 10.231.77.0/24 --mca hwloc_base_binding_policy none -H 10.231.77.1:1,10.231.77.2:1 -n 2
-	-x NORMA_DATA -x OMP_NUM_THREADS)
+net() { # FIRST-THREE-NUMBERS: two ranks whose words go over that network, in $hosts
+	hosts=("$tmp/here" mpirun --mca plm_rsh_agent "$tmp/agent" --mca btl self,tcp --mca btl_tcp_if_include "$1.0/24"
+		--mca oob_tcp_if_include "$1.0/24" --mca hwloc_base_binding_policy none -H "$1.1:1,$1.2:1" -n 2 -x NORMA_DATA -x OMP_NUM_THREADS)
+}
+net 10.231.77
 failed=0
 fail() { echo "$1: $(cat "$tmp/out" "$tmp/err")" >&2; failed=1; }
 # shellcheck source=test/cli/made_up.inc
@@ -65,13 +68,6 @@ over() { # NAME
 }
 over two-hosts
 grep -q "ranks             2 on host-a, host-b" "$tmp/out" || fail "the header does not name both hosts"
-if ip netns exec $a tc qdisc add dev ${a}0 root netem delay 5ms loss 0.5% 2>/dev/null; then
-	over "latency-and-loss"
-	ip netns exec $a tc qdisc del dev ${a}0 root
-else
-	echo "latency and loss: not tried, the kernel has no netem"
-fi
-
 endless() { # NAME ARG...
 	rm -rf "$tmp/$1"
 	"${hosts[@]}" "${train[@]}" --steps 10000000 --eval-every 0 --log-every 1 --checkpoint-steps 1 --out "$tmp/$1" "${@:2}" >"$tmp/out" 2>"$tmp/err" </dev/null &
@@ -91,6 +87,45 @@ ended() { # NAME SECONDS
 	launcher=
 	"$NORMA" inspect "$tmp/$1/last.safetensors" >/dev/null || fail "$1: the checkpoint is damaged"
 }
+ranks() { for p in $(ip netns pids $a) $(ip netns pids $b); do [ "$(readlink "/proc/$p/exe")" != "$NORMA" ] || echo "$p"; done; }
+silence() { # NAME LIMIT: the ranks end by themselves; mpirun waits for the daemon of the other host
+	for ((i = 0; i < 900; i++)); do
+		! grep -q "rank 0 on host-a has waited $2 s for rank 1 on host-b" "$tmp/err" || break
+		sleep 0.1
+	done
+	echo "$1: $(grep -hE "has waited" "$tmp/err" | sed -n 1p)"
+	[ $i -lt 900 ] || fail "$1: no clear error"
+	for ((i = 0; i < 900; i++)); do
+		[ -n "$(ranks)" ] || break
+		sleep 0.1
+	done
+	[ -z "$(ranks)" ] || fail "$1: a rank is still there"
+	kill -9 "$launcher" 2>/dev/null || true
+	launcher=
+	for n in $a $b; do ip netns pids $n 2>/dev/null | grep -vx "${line:-0}" | xargs -r kill -9 2>/dev/null || true; done
+	"$NORMA" inspect "$tmp/$1/last.safetensors" >/dev/null || fail "$1: the checkpoint is damaged"
+}
+if ip netns exec $a tc qdisc add dev ${a}0 root netem delay 5ms loss 0.5% 2>/dev/null; then
+	over "latency and loss (netem)"
+	ip netns exec $a tc qdisc del dev ${a}0 root
+fi
+wire=${NORMA_LINK:-build/test/crash-link}
+if [ -x "$wire" ] && [ -e /dev/net/tun ]; then          # 10 ms there and back, one packet of 200 lost
+	"$wire" $a 10.231.78.1/24 $b 10.231.78.2/24 5 5 >"$tmp/line" 2>&1 &
+	line=$!
+	for ((i = 0; i < 600; i++)); do ! grep -q up "$tmp/line" || break; sleep 0.1; done
+	net 10.231.78
+	over "latency and loss (a line of our own)"
+	endless cut-line --rank-timeout 5
+	kill -STOP "$line"                              # nobody is told: packets just do not arrive
+	silence cut-line 5
+	kill -9 "$line"
+	line=
+	net 10.231.77
+else
+	echo "latency and loss by a line of our own: not tried, no $wire (cmake --build build --target crash) or no /dev/net/tun" >&2
+	failed=1
+fi
 endless killed-rank
 rank=
 for p in $(ip netns pids $b); do
@@ -103,19 +138,5 @@ grep -qE "rank 1 with PID [0-9]+ on node|rank 1 on host-b|process rank 1" "$tmp/
 echo "killed rank: $(grep -hE "rank 1" "$tmp/err" | sed -n 1p)"
 endless cut-link --rank-timeout 3
 ip -n $a link set ${a}0 down
-for ((i = 0; i < 600; i++)); do                         # the ranks end by themselves; mpirun waits for the daemon of the other host
-	! grep -q "rank 0 on host-a has waited 3 s for rank 1 on host-b" "$tmp/err" || break
-	sleep 0.1
-done
-echo "cut link: $(grep -hE "has waited" "$tmp/err" | sed -n 1p)"
-[ $i -lt 600 ] || fail "cut-link: no clear error within a minute"
-ranks() { for p in $(ip netns pids $a) $(ip netns pids $b); do [ "$(readlink "/proc/$p/exe")" != "$NORMA" ] || echo "$p"; done; }
-for ((i = 0; i < 300; i++)); do
-	[ -n "$(ranks)" ] || break
-	sleep 0.1
-done
-[ -z "$(ranks)" ] || fail "cut-link: a rank is still there after 30 s"
-kill -9 "$launcher" 2>/dev/null || true
-launcher=
-"$NORMA" inspect "$tmp/cut-link/last.safetensors" >/dev/null || fail "cut-link: the checkpoint is damaged"
+silence cut-link 3
 exit $failed

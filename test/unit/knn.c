@@ -44,14 +44,14 @@ static void votes_are_those_of_a_plain_search(void **state)
 		}
 		for (int threads = 1; threads <= 2; threads++) {
 			omp_set_num_threads(threads);
-			assert_int_equal(nr_knn(N, C, train, label, M, test, truth, K, k, .1, &got, &top5, NULL), 0);
+			assert_int_equal(nr_knn(N, C, train, label, M, test, truth, K, k, .1, &got, &top5, NULL, NULL), 0);
 			assert_true(fabs(got - right / M) < 1e-12);
 			assert_true(top5 == 1);
 			/* one search for all */
 			struct nr_knn_try both[] = { { .k = 30, .temperature = 1 }, { .k = k, .temperature = .1 } };
-			assert_int_equal(nr_knn_each(N, C, train, label, M, test, truth, K, both, 2, NULL), 0);
+			assert_int_equal(nr_knn_each(N, C, train, label, M, test, truth, K, both, 2, NULL, NULL), 0);
 			assert_true(both[1].top1 == got && both[1].top5 == top5);
-			assert_int_equal(nr_knn(N, C, train, label, M, test, truth, K, 30, 1, &got, &top5, NULL), 0);
+			assert_int_equal(nr_knn(N, C, train, label, M, test, truth, K, 30, 1, &got, &top5, NULL, NULL), 0);
 			assert_true(both[0].top1 == got);
 		}
 	}
@@ -65,12 +65,12 @@ static void a_sample_is_its_own_neighbour(void **state)
 	double top1, top5;
 	for (int i = 0; i < N * C; i++) x[i] = (float)value();
 	for (int i = 0; i < N; i++) label[i] = i;
-	assert_int_equal(nr_knn(N, C, x, label, N, x, label, N, 1, .07, &top1, &top5, NULL), 0);
+	assert_int_equal(nr_knn(N, C, x, label, N, x, label, N, 1, .07, &top1, &top5, NULL, NULL), 0);
 	assert_true(top1 == 1);
-	assert_int_equal(nr_knn(N, C, x, label, N, x, label, N, 1000, .001, &top1, &top5, NULL), 0); /* k beyond N: all of them */
+	assert_int_equal(nr_knn(N, C, x, label, N, x, label, N, 1000, .001, &top1, &top5, NULL, NULL), 0); /* k beyond N: all of them */
 	assert_true(top1 == 1);
 	struct nr_error err = { 0 };
-	assert_int_not_equal(nr_knn(N, C, x, label, 0, x, label, N, 1, .07, &top1, &top5, &err), 0);
+	assert_int_not_equal(nr_knn(N, C, x, label, 0, x, label, N, 1, .07, &top1, &top5, NULL, &err), 0);
 }
 
 int main(void)

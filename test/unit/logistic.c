@@ -66,7 +66,7 @@ static void clouds(int64_t rows, int64_t C, int64_t K, real spread, real *x, int
 static struct nr_logistic_data features(int64_t rows, int64_t width, const real *x)
 {
 	struct nr_logistic_data d;
-	assert_int_equal(nr_logistic_data_init(&d, rows, width, x, NULL), 0);
+	assert_int_equal(nr_logistic_data_init(&d, rows, width, x, NULL, NULL), 0);
 	return d;
 }
 
@@ -200,7 +200,7 @@ static void wrong_labels_are_refused(void **state)
 	assert_int_equal(nr_logistic_fit(&o, w, &r, NULL), NR_EVALUE);
 	nr_logistic_data_release(&d);
 	real broken[4] = { 0, 1, NAN, 3 };
-	assert_int_equal(nr_logistic_data_init(&d, 4, 1, broken, NULL), NR_EDIVERGED);
+	assert_int_equal(nr_logistic_data_init(&d, 4, 1, broken, NULL, NULL), NR_EDIVERGED);
 }
 
 /* Rosenbrock's valley is not convex, but a minimiser that is worth its name finds its end. */
