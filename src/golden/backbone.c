@@ -160,19 +160,31 @@ int golden_model_swin(struct golden_case *c)
 		{ "swin-official", "official" },
 		{ NULL, NULL } };
 	struct run r = { .eps = golden_config(c, "ln_eps", "layer_norm_eps", 1e-5), .naming = naming_of(c, known) };
+	const bool hf = !strncmp(r.naming, "huggingface", 11);
 	r.text = nr_arena_printf(c->arena,
 		"swin:image=%g,patch=%g,channels=%g,classes=%g,dim=%g,depths=%s,heads=%s,windows=%s,mlp=%.17g,qkv_bias=%g,"
-		"pad_first=%d,act=%s", golden_config(c, "img_size", "image_size", 224), golden_config(c, "patch_size", NULL, 4),
+		"pad_first=%d,shift_both=%d,act=%s", golden_config(c, "img_size", "image_size", 224), golden_config(c, "patch_size", NULL, 4),
 		golden_config(c, "in_chans", "num_channels", 3), golden_config(c, "num_classes", "num_labels", 1000),
 		golden_config(c, "embed_dim", NULL, 96), list(c, "depths", NULL, ""), list(c, "num_heads", NULL, ""), list(c,
 			"window_size", NULL, "7"),
-		golden_config(c, "mlp_ratio", NULL, 4), golden_config(c, "qkv_bias", NULL, 1), !strncmp(r.naming, "huggingface", 11),
-		golden_config_act(c));
+		golden_config(c, "mlp_ratio", NULL, 4), golden_config(c, "qkv_bias", NULL, 1), hf, hf, golden_config_act(c));
 	const int64_t stages = (int64_t)json_array_size(json_object_get(c->config, "depths"));
-	const bool hf = !strncmp(r.naming, "huggingface", 11);          /* its eps is not that of patches and merging */
+	/* Hugging Face's eps is not that of patches and merging */
 	r.norms = nr_arena_printf(c->arena, "layer%s%s%s", dtn_rules(c, stages), hf ? " patch.out=layer:eps=1e-5" : "",
 		hf && stages > 1 ? " merge.in=layer:eps=1e-5" : "");
 	return run(c, &r, "block");
+}
+
+/* The eps after reductions, if there are any. */
+static const char *reduced_rule(struct golden_case *c, double otherwise)
+{
+	for (int64_t i = 0; i < nr_st_count(c->file); i++) {
+		const char *name = nr_st_get(c->file, i)->name;
+		if (!strncmp(name, "param.", 6) && (strstr(name, ".attn.norm.") || strstr(name, "attention.self.layer_norm") || strstr(name,
+			"attention.layer_norm")))
+			return nr_arena_printf(c->arena, " attn.reduced=layer:eps=%.17g", golden_config(c, "ln_eps_sr", NULL, otherwise));
+	}
+	return "";
 }
 
 int golden_model_pvt(struct golden_case *c)
@@ -191,9 +203,9 @@ int golden_model_pvt(struct golden_case *c)
 			"hidden_sizes", ""),
 		list(c, "depths", NULL, ""), list(c, "heads", "num_attention_heads", ""), list(c, "ratios", "mlp_ratios", ""),
 		list(c, "srs", "sequence_reduction_ratios", ""), golden_config(c, "bias", "qkv_bias", 1), golden_config_act(c));
-	r.norms = nr_arena_printf(c->arena, "layer%s patch.out=layer:eps=%.17g attn.reduced=layer:eps=%.17g",
+	r.norms = nr_arena_printf(c->arena, "layer%s patch.out=layer:eps=%.17g%s",
 		dtn_rules(c, (int64_t)json_array_size(json_object_get(c->config, "depths"))),
-		golden_config(c, "ln_eps_patch_embed", NULL, same ? eps : 1e-5), golden_config(c, "ln_eps_sr", NULL, same ? eps : 1e-5));
+		golden_config(c, "ln_eps_patch_embed", NULL, same ? eps : 1e-5), reduced_rule(c, same ? eps : 1e-5));
 	return run(c, &r, "stage");
 }
 
@@ -209,8 +221,8 @@ int golden_model_pvt_v2(struct golden_case *c)
 			NULL, "8-4-2-1"),
 		golden_config(c, "linear", "linear_attention", 0), golden_config(c, "qkv_bias", NULL, 1), golden_config_act(c));
 	const bool same = r.naming && !strcmp(r.naming, "huggingface");
-	r.norms = nr_arena_printf(c->arena, "layer patch.out=layer:eps=%.17g attn.reduced=layer:eps=%.17g",
-		golden_config(c, "ln_eps_patch_embed", NULL, same ? eps : 1e-5), golden_config(c, "ln_eps_sr", NULL, same ? eps : 1e-5));
+	r.norms = nr_arena_printf(c->arena, "layer patch.out=layer:eps=%.17g%s",
+		golden_config(c, "ln_eps_patch_embed", NULL, same ? eps : 1e-5), reduced_rule(c, same ? eps : 1e-5));
 	return run(c, &r, "stage");
 }
 

@@ -63,7 +63,8 @@ static const char *timm_text(struct golden_case *c, const char *family)
 			? avg : fc > 0,
 		registers, !no_class_rows, !no_class_rows && registers > 0, positions ? "learned" : "none");
 	text = nr_arena_printf(c->arena, "%s,qkv_bias=%g,key_bias=%d,split_qkv=%d,patch_bias=%g,distilled=%g,parallel=%d%s", text,
-		flag(c, "qkv_bias", 1), !eva && !beit, eva && !flag(c, "qkv_fused", 1), flag(c, "patch_bias", 1), flag(c, "distilled", 0),
+		flag(c, "qkv_bias", 1), !eva && !beit, eva && !flag(c, "qkv_fused", 1), flag(c, "patch_bias",
+		flag(c, "pre_norm", 0) <= 0), flag(c, "distilled", 0),
 		is(c, "block_fn", "ParallelScalingBlock"), glu_text(c));
 	if (relative) text = nr_arena_printf(c->arena, "%s,rel_pos=%s,rel_pos_shared=%d,rel_pos_decay=%d,rel_pos_dim=%g", text,
 		table ? "table" : "mlp", shared, relpos && table,

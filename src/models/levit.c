@@ -96,19 +96,13 @@ static nr_t *begins_at_zero(struct nr_net *n, const char *name, nr_t *x)
 	return x;
 }
 
-/* Side of the grid of stage i, for which its biases are made. */
-static int64_t side(const struct levit *c, int64_t i)
+/* For the grid of these tokens, which all pictures of a model share. */
+static nr_t *bias(struct nr_net *n, const nr_t *x, int64_t heads, int64_t stride)
 {
-	int64_t grid = c->image;
-	for (int64_t p = 1; p < c->stride; p *= 2) grid = (grid + 1) / 2;
-	for (int64_t k = 0; k < i; k++) grid = (grid + 1) / 2;
-	return grid;
-}
-
-static nr_t *bias(struct nr_net *n, int64_t heads, int64_t grid, int64_t stride)
-{
-	nr_t *table = nr_param(n, "attn.biases", NR_ZEROS | NR_NO_DECAY, NR_SHAPE(heads, grid * grid));
-	return nr_grid_bias(n, table, (struct nr_grid_bias){ grid, grid, stride, 0 });
+	if (!x || !x->tok) return NULL;
+	const int64_t h = x->tok->h, w = x->tok->w;
+	nr_t *table = nr_param(n, "attn.biases", NR_ZEROS | NR_NO_DECAY, NR_SHAPE(heads, h * w));
+	return nr_grid_bias(n, table, (struct nr_grid_bias){ h, w, stride, 0 });
 }
 
 static nr_t *attention(struct nr_net *n, nr_t *x, const struct levit *c, const struct stages *s, int64_t i)
@@ -116,7 +110,7 @@ static nr_t *attention(struct nr_net *n, nr_t *x, const struct levit *c, const s
 	const int64_t heads = (int64_t)s->heads[i], value = (int64_t)(s->value[i] * (double)c->key);
 	nr_t *qkv = layer(n, c, "attn.qkv", x, heads * (2 * c->key + value));
 	x = nr_attention_with(n, qkv, (struct nr_attention_options){ .heads = heads, .value = value, .per_head = 1,
-		.bias = bias(n, heads, side(c, i), 1) });
+		.bias = bias(n, qkv, heads, 1) });
 	x = layer(n, c, "attn.proj", nr_activate(n, c->act, nr_norm(n, "attn.inner", x)), (int64_t)s->dim[i]);
 	return begins_at_zero(n, "attn.proj", x);
 }
@@ -135,8 +129,7 @@ static nr_t *shrink(struct nr_net *n, nr_t *x, const struct levit *c, const stru
 	nr_push(n, "shrink");
 	nr_t *kv = layer(n, c, "attn.kv", x, heads * (c->key + value));
 	nr_t *q = layer(n, c, "attn.q", nr_unfold_windows(n, nr_as_grid(n, x), 1, 2, 0, NR_PATCH_ROW_COL_CHANNEL), heads * c->key);
-	x = nr_kv_attention(n, q, kv, (struct nr_attention_options){ .heads = heads, .per_head = 1, .bias = bias(n, heads, side(c,
-		i - 1), 2) });
+	x = nr_kv_attention(n, q, kv, (struct nr_attention_options){ .heads = heads, .per_head = 1, .bias = bias(n, kv, heads, 2) });
 	x = layer(n, c, "attn.proj", nr_activate(n, c->act, x), dim);
 	x = nr_residual(n, "mlp", x, mlp(n, x, c, dim, 2), c->drop_path);
 	return nr_pop(n, x);

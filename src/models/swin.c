@@ -15,7 +15,7 @@
 struct swin {
 	int64_t image, channels, classes, patch, dim;
 	double mlp, drop_path, dropout, attention_dropout;
-	bool qkv_bias, pad_first;
+	bool qkv_bias, pad_first, shift_both;
 	char *depths, *heads, *windows, *act;
 };
 
@@ -31,6 +31,8 @@ static const struct nr_option options[] = {
 	NR_OPT_INT(struct swin, classes, 1000, 1, 1000000, "outputs of the head"),
 	NR_OPT_BOOL(struct swin, qkv_bias, "1", "bias of queries, keys and values"),
 	NR_OPT_BOOL(struct swin, pad_first, "0", "pad before the shift, as Hugging Face and detectors do; timm pads after it"),
+	NR_OPT_BOOL(struct swin, shift_both, "0",
+		"shift only where the grid is larger than a window in both directions, as Hugging Face; timm: in each that is"),
 	NR_OPT_STRING(struct swin, act, "gelu", "activation of the MLP: gelu, gelu_tanh, relu, silu"),
 	NR_OPT_FLOAT(struct swin, drop_path, 0, 0, 0.99, "share of samples that skip the last block; fewer skip earlier ones"),
 	NR_OPT_FLOAT(struct swin, dropout, 0, 0, 0.99, "dropout of the branches"),
@@ -141,10 +143,10 @@ static nr_t *attention(struct nr_net *n, nr_t *x, const struct swin *c, const st
 {
 	if (!x) return NULL;
 	const int64_t C = nr_cols(x), h = x->tok->h, w = x->tok->w, win = window_of(c, s, i), ph = up(h, win), pw = up(w, win);
-	const bool pad = ph != h || pw != w;
+	const bool pad = ph != h || pw != w, room = !c->shift_both || (h > win && w > win);
 	struct nr_window_attention a = { .heads = (int64_t)s->heads[i], .h = ph, .w = pw, .window_h = win, .window_w = win,
-		.roll_h = c->pad_first ? ph : h, .roll_w = c->pad_first ? pw : w, .shift_h = shifted && h > win ? win / 2 : 0,
-		.shift_w = shifted && w > win ? win / 2 : 0, .dropout = (float)c->attention_dropout };
+		.roll_h = c->pad_first ? ph : h, .roll_w = c->pad_first ? pw : w, .shift_h = shifted && room && h > win ? win / 2 : 0,
+		.shift_w = shifted && room && w > win ? win / 2 : 0, .dropout = (float)c->attention_dropout };
 	nr_t *table = nr_param(n, "attn.table", NR_TRUNC_02 | NR_NO_DECAY, NR_SHAPE((2 * win - 1) * (2 * win - 1), a.heads));
 	a.bias = nr_grid_bias(n, table, (struct nr_grid_bias){ win, win, 1, 1 });
 	if (pad) x = nr_with_heads(n, nr_as_tokens(n, nr_fit_grid(n, nr_as_grid(n, x), ph, pw)), a.heads);
@@ -266,6 +268,7 @@ static bool measure(const struct nr_look *l, struct nr_sighting *s)
 	nr_saw(s, "classes", nr_look_rows(l, "head.weight", 0));
 	nr_saw(s, "qkv_bias", nr_look_find(l, "stages.0.blocks.0.attn.qkv.bias") != NULL);
 	nr_saw(s, "pad_first", !strncmp(l->naming->name, "huggingface", 11) || !strcmp(l->naming->name, "mmdet"));
+	nr_saw(s, "shift_both", !strncmp(l->naming->name, "huggingface", 11));
 	nr_config_saw_image(l, s);
 	nr_config_saw_act(l, s);
 	saw_eps(l, s, count);

@@ -108,6 +108,8 @@ def from_both(folder, title, cls, config, naming, **options):
 
 SMALL = dict(hidden_size=48, num_hidden_layers=3, num_attention_heads=4, intermediate_size=96, image_size=64, patch_size=16)
 LABELS = dict(num_labels=7)
+STAGES = dict(image_size=64, patch_size=4, depths=[2, 1, 2])
+FOUR = dict(image_size=64, depths=[1, 2, 1, 1], hidden_sizes=[8, 16, 24, 32], num_attention_heads=[1, 2, 3, 4], mlp_ratios=[2, 2, 2, 2])
 CASES = {
     "swin_tiny_patch4_window7_224": lambda f: from_timm(f, "swin_tiny_patch4_window7_224"),
     "swin_s3_tiny_224": lambda f: from_timm(f, "swin_s3_tiny_224"),
@@ -150,6 +152,26 @@ CASES = {
                                   hidden_sizes=[64, 96, 128], num_attention_heads=[2, 3, 4], depths=[2, 2, 2], key_dim=[16, 16, 16]),
     "hf CLIP both": lambda f: from_both(f, "CLIP", "CLIPModel", "CLIPConfig", "huggingface_clip", projection_dim=10),
     "hf SigLIP both": lambda f: from_both(f, "SigLIP", "SiglipModel", "SiglipConfig", "huggingface_siglip"),
+    "hf Swin": lambda f: from_hf(f, "Swin", "SwinForImageClassification", "SwinConfig", "huggingface", **STAGES, **LABELS, embed_dim=16,
+                                 num_heads=[2, 4, 4], window_size=4, layer_norm_eps=1e-2, hidden_act="relu"),
+    "hf Swin model": lambda f: from_hf(f, "Swin alone", "SwinModel", "SwinConfig", "huggingface_base", lambda y: y.pooler_output, "pooled",
+                                       **STAGES, embed_dim=16, num_heads=[2, 4, 4], window_size=4),
+    "hf PVT": lambda f: from_hf(f, "PVT", "PvtForImageClassification", "PvtConfig", "huggingface", **FOUR, **LABELS, layer_norm_eps=1e-2,
+                                hidden_act="quick_gelu"),
+    "hf PVT v2": lambda f: from_hf(f, "PVT v2", "PvtV2ForImageClassification", "PvtV2Config", "huggingface", **FOUR, **LABELS,
+                                   layer_norm_eps=1e-2, hidden_act="relu"),
+    "hf PVT v2 linear": lambda f: from_hf(f, "PVT v2 linear", "PvtV2ForImageClassification", "PvtV2Config", "huggingface", **FOUR, **LABELS,
+                                          linear_attention=True),
+    "hf ViT model": lambda f: from_hf(f, "ViT alone", "ViTModel", "ViTConfig", "huggingface_base", lambda y: y.pooler_output, "pooled",
+                                      **SMALL),
+    "hf DeiT one head": lambda f: from_hf(f, "DeiT with one head", "DeiTForImageClassification", "DeiTConfig", "huggingface_deit_plain",
+                                          **SMALL, **LABELS),
+    "hf BEiT model": lambda f: from_hf(f, "BEiT alone", "BeitModel", "BeitConfig", "huggingface_base", lambda y: y.pooler_output, "pooled",
+                                       **SMALL, use_relative_position_bias=True),
+    "hf CLIP model": lambda f: from_hf(f, "CLIP's image tower", "CLIPVisionModel", "CLIPVisionConfig", "huggingface_clip_base",
+                                       lambda y: y.pooler_output, "pooled", **SMALL),
+    "hf SigLIP model": lambda f: from_hf(f, "SigLIP's image tower", "SiglipVisionModel", "SiglipVisionConfig", "huggingface_siglip_base",
+                                         lambda y: y.pooler_output, "pooled", **SMALL),
     "hf CLIP": lambda f: from_hf(f, "CLIP", "CLIPVisionModelWithProjection", "CLIPVisionConfig", "huggingface_clip",
                                  lambda y: y.image_embeds, **SMALL, projection_dim=10),
     "hf SigLIP": lambda f: from_hf(f, "SigLIP", "SiglipForImageClassification", "SiglipConfig", "huggingface_siglip",

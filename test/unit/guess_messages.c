@@ -150,6 +150,69 @@ static void the_number_of_classes_comes_from_the_file(void **state)
 	opens_as(NULL, "test_vit:classes=37");
 }
 
+#define NAMES(more) "{\"architecture\": \"test_vit\"" more "}"
+
+static void arguments_beside_an_architecture_change_it(void **state)
+{
+	(void)state;
+	put("test_vit:classes=5,depth=2,act=relu", "timm", NULL, NAMES(", \"model_args\": {\"depth\": 2, \"act_layer\": \"relu\"}"));
+	opens_as(NULL, "test_vit:depth=2,act=relu,classes=5");
+	put("test_vit:classes=5", "timm", NULL, NAMES(", \"model_args\": {\"norm_layer\": \"rmsnorm\"}"));
+	refused("its config.json sets 'norm_layer', which is not understood", "test_vit");
+	put("test_vit:classes=5", "timm", NULL, NAMES(", \"global_pool\": \"max\""));
+	refused("its config.json pools tokens by 'max'", "test_vit");
+	put("test_vit:classes=5", "timm", NULL, NAMES(", \"model_args\": {\"img_size\": [64, 32]}"));
+	refused("its config.json is for pictures of 64 x 32", "test_vit");
+}
+
+static void tensors_of_another_model_than_the_config_names_are_refused(void **state)
+{
+	(void)state;
+	put("test_vit:classes=5,depth=2", "timm", NULL, NAMES(""));
+	refused("names 'test_vit', which has another depth than the 2 of its tensors", "depth=2");
+	put("test_vit:classes=5,patch_bias=0", "timm", NULL, NAMES(""));
+	refused("which has another patch_bias than the 0 of its tensors", "test_vit");
+}
+
+#define HF(more) "{\"model_type\": \"vit\", \"num_attention_heads\": 2, \"hidden_act\": \"gelu\"" more "}"
+
+static void a_config_of_hugging_face_must_fit_the_tensors(void **state)
+{
+	(void)state;
+	const char *vit = "vit:image=32,patch=16,dim=32,depth=2,heads=2,classes=5";
+	put(vit, "huggingface", NULL, HF(", \"hidden_size\": 32, \"num_hidden_layers\": 2"));
+	opens_as(NULL, "vit:image=32,dim=32,depth=2,heads=2,classes=5");
+	put(vit, "huggingface", NULL, HF(", \"hidden_size\": 768"));
+	refused("its config.json has hidden_size 768, its tensors have 32", "--model");
+	put(vit, "huggingface", NULL, "{\"model_type\": \"swin\", \"num_attention_heads\": 2}");
+	refused("its config.json is that of another kind of model, 'swin'", "--model");
+	put(vit, "huggingface", NULL, "{\"model_type\": \"vit\", \"num_attention_heads\": 2, \"hidden_act\": \"mish\"}");
+	refused("its config.json wants the activation 'mish', which is not known", "--model");
+	put(vit, "huggingface", NULL, "{\"model_type\": \"vit\",");
+	refused("the config.json beside it cannot be read", "--model");
+	put(vit, "huggingface_base", NULL, HF(""));             /* ViTModel's names */
+	opens_as(NULL, "vit:image=32,dim=32,depth=2,heads=2,classes=5");
+}
+
+static void activation_and_eps_of_hierarchical_models_come_from_the_config(void **state)
+{
+	struct nr_weights *w;
+	struct nr_error err = { 0 };
+	(void)state;
+	put("swin_nano:pad_first=1,shift_both=1", "huggingface", NULL, "{\"model_type\": \"swin\", \"embed_dim\": 32, \"depths\": [2, 2], "
+		"\"hidden_size\": 64, \"image_size\": 32, \"hidden_act\": \"relu\", \"layer_norm_eps\": 0.001}");
+	assert_int_equal(nr_weights_open(&w, dir, NULL, &err), 0);
+	assert_string_equal(w->model.text, "swin_nano:pad_first=1,shift_both=1,act=relu");
+	assert_string_equal(w->norms, "layer eps=0.001 patch.out=layer:eps=1e-5 merge.in=layer:eps=1e-5");
+	nr_weights_close(w);
+	put("pvt_nano", "huggingface", NULL, "{\"model_type\": \"pvt\", \"num_attention_heads\": [4, 4, 4], \"layer_norm_eps\": 0.001, "
+		"\"hidden_act\": \"silu\"}");
+	assert_int_equal(nr_weights_open(&w, dir, NULL, &err), 0);
+	assert_non_null(strstr(w->model.text, "act=silu"));
+	assert_string_equal(w->norms, "layer eps=0.001 patch.out=layer:eps=0.001 attn.reduced=layer:eps=0.001");
+	nr_weights_close(w);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -158,6 +221,10 @@ int main(void)
 		cmocka_unit_test(tensors_that_were_not_understood_are_named),
 		cmocka_unit_test(an_unknown_architecture_is_not_taken_for_a_known_one),
 		cmocka_unit_test(the_number_of_classes_comes_from_the_file),
+		cmocka_unit_test(arguments_beside_an_architecture_change_it),
+		cmocka_unit_test(tensors_of_another_model_than_the_config_names_are_refused),
+		cmocka_unit_test(a_config_of_hugging_face_must_fit_the_tensors),
+		cmocka_unit_test(activation_and_eps_of_hierarchical_models_come_from_the_config),
 	};
 	return cmocka_run_group_tests(tests, make_dir, remove_dir);
 }

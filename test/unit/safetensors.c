@@ -462,6 +462,54 @@ static void a_pipe_is_written_straight_through(void **state)
 	assert_int_equal(files_in_dir(false), 1);
 }
 
+/* ---- several files ------------------------------------------------------------------------------------------------- */
+
+static int open_index(const char *text, struct nr_st_file **f, struct nr_error *err)
+{
+	snprintf(path, sizeof path, "%s/model.safetensors.index.json", dir);
+	put_file(text, strlen(text));
+	memset(err, 0, sizeof *err);
+	return nr_st_open(f, path, err);
+}
+
+static void weights_in_several_files_are_one(void **state)
+{
+	(void)state;
+	static const float x[] = { 1, 2, 3 };
+	const struct nr_st_tensor one[] = { { "a", NR_ST_F32, 1, { 2 }, x, 8 }, { "b", NR_ST_F32, 1, { 1 }, x + 2, 4 } };
+	struct nr_error err = { 0 };
+	struct nr_st_file *f;
+	snprintf(path, sizeof path, "%s/m-1.safetensors", dir);
+	assert_int_equal(nr_st_write(path, one, 1, NULL, 0, &err), 0);
+	snprintf(path, sizeof path, "%s/m-2.safetensors", dir);
+	assert_int_equal(nr_st_write(path, one + 1, 1, NULL, 0, &err), 0);
+	assert_int_equal(open_index("{\"weight_map\": {\"a\": \"m-1.safetensors\", \"b\": \"m-2.safetensors\"}}", &f, &err), 0);
+	assert_int_equal(nr_st_count(f), 2);
+	assert_string_equal(nr_st_path(f), path);
+	float got;
+	assert_int_equal(nr_st_to_f32(nr_st_find(f, "b"), &got, 1, &err), 0);
+	assert_true(got == 3);
+	assert_non_null(nr_st_find(f, "a"));
+	nr_st_close(f);
+	const char *bad[][2] = {
+		{ "{\"weight_map\": {\"c\": \"m-2.safetensors\"}}", "'m-2.safetensors' has 'c', but it does not" },
+		{ "{\"weight_map\": {\"a\": \"m-3.safetensors\"}}", "m-3.safetensors" },
+		{ "{\"weight_map\": {\"a\": \"../m-1.safetensors\"}}", "not in its folder" },
+		{ "{\"weight_map\": {\"a\": 3}}", "names no file for 'a'" },
+		{ "{\"weight_map\": {}}", "no 'weight_map'" }, { "[]", "no 'weight_map'" }, { "{", "line 1" },
+	};
+	for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+		char line[1024];
+		assert_int_not_equal(open_index(bad[i][0], &f, &err), 0);
+		assert_null(f);
+		if (!strstr(nr_error_text(&err, line, sizeof line), bad[i][1])) fail_msg("%s: %s", bad[i][1], line);
+	}
+	snprintf(path, sizeof path, "%s/m-2.safetensors", dir);
+	assert_int_equal(nr_st_write(path, one, 2, NULL, 0, &err), 0);
+	assert_int_not_equal(open_index("{\"weight_map\": {\"a\": \"m-1.safetensors\", \"b\": \"m-2.safetensors\"}}", &f, &err), 0);
+	assert_non_null(strstr(err.detail, "two of its files have a tensor 'a'"));
+}
+
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
 int main(void)
@@ -487,6 +535,7 @@ int main(void)
 		TEST(saved_file_follows_the_umask),
 		TEST(a_descriptor_of_a_file_is_written_on),
 		TEST(a_pipe_is_written_straight_through),
+		TEST(weights_in_several_files_are_one),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
