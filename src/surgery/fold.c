@@ -76,6 +76,8 @@ static void find_readers(const struct nr_net *n, const nr_t *t, struct readers *
 	if (!found && !r->why) r->why = "it is an output of the model";
 }
 
+const char nr_fold_bare[] = "it has no gain";
+
 /* ---- the norm in numbers ---------------------------------------------------------------------------------------------------- */
 
 static double number(const struct nr_norm *norm, const void *conf, const char *option, double otherwise)
@@ -119,7 +121,7 @@ static const char *affine_of(const struct nr_net *n, const struct nr_store *stor
 	const bool constant = is_named(p, "none") && !strstr(site->norm, "gain=head");
 	if (!constant && !is_named(p, "layer") && !is_named(p, "rms") && !is_named(p, "dyt") && !is_named(p, "derf"))
 		return *why = "its gain depends on the tokens, or is one for each head", NULL;
-	if (!weight && !bias) return *why = "it has no gain", NULL;
+	if (!weight && !bias) return *why = nr_fold_bare, NULL;
 	const struct nr_row_norm *row = is_named(p, "layer") || is_named(p, "rms") ? y->src->attr : NULL;
 	for (int64_t i = 0; i < C; i++) {
 		a->s[i] = (row ? (double)row->offset : 0) + nr_affine_value(weight, i, 1);
