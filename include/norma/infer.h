@@ -51,6 +51,7 @@ struct nr_weights {                         /* a model with its values: from one
 /* All zero is what most want. NULL and "" are the same. */
 struct nr_weights_how {
 	const char *model, *norms;          /* NULL: what the file says, or what its tensors look like */
+	const char *norms_flag;             /* with which a user names `norms`, for messages; NULL: --norm */
 	const char *naming;                 /* NULL or "auto": the one that most names of the file fit */
 	const char *resample;               /* of a position table of another size: timm, mae, dino, bigvision; NULL: refuse it */
 	bool partial;                       /* entries may be missing, e.g. the head for another number of classes */

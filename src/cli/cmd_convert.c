@@ -255,7 +255,7 @@ static int run(struct cli *c, const void *conf, const struct nr_list *args)
 	if (config && free_to_write(c, o, config)) return c->err->code;
 	struct report report = { 0 };
 	struct nr_weights *w = NULL;
-	const struct nr_weights_how how = { .model = model, .norms = o->file_norm, .naming = o->from,
+	const struct nr_weights_how how = { .model = model, .norms = o->file_norm, .norms_flag = "--file-norm", .naming = o->from,
 		.resample = *o->resample ? o->resample : o->image ? "timm" : NULL, .partial = o->partial || o->classes, .texts = o->texts,
 		.decoder = o->decoder && !o->image && !*o->new.norm, .detector = o->decoder && !o->image && !*o->new.norm,
 		.tell = note, .context = &report };

@@ -27,7 +27,7 @@ static const char *guess_model(struct cli *c, const struct nr_st_file *f, const 
 		*norms = guess.norms;
 		return guess.model;
 	}
-	nr_guess_fail(&guess, seen, "cannot start from", nr_st_path(f), c->err);
+	nr_guess_fail(&guess, seen, "cannot start from", nr_st_path(f), "--norm", c->err);
 	return NULL;
 }
 

@@ -115,6 +115,7 @@ static int refuse(struct cli *c, const char *in, const struct nr_folding *f)
 	const char *why = f->sites ? f->site[0].why : "it has no norms";
 	const char *where = f->sites ? f->site[0].name : in;
 	nr_fail(c->err, NR_EVALUE, "no norm can be folded in", in, "'%s': %s", where, why ? why : "");
+	if (why && !strcmp(why, nr_fold_bare)) return nr_hint(c->err, "it was folded before, or its norms learn nothing");
 	return nr_hint(c->err, "exact folding needs norms whose output only linear layers read (pre-norm), e.g. --placement pre");
 }
 
@@ -129,7 +130,8 @@ static int run(struct cli *c, const void *conf, const struct nr_list *args)
 	}
 	const char *in = args->item[0], *out = args->count > 1 ? args->item[1] : NULL;
 	cli_bound_spin(c);
-	int code = nr_weights_open(&w, in, &(struct nr_weights_how){ .model = o->model, .norms = o->file_norm, .naming = o->from }, c->err);
+	int code = nr_weights_open(&w, in, &(struct nr_weights_how){ .model = o->model, .norms = o->file_norm,
+		.norms_flag = "--file-norm", .naming = o->from }, c->err);
 	if (!code) code = nr_outputs_of(&r.was, w, 1, c->err);
 	if (!code) code = fold_weights(c, w, &r.fold);
 	if (!code && !r.fold.folded) code = refuse(c, in, &r.fold);

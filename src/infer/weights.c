@@ -129,7 +129,7 @@ static void read_input(struct nr_weights *w, const char *path, const struct nr_g
 }
 
 /* What our own files say of themselves. */
-static int read_meta(struct nr_weights *w, const char *path, bool texts, const char **model, const char **norms, struct nr_error *err)
+static int read_meta(struct nr_weights *w, const char *path, const struct nr_weights_how *how, const char **model, const char **norms, struct nr_error *err)
 {
 	struct nr_st_file *f;
 	if (nr_st_open(&f, path, err)) return err->code;
@@ -154,7 +154,7 @@ static int read_meta(struct nr_weights *w, const char *path, bool texts, const c
 	read_view(w, nr_st_metadata(f, "norma.config"));
 	struct nr_guess guess = { 0 };
 	if (!code && !of_model) {
-		int seen = texts ? nr_tower_guess(&guess, f, NR_TEXTS, w->arena) : 0;
+		int seen = how->texts ? nr_tower_guess(&guess, f, NR_TEXTS, w->arena) : 0;
 		if (!seen) seen = nr_model_guess(&guess, f, w->arena);
 		if (!*model && seen && guess.sure) {
 			*model = guess.model;
@@ -162,7 +162,7 @@ static int read_meta(struct nr_weights *w, const char *path, bool texts, const c
 			if (!*norms && *guess.norms) *norms = guess.norms;
 		}
 		if (*model) read_input(w, path, &guess);
-		else code = nr_guess_fail(&guess, seen, "cannot load", path, err);
+		else code = nr_guess_fail(&guess, seen, "cannot load", path, how->norms_flag ? how->norms_flag : "--norm", err);
 	}
 	nr_st_close(f);
 	return code;
@@ -392,7 +392,7 @@ static int take_classes(struct nr_weights *w, const char *path, struct nr_error 
 static int read_all(struct nr_weights *w, const char *path, const struct nr_weights_how *how, struct nr_error *err)
 {
 	const char *model = given(how->model), *norms = given(how->norms);
-	int code = read_meta(w, path, how->texts, &model, &norms, err);
+	int code = read_meta(w, path, how, &model, &norms, err);
 	if (!code) code = nr_model_parse(&w->model, model, w->arena, err);
 	if (!code && !how->partial) code = take_classes(w, path, err);
 	w->norms = norms ? nr_arena_strdup(w->arena, norms) : "";

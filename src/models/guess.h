@@ -26,8 +26,8 @@ int nr_model_guess(struct nr_guess *, const struct nr_st_file *, struct nr_arena
 /* Of the models for one kind of data: a file of CLIP has a tower for pictures and one for texts. reads: an enum nr_kind, or -1 for all. */
 int nr_tower_guess(struct nr_guess *, const struct nr_st_file *, int reads, struct nr_arena *);
 /* An error for whoever needs to know the model, and is not sure of it: what fits, what is missing, what to do. `seen`: what nr_model_guess
- * returned. `what`: "cannot load". */
-int nr_guess_fail(const struct nr_guess *, int seen, const char *what, const char *path, struct nr_error *);
+ * returned. `what`: "cannot load". `norms_flag`: with which a user names the file's norm plan, "--norm". */
+int nr_guess_fail(const struct nr_guess *, int seen, const char *what, const char *path, const char *norms_flag, struct nr_error *);
 bool nr_json_three(const json_t *list, double *to);          /* three numbers; false: it has not as many */
 
 struct nr_look {                            /* a file, taken to be this model under these names */

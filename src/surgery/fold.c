@@ -76,6 +76,8 @@ static void find_readers(const struct nr_net *n, const nr_t *t, struct readers *
 	if (!found && !r->why) r->why = "it is an output of the model";
 }
 
+const char nr_fold_bare[] = "it has no gain";
+
 /* ---- the norm in numbers ---------------------------------------------------------------------------------------------------- */
 
 static double number(const struct nr_norm *norm, const void *conf, const char *option, double otherwise)
@@ -119,7 +121,7 @@ static const char *affine_of(const struct nr_net *n, const struct nr_store *stor
 	const bool constant = is_named(p, "none") && !strstr(site->norm, "gain=head");
 	if (!constant && !is_named(p, "layer") && !is_named(p, "rms") && !is_named(p, "dyt") && !is_named(p, "derf"))
 		return *why = "its gain depends on the tokens, or is one for each head", NULL;
-	if (!weight && !bias) return *why = "it has no gain", NULL;
+	if (!weight && !bias) return *why = nr_fold_bare, NULL;
 	const struct nr_row_norm *row = is_named(p, "layer") || is_named(p, "rms") ? y->src->attr : NULL;
 	for (int64_t i = 0; i < C; i++) {
 		a->s[i] = (row ? (double)row->offset : 0) + nr_affine_value(weight, i, 1);
@@ -280,9 +282,13 @@ static const char *local(const char *name)
 
 static bool is_scale(const struct nr_fold_site *s) { return !strcmp(s->norm, "LayerScale"); }
 
-/* Do all sites of this local name become the same? Then one rule is enough. */
-static bool alike(const struct nr_folding *f, const struct nr_fold_site *s)
+/* Do all sites of this local name become the same? Then one rule is enough. Not where some have no norm: it would give them one. */
+static bool alike(const struct nr_net *n, const struct nr_folding *f, const struct nr_fold_site *s)
 {
+	int64_t sites;
+	const struct nr_site *site = nr_sites(n, &sites);
+	for (int64_t i = 0; i < sites; i++)
+		if (!site[i].norm && !strcmp(local(site[i].name), local(s->name))) return false;
 	for (int64_t i = 0; i < f->sites; i++) {
 		const struct nr_fold_site *o = &f->site[i];
 		if (strcmp(local(o->name), local(s->name)) != 0) continue;
@@ -299,7 +305,7 @@ static bool said(const struct nr_folding *f, const struct nr_fold_site *s)
 }
 
 /* The old plan, with the model's own norm where it named none, and a rule for what became of each site. */
-static const char *new_plan(const struct nr_weights *w, const struct nr_folding *f)
+static const char *new_plan(const struct nr_weights *w, const struct nr_net *was, const struct nr_folding *f)
 {
 	struct nr_str text = { 0 };
 	const struct nr_norm_defaults *d = &w->model.norms;
@@ -317,7 +323,7 @@ static const char *new_plan(const struct nr_weights *w, const struct nr_folding 
 			continue;
 		}
 		if (!s->became) continue;
-		const bool one = alike(f, s);
+		const bool one = alike(was, f, s);
 		if (one && said(f, s)) continue;
 		const char *where = one ? local(s->name) : nr_pattern_of(s->name, w->arena);
 		text.failed |= !where;
@@ -366,7 +372,7 @@ int nr_fold_norms(struct nr_weights *w, struct nr_folding *f, struct nr_error *e
 	if (!code) code = nr_store_seal(copy, err);
 	if (!code) copy_values(w->store, copy);
 	if (!code) code = fold_all(was, w, copy, f, err);
-	const char *plan = code ? NULL : new_plan(w, f);
+	const char *plan = code ? NULL : new_plan(w, was, f);
 	if (!code && !plan) code = out_of_memory(err);
 	if (!code) keep_gammas(f, copy);
 	if (!code) code = nr_store_make(&store, 0, err);

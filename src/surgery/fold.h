@@ -19,6 +19,7 @@ struct nr_fold_site {
 	const char *became;                 /* "layer:affine=0", "none"; NULL: it stays as it is, and */
 	const char *why;
 };
+extern const char nr_fold_bare[];           /* the `why` of a norm that learned nothing, or was folded before */
 struct nr_folding {
 	struct nr_fold_site *site;          /* in the arena of the weights */
 	int64_t sites, folded;

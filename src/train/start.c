@@ -23,7 +23,7 @@ static int read_model(struct nr_trainer *t, const struct nr_st_file *f, struct n
 	const char *model = nr_st_metadata(f, "norma.model"), *norms = nr_st_metadata(f, "norma.norms");
 	if (!model) {
 		const int seen = nr_model_guess(&guess, f, t->arena);
-		if (!seen || !guess.sure) return nr_guess_fail(&guess, seen, "cannot start from", t->c.init, err);
+		if (!seen || !guess.sure) return nr_guess_fail(&guess, seen, "cannot start from", t->c.init, "--norm", err);
 		model = guess.model;
 		norms = norms ? norms : guess.norms;
 	}

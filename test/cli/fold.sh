@@ -45,6 +45,8 @@ run 0 fold "$tmp/post/model.safetensors"; says "stays: the residual stream reads
 trained seednorm --norm seednorm
 run 1 fold "$tmp/seednorm/model.safetensors" "$tmp/never"; complains "no norm can be folded"; complains "its gain depends on the tokens"; one_line
 [ ! -e "$tmp/never" ] || fail "a refusal left a file"
+trained bare --norm layer:affine=0
+run 1 fold "$tmp/bare/model.safetensors" "$tmp/never"; complains "it has no gain (it was folded before"; one_line
 # a post-norm encoder of texts: its last tokens are what it is for
 # shellcheck source=test/cli/words.inc
 . test/cli/words.inc

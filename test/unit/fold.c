@@ -158,7 +158,8 @@ static void norms_before_layers_fold(void **state)
 		{ "ln residual=layerscale:init=0.5", 9, "residual=plain" }, { "ln residual=rezero", 9, "residual=plain" },
 		{ "ln placement=sandwich", 5, "final=layer:affine=0" }, { "ln placement=post", 1, "blocks[1].mlp.res=layer:affine=0" },
 		{ "ln mlp.inner=rms", 7, "mlp.inner=rms:affine=0" }, { "ln blocks[1].mlp.in=batch", 5, "blocks[1].mlp.in=none" },
-		{ "ln attn.in=seednorm", 3, "mlp.in=layer" }, { "ln placement=parallel", 3, "attn.in=layer" },
+		{ "ln placement=mix", 3, "blocks[1].mlp.in=layer" }, { "ln attn.in=seednorm", 3, "mlp.in=layer" },
+		{ "ln placement=parallel", 3, "attn.in=layer" },
 	};
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
 		struct nr_error err = { 0 };
