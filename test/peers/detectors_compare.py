@@ -206,6 +206,8 @@ def write(path, seed):
     proposals = [boxes_in(r, h, w, 9) for _ in boxes]
     m = (maskrcnn if with_masks else retinanet)(c, r)
     out = (run_maskrcnn if with_masks else run_retinanet)(m, c, maps, boxes, labels, masks, proposals)
+    if with_masks and any(len(o.unique()) < len(o) for o in out["rpn_objectness"]):
+        return write(path, seed + 1000)  # of equal scores either may come first
     named = dict(m.named_parameters()) | {f"in.feat{i}": f for i, f in enumerate(maps)}
     grad = torch.autograd.grad(out["loss"], list(named.values()), allow_unused=True)
     grad = {n: torch.zeros_like(p) if g is None else g for (n, p), g in zip(named.items(), grad)}
