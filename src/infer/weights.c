@@ -356,7 +356,8 @@ static const char *given(const char *text) { return text && *text ? text : NULL;
 static int read_values(struct nr_weights *w, const char *path, const struct nr_weights_how *how, struct nr_error *err)
 {
 	const char *asked = given(how->naming);
-	struct nr_import in = { .naming = asked && strcmp(asked, "auto") != 0 ? asked : w->naming, .resample = given(how->resample), .partial = how->partial,
+	struct nr_import in = { .naming = asked && strcmp(asked, "auto") != 0 ? asked : w->naming,
+		.resample = given(how->resample), .partial = how->partial,
 		.decoder = how->decoder || w->segment, .tell = how->tell, .context = how->context,
 		.special = nr_model_int(&w->model, "class_token") > 0 && nr_model_int(&w->model, "class_at") <= 0 };
 	if (nr_model_import(w->store, w->model.of, path, &in, err)) return err->code;

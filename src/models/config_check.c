@@ -14,7 +14,8 @@ static const struct size { const char *option, *hf, *timm; } sizes[] = {
 
 /* Arguments of timm that change what is in the file, */
 static const char *const shown[] = {
-	"act_layer", "patch_size", "embed_dim", "embed_dims", "depth", "depths", "num_heads", "mlp_ratio", "mlp_ratios", "qkv_bias", "class_token", "reg_tokens", "num_reg_tokens", "no_embed_class", "init_values", "pre_norm",
+	"act_layer", "patch_size", "embed_dim", "embed_dims", "depth", "depths", "num_heads", "mlp_ratio", "mlp_ratios",
+	"qkv_bias", "class_token", "reg_tokens", "num_reg_tokens", "no_embed_class", "init_values", "pre_norm",
 	"fc_norm", "use_fc_norm", "qk_norm", "distilled", "window_size", "sr_ratios", "linear", "key_dim", "attn_ratio", "depth_token_only",
 	"mlp_ratio_token_only", "swiglu_mlp", "scale_mlp", "scale_attn_inner", "qkv_fused", "use_abs_pos_emb", "use_rel_pos_bias",
 	"use_shared_rel_pos_bias", "rel_pos_type", "rel_pos_dim", "shared_rel_pos", NULL,

@@ -42,7 +42,8 @@ static const struct nr_naming namings[] = {
 
 static const char *const classes[] = { "DINOv3ViTModel", NULL };
 static const struct nr_model_file file = {
-	.classes = classes, .types = (const char *const[]){ "dinov3_vit", NULL }, .signs = nr_vit_signs, .measure = nr_vit_measure, .config = nr_vit_config, .doubt = NR_VIT_DOUBT,
+	.classes = classes, .types = (const char *const[]){ "dinov3_vit", NULL },
+	.signs = nr_vit_signs, .measure = nr_vit_measure, .config = nr_vit_config, .doubt = NR_VIT_DOUBT,
 };
 
 const struct nr_model nr_model_eva = {

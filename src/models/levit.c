@@ -288,7 +288,8 @@ static json_t *config(const struct nr_saved *w)
 
 static const char *const classes[] = { "LevitForImageClassification", "LevitForImageClassificationWithTeacher", "LevitModel", NULL };
 static const struct nr_model_file file = {
-	.classes = classes, .types = (const char *const[]){ "levit", NULL }, .signs = signs, .measure = measure, .config = config, .doubt = "the activation is unknown: hard swish is assumed",
+	.classes = classes, .types = (const char *const[]){ "levit", NULL },
+	.signs = signs, .measure = measure, .config = config, .doubt = "the activation is unknown: hard swish is assumed",
 };
 
 const struct nr_model nr_model_levit = {

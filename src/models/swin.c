@@ -302,7 +302,8 @@ static json_t *config(const struct nr_saved *w)
 
 static const char *const classes[] = { "SwinForImageClassification", "SwinModel", NULL };
 static const struct nr_model_file file = {
-	.classes = classes, .types = (const char *const[]){ "swin", NULL }, .signs = signs, .measure = measure, .config = config, .doubt = "the size of the picture is unknown: 224 is assumed",
+	.classes = classes, .types = (const char *const[]){ "swin", NULL },
+	.signs = signs, .measure = measure, .config = config, .doubt = "the size of the picture is unknown: 224 is assumed",
 };
 
 const struct nr_model nr_model_swin = {

@@ -129,7 +129,8 @@ static bool is_other_siglip(const struct nr_look *l, bool cls)
 
 static void saw_pool(const struct nr_look *l, struct nr_sighting *s, int64_t dim, bool cls)
 {
-	const bool fc = has(l, "fc.weight"), map = has(l, "attn_pool.latent") && !is_siglip_classifier(l), both = nr_look_rows(l, "head.weight", 2 * dim) > 0 &&
+	const bool fc = has(l, "fc.weight"), map = has(l, "attn_pool.latent") && !is_siglip_classifier(l);
+	const bool both = nr_look_rows(l, "head.weight", 2 * dim) > 0 &&
 		!has(l, "dist_token");
 	const char *said = json_string_value(json_object_get(l->config, "global_pool"));
 	const bool avg = fc || !cls || (said && !strcmp(said, "avg"));

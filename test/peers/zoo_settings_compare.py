@@ -1,4 +1,4 @@
-"""Settings of timm and transformers that change what the same tensors compute: norma gives their numbers, or refuses the file. Never others.
+"""Settings of timm and transformers that change what the same tensors compute: norma gives their numbers, or refuses the file.
 A case that must work says so by `True`. Weights are random; errors are shares of the largest value."""
 import subprocess
 import sys
@@ -63,8 +63,9 @@ WINDOWS = dict(image_size=64, patch_size=4, embed_dim=16, depths=[2, 2], num_hea
 hf.logging.set_verbosity_error()
 
 vit = dict(depth=2, img_size=64)
-for must, more in ((True, {}), (True, dict(act_layer="relu")), (True, dict(num_heads=2)), (True, dict(global_pool="avg")), (True, dict(qk_norm=True)),
-                   (True, dict(reg_tokens=2, no_embed_class=True)), (True, dict(pre_norm=True)), (True, dict(fc_norm=False, global_pool="avg")),
+for must, more in ((True, {}), (True, dict(act_layer="relu")), (True, dict(num_heads=2)), (True, dict(global_pool="avg")),
+                   (True, dict(qk_norm=True)), (True, dict(reg_tokens=2, no_embed_class=True)), (True, dict(pre_norm=True)),
+                   (True, dict(fc_norm=False, global_pool="avg")),
                    (False, dict(fc_norm=True)), (False, dict(global_pool="map")), (False, dict(global_pool="max")),
                    (False, dict(global_pool="avgmax")), (False, dict(act_layer="mish")), (False, dict(norm_layer="rmsnorm")),
                    (False, dict(final_norm=False)), (False, dict(pos_embed="none")), (False, dict(img_size=(64, 32))),
@@ -91,7 +92,8 @@ for head in (False, True):
 of_hf("CLIPForImageClassification", "CLIPConfig", False, num_labels=7, vision_config=TINY)
 of_hf("BeitForImageClassification", "BeitConfig", True, **TINY)
 of_hf("DINOv3ViTModel", "DINOv3ViTConfig", False, read=lambda y: y.pooler_output, what="pooled", **TINY, use_gated_mlp=True)
-for must, size, more in ((True, 64, {}), (True, 64, dict(hidden_act="gelu_new")), (True, 64, dict(layer_norm_eps=1e-2)), (True, (64, 96), {}),
+for must, size, more in ((True, 64, {}), (True, 64, dict(hidden_act="gelu_new")), (True, 64, dict(layer_norm_eps=1e-2)),
+                         (True, (64, 96), {}),
                          (True, (40, 28), {}), (False, 64, dict(use_absolute_embeddings=True)), (False, 64, dict(hidden_act="mish"))):
     of_hf("SwinForImageClassification", "SwinConfig", must, size, **WINDOWS, **more)
 of_hf("DonutSwinModel", "DonutSwinConfig", False, read=lambda y: y.pooler_output, what="pooled", **WINDOWS)
