@@ -129,7 +129,8 @@ static void read_input(struct nr_weights *w, const char *path, const struct nr_g
 }
 
 /* What our own files say of themselves. */
-static int read_meta(struct nr_weights *w, const char *path, const struct nr_weights_how *how, const char **model, const char **norms, struct nr_error *err)
+static int read_meta(struct nr_weights *w, const char *path, const struct nr_weights_how *how, const char **model, const char **norms,
+	struct nr_error *err)
 {
 	struct nr_st_file *f;
 	if (nr_st_open(&f, path, err)) return err->code;

@@ -10,7 +10,8 @@ static struct run run(const struct nr_squash_kernels *k, int64_t rows, int64_t C
 	const struct nr_squash *f, const struct run *start, int add)
 {
 	const int64_t ld = C + GAP, n = rows * ld;
-	struct run t = { line_copy_of(start->y, n), line_copy_of(start->dx, n), copy_of(start->dweight, C), copy_of(start->dbias, C), { 0 } };
+	struct run t = { line_copy_of(start->y, n), line_copy_of(start->dx, n), copy_of(start->dweight, C), copy_of(start->dbias, C),
+		{ 0 } };
 	k->forward(f, rows, C, x, ld, t.y, ld);
 	t.sums = k->backward(f, rows, C, x, ld, dy, ld, t.dx, ld, add, t.dweight, t.dbias);
 	return t;
@@ -67,7 +68,8 @@ static void curves_keep_their_digits(void **state)
 	for (int s = isa_next(-1); s >= 0; s = isa_next(s)) {
 		for (int i = -2500; i <= 2500; i++) {
 			for (real v = (real)i * (real).005; v > (real)1e-12 || v < (real)-1e-12; v *= (real)1e-3) {
-				const struct nr_squash erfs = { NR_CURVE_ERF, 1, 0, NULL, NULL, 0 }, tanhs = { NR_CURVE_TANH, 1, 0, NULL, NULL, 0 };
+				const struct nr_squash erfs = { .curve = NR_CURVE_ERF, .alpha = 1 };
+				const struct nr_squash tanhs = { .curve = NR_CURVE_TANH, .alpha = 1 };
 				const double x = (double)v, slope = M_2_SQRTPI * exp(-x * x);
 				real y, dx;
 				nr_squash_active->forward(&erfs, 1, 1, &v, 1, &y, 1);

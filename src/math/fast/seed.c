@@ -15,7 +15,7 @@
 		if (i < (end)) step((end) - i, i, 1);                                                                           \
 	} while (0)
 INL void none(vf v[4]) { v[0] = v[1] = v[2] = v[3] = bc(0); }
-INL vf all(const vf v[4]) { return (v[0] + v[1]) + (v[2] + v[3]); }
+INL vf sum_of(const vf v[4]) { return (v[0] + v[1]) + (v[2] + v[3]); }
 
 /* rstd and the gates of a row. */
 INL float look(int stream, const struct nr_seed *f, const float *x, int64_t ldx, float *gate)
@@ -34,10 +34,10 @@ INL float look(int stream, const struct nr_seed *f, const float *x, int64_t ldx,
 		dot[chain] += v * get(beta + (at), n);                                                                          \
 	} while (0)
 		COLUMNS(h * width, (h + 1) * width, LOOK);
-		gate[h] = hsum(all(dot));
+		gate[h] = hsum(sum_of(dot));
 	}
 	for (int64_t h = 0; h < f->heads; h += VL) stn(gate + h, vtanh(ldn(gate + h, f->heads - h)), f->heads - h);
-	return 1 / __builtin_sqrtf(hsum(all(square)) / (float)f->C + f->eps);
+	return 1 / __builtin_sqrtf(hsum(sum_of(square)) / (float)f->C + f->eps);
 }
 
 INL void forward_by(int stream, const struct nr_seed *f, int64_t rows, const float *x, int64_t ldx, float *y, int64_t ldy, float *rstd,
@@ -80,14 +80,14 @@ INL void backward_by(int stream, const struct nr_seed *f, int64_t rows, const fl
 		for (int64_t h = 0; h < f->heads; h++) {
 			const vf p = bc(gate[h]);
 			vf gated = bc(0);
-#define ALONG(n, at, chain)                                                                                                                \
+#define ALONG(n, at, chain)                                                                                                     \
 	do {                                                                                                                    \
-		const vf t = get(dy + (at), n) * get(x + (at), n), u = t * s;                                                         \
-		if (stream) __builtin_prefetch(x + 3 * ldx + (at), 0, 2), __builtin_prefetch(dy + 3 * lddy + (at), 0, 2);             \
-		gated += t * get(alpha + (at), n);                                                                                 \
-		all += t * get(weight + (at), n);                                                                                  \
-		set(dweight + (at), get(dweight + (at), n) + u, n);                                                                   \
-		set(dalpha + (at), get(dalpha + (at), n) + u * p, n);                                                                 \
+		const vf t = get(dy + (at), n) * get(x + (at), n), u = t * s;                                                   \
+		if (stream) __builtin_prefetch(x + 3 * ldx + (at), 0, 2), __builtin_prefetch(dy + 3 * lddy + (at), 0, 2);       \
+		gated += t * get(alpha + (at), n);                                                                              \
+		all += t * get(weight + (at), n);                                                                               \
+		set(dweight + (at), get(dweight + (at), n) + u, n);                                                             \
+		set(dalpha + (at), get(dalpha + (at), n) + u * p, n);                                                           \
 	} while (0)
 			COLUMNS(h * width, (h + 1) * width, ALONG);
 			slope[h] = hsum(gated) * k * (1 - gate[h] * gate[h]);
@@ -96,12 +96,12 @@ INL void backward_by(int stream, const struct nr_seed *f, int64_t rows, const fl
 		const vf along = bc(hsum(all) * k * k * k / (float)C);
 		for (int64_t h = 0; h < f->heads; h++) {
 			const vf p = bc(gate[h]), e = bc(slope[h]);
-#define GRAD(n, at, chain)                                                                                                                 \
+#define GRAD(n, at, chain)                                                                                                      \
 	do {                                                                                                                    \
-		const vf v = get(x + (at), n), g = s * get(dy + (at), n) * (p * get(alpha + (at), n) + get(weight + (at), n));              \
-		const vf d = g - v * along + e * get(beta + (at), n);                                                              \
-		set(dbeta + (at), get(dbeta + (at), n) + e * v, n);                                                                   \
-		st_by(stream, dx + (at), add ? get(dx + (at), n) + d : d, n);                                                         \
+		const vf v = get(x + (at), n), g = s * get(dy + (at), n) * (p * get(alpha + (at), n) + get(weight + (at), n));  \
+		const vf d = g - v * along + e * get(beta + (at), n);                                                           \
+		set(dbeta + (at), get(dbeta + (at), n) + e * v, n);                                                             \
+		st_by(stream, dx + (at), add ? get(dx + (at), n) + d : d, n);                                                   \
 	} while (0)
 			COLUMNS(h * width, (h + 1) * width, GRAD);
 		}

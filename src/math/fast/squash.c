@@ -31,7 +31,7 @@ INL vf erf_slope_at(struct place p)
 	return (vf)((vi)polynomial(PIECES(slope_table), p.piece, p.f) & ~(vi)(p.a >= ERF_END));
 }
 
-/* Pieces grow with b = 1 + |x|: its exponent and the next bits (one of 8 pieces, two of 16) are the piece. The one that begins at 11 is 1. */
+/* Pieces grow with b = 1 + |x|: its exponent and the next bits (one of 8 pieces, two of 16) are the piece. The one from 11 on is 1. */
 enum { BELOW = VL == 16 ? 21 : 22 };
 INL vf squash_tanh(vf x)
 {
