@@ -19,6 +19,7 @@ enum {
 	COLUMNS = 128,             /* outputs of a block made at a time */
 	DEPTH = 256,               /* tiles of a block of the weight's gradient */
 	TURNED_COLUMNS = 384,
+	SLAB = 8,                  /* inputs whose filters are turned at a time: some lines of each output's */
 };
 
 const struct nr_winograd_kernels *nr_winograd_active = &nr_winograd_plain;
@@ -184,23 +185,25 @@ static int64_t values_of_thread(const struct plane *p, int64_t threads)
 
 static int64_t depth(const struct plane *p) { return nr_min64(DEPTH, p->all); }
 
-/* The turned weight, its points, zeros, and points of blocks. */
-struct parts { real *weight, *point, *zeros, *block; size_t bytes; };
+/* Some turned filters for each thread, points of all, zeros, and points of blocks. */
+struct parts { real *turned, *point, *zeros, *block; size_t bytes; };
+
+static int64_t turned_of_thread(const struct nr_conv *c) { return lines(SLAB * TAPS * nr_max64(c->O, c->w.C)); }
 
 static struct parts parts(const struct nr_conv *c, void *scratch)
 {
 	const struct plane f = plane_forward(c), d = plane_data(c);
-	const int64_t n = c->O * c->w.C, most = nr_max64(c->O, c->w.C);
+	const int64_t n = c->O * c->w.C, most = nr_max64(c->O, c->w.C), turned = threads(c) * turned_of_thread(c);
 	const int64_t block = nr_max64(threads(c) * nr_max64(values_of_thread(&f, threads(c)), values_of_thread(&d, threads(c))),
 		POINTS * (apart(depth(&f) * c->w.C) + apart(depth(&f) * c->O)));
-	struct parts p = { .weight = scratch };
+	struct parts p = { .turned = scratch };
 	if (scratch) {
-		p.point = p.weight + lines(TAPS * n);
+		p.point = p.turned + turned;
 		p.zeros = p.point + POINTS * apart(n);
 		p.block = p.zeros + lines(most);
 		memset(p.zeros, 0, (size_t)most * sizeof(real));
 	}
-	p.bytes = (size_t)(lines(TAPS * n) + POINTS * apart(n) + lines(most) + block) * sizeof(real);
+	p.bytes = (size_t)(turned + POINTS * apart(n) + lines(most) + block) * sizeof(real);
 	return p;
 }
 
@@ -208,12 +211,31 @@ size_t nr_winograd_scratch(const struct nr_conv *c) { return parts(c, NULL).byte
 
 /* ---- the three ---- */
 
-/* Points (16,rows,n) of the weight, which lies as (rows,9,n). */
-static void weight_points(const struct nr_conv *c, const struct parts *p, int64_t rows, int64_t n, int turned)
+static real *my_turned(const struct nr_conv *c, const struct parts *p) { return p->turned + omp_get_thread_num() * turned_of_thread(c); }
+
+/* Points (16,I,O) of the weight. */
+static void points_forward(const struct nr_conv *c, const struct parts *p, const real *weight)
 {
+	const int64_t I = c->w.C, O = c->O;
 #pragma omp parallel for schedule(static) num_threads(team(c))
-	for (int64_t r = 0; r < rows; r++)
-		nr_winograd_active->weight(n, p->weight + r * TAPS * n, turned, p->point + r * n, apart(rows * n));
+	for (int64_t i = 0; i < I; i += SLAB) {
+		const int64_t n = nr_min64(SLAB, I - i);
+		real *g = my_turned(c, p);
+		nr_matrix_transpose_serial(O, n * TAPS, weight + i * TAPS, I * TAPS, g, O, 0);
+		for (int64_t k = 0; k < n; k++) nr_winograd_active->weight(O, g + k * TAPS * O, 0, p->point + (i + k) * O, apart(I * O));
+	}
+}
+
+/* Points (16,O,I) of the filters turned round. */
+static void points_data(const struct nr_conv *c, const struct parts *p, const real *weight)
+{
+	const int64_t I = c->w.C, O = c->O;
+#pragma omp parallel for schedule(static) num_threads(team(c))
+	for (int64_t o = 0; o < O; o++) {
+		real *g = my_turned(c, p);
+		nr_matrix_transpose_serial(I, TAPS, weight + o * I * TAPS, TAPS, g, I, 0);
+		nr_winograd_active->weight(I, g, 1, p->point + o * I, apart(I * O));
+	}
 }
 
 struct task { const struct plane *p; const struct parts *s; const real *x, *bias; real *y; int add; int64_t first, tiles; };
@@ -264,8 +286,7 @@ void nr_winograd_forward(const struct nr_conv *c, const real *x, const real *wei
 {
 	const struct parts s = parts(c, scratch);
 	const struct plane p = plane_forward(c);
-	nr_matrix_transpose(c->O, c->w.C * TAPS, weight, c->w.C * TAPS, s.weight, c->O, 0);
-	weight_points(c, &s, c->w.C, c->O, 0);
+	points_forward(c, &s, weight);
 	run(c, &p, &s, x, bias, y, 0);
 }
 
@@ -273,8 +294,7 @@ void nr_winograd_backward_data(const struct nr_conv *c, const real *dy, const re
 {
 	const struct parts s = parts(c, scratch);
 	const struct plane p = plane_data(c);
-	nr_transpose_batch(c->O, c->w.C, TAPS, weight, s.weight, 0);
-	weight_points(c, &s, c->O, c->w.C, 1);
+	points_data(c, &s, weight);
 	run(c, &p, &s, dy, NULL, dx, add);
 }
 
@@ -320,8 +340,10 @@ void nr_winograd_backward_weight(const struct nr_conv *c, const real *x, const r
 			}
 		}
 #pragma omp for schedule(static)
-		for (int64_t o = 0; o < c->O; o++)
-			nr_winograd_active->weight_gradient(c->w.C, s.point + o * c->w.C, step, s.weight + o * TAPS * c->w.C);
+		for (int64_t o = 0; o < c->O; o++) {
+			real *g = my_turned(c, &s);
+			nr_winograd_active->weight_gradient(c->w.C, s.point + o * c->w.C, step, g);
+			nr_matrix_transpose_serial(TAPS, c->w.C, g, c->w.C, dweight + o * c->w.C * TAPS, TAPS, add);
+		}
 	}
-	nr_transpose_batch(c->O, TAPS, c->w.C, s.weight, dweight, add);
 }
