@@ -53,11 +53,6 @@ void nr_matrix_transpose(int64_t rows, int64_t cols, const real *x, int64_t ldx,
 		strip(nr_min64(STRIP, rows - i), cols, x + i * ldx, ldx, y + i, ldy, add);
 }
 
-void nr_matrix_transpose_serial(int64_t rows, int64_t cols, const real *x, int64_t ldx, real *y, int64_t ldy, int add)
-{
-	for (int64_t i = 0; i < rows; i += STRIP) strip(nr_min64(STRIP, rows - i), cols, x + i * ldx, ldx, y + i, ldy, add);
-}
-
 void nr_transpose_batch(int64_t B, int64_t rows, int64_t cols, const real *x, real *y, int add)
 {
 	const int64_t strips = (rows + STRIP - 1) / STRIP;

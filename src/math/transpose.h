@@ -6,8 +6,6 @@
 
 /* y (cols,rows) = x (rows,cols) transposed; add: y += */
 void nr_matrix_transpose(int64_t rows, int64_t cols, const real *x, int64_t ldx, real *y, int64_t ldy, int add);
-/* The same by one thread, for parts of a matrix that are worked on at once. */
-void nr_matrix_transpose_serial(int64_t rows, int64_t cols, const real *x, int64_t ldx, real *y, int64_t ldy, int add);
 /* y (B,cols,rows) from x (B,rows,cols), both dense: [B,T,C] to [B,C,T]. */
 void nr_transpose_batch(int64_t B, int64_t rows, int64_t cols, const real *x, real *y, int add);
 

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "math/gemm.h"
-#include "math/transpose.h"
+#include "math/row.h"
 
 enum {
 	POINTS = 16,
@@ -19,7 +19,8 @@ enum {
 	COLUMNS = 128,             /* outputs of a block made at a time */
 	DEPTH = 256,               /* tiles of a block of the weight's gradient */
 	TURNED_COLUMNS = 384,
-	SLAB = 8,                  /* inputs whose filters are turned at a time: some lines of each output's */
+	SLAB = 8,                  /* inputs and outputs whose filters are mapped at a time: all of the lines that they share */
+	SLAB_OUTPUTS = 32,
 };
 
 const struct nr_winograd_kernels *nr_winograd_active = &nr_winograd_plain;
@@ -75,23 +76,23 @@ static void plain_gradient(int64_t n, const real *const dy[4], real *z, int64_t 
 	}
 }
 
-static void plain_weight(int64_t n, const real *g, int turned, real *u, int64_t step)
+static void plain_weight(int64_t n, const real *g, int64_t ldg, int turned, real *u, int64_t step)
 {
 	for (int64_t c = 0; c < n; c++) {
 		real in[9], out[16];
-		for (int i = 0; i < 9; i++) in[i] = g[(turned ? 8 - i : i) * n + c];
+		for (int i = 0; i < 9; i++) in[i] = g[c * ldg + (turned ? 8 - i : i)];
 		both_sides(4, 3, G[0], in, out);
 		for (int i = 0; i < 16; i++) u[i * step + c] = out[i];
 	}
 }
 
-static void plain_weight_gradient(int64_t n, const real *u, int64_t step, real *dg)
+static void plain_weight_gradient(int64_t n, const real *u, int64_t step, real *dg, int add)
 {
 	for (int64_t c = 0; c < n; c++) {
 		real in[16], out[9];
 		for (int i = 0; i < 16; i++) in[i] = u[i * step + c];
 		both_sides(3, 4, G_turned[0], in, out);
-		for (int i = 0; i < 9; i++) dg[i * n + c] = out[i];
+		for (int i = 0; i < 9; i++) nr_put(&dg[9 * c + i], out[i], add);
 	}
 }
 
@@ -185,25 +186,22 @@ static int64_t values_of_thread(const struct plane *p, int64_t threads)
 
 static int64_t depth(const struct plane *p) { return nr_min64(DEPTH, p->all); }
 
-/* Some turned filters for each thread, points of all, zeros, and points of blocks. */
-struct parts { real *turned, *point, *zeros, *block; size_t bytes; };
-
-static int64_t turned_of_thread(const struct nr_conv *c) { return lines(SLAB * TAPS * nr_max64(c->O, c->w.C)); }
+/* Points of the weight, zeros, and points of blocks. */
+struct parts { real *point, *zeros, *block; size_t bytes; };
 
 static struct parts parts(const struct nr_conv *c, void *scratch)
 {
 	const struct plane f = plane_forward(c), d = plane_data(c);
-	const int64_t n = c->O * c->w.C, most = nr_max64(c->O, c->w.C), turned = threads(c) * turned_of_thread(c);
+	const int64_t n = c->O * c->w.C, most = nr_max64(c->O, c->w.C);
 	const int64_t block = nr_max64(threads(c) * nr_max64(values_of_thread(&f, threads(c)), values_of_thread(&d, threads(c))),
 		POINTS * (apart(depth(&f) * c->w.C) + apart(depth(&f) * c->O)));
-	struct parts p = { .turned = scratch };
+	struct parts p = { .point = scratch };
 	if (scratch) {
-		p.point = p.turned + turned;
 		p.zeros = p.point + POINTS * apart(n);
 		p.block = p.zeros + lines(most);
 		memset(p.zeros, 0, (size_t)most * sizeof(real));
 	}
-	p.bytes = (size_t)(turned + POINTS * apart(n) + lines(most) + block) * sizeof(real);
+	p.bytes = (size_t)(POINTS * apart(n) + lines(most) + block) * sizeof(real);
 	return p;
 }
 
@@ -211,19 +209,16 @@ size_t nr_winograd_scratch(const struct nr_conv *c) { return parts(c, NULL).byte
 
 /* ---- the three ---- */
 
-static real *my_turned(const struct nr_conv *c, const struct parts *p) { return p->turned + omp_get_thread_num() * turned_of_thread(c); }
-
 /* Points (16,I,O) of the weight. */
 static void points_forward(const struct nr_conv *c, const struct parts *p, const real *weight)
 {
 	const int64_t I = c->w.C, O = c->O;
 #pragma omp parallel for schedule(static) num_threads(team(c))
-	for (int64_t i = 0; i < I; i += SLAB) {
-		const int64_t n = nr_min64(SLAB, I - i);
-		real *g = my_turned(c, p);
-		nr_matrix_transpose_serial(O, n * TAPS, weight + i * TAPS, I * TAPS, g, O, 0);
-		for (int64_t k = 0; k < n; k++) nr_winograd_active->weight(O, g + k * TAPS * O, 0, p->point + (i + k) * O, apart(I * O));
-	}
+	for (int64_t slab = 0; slab < I; slab += SLAB)
+		for (int64_t o = 0; o < O; o += SLAB_OUTPUTS)
+			for (int64_t i = slab; i < nr_min64(slab + SLAB, I); i++)
+				nr_winograd_active->weight(nr_min64(SLAB_OUTPUTS, O - o), weight + (o * I + i) * TAPS, I * TAPS, 0,
+					p->point + i * O + o, apart(I * O));
 }
 
 /* Points (16,O,I) of the filters turned round. */
@@ -231,11 +226,8 @@ static void points_data(const struct nr_conv *c, const struct parts *p, const re
 {
 	const int64_t I = c->w.C, O = c->O;
 #pragma omp parallel for schedule(static) num_threads(team(c))
-	for (int64_t o = 0; o < O; o++) {
-		real *g = my_turned(c, p);
-		nr_matrix_transpose_serial(I, TAPS, weight + o * I * TAPS, TAPS, g, I, 0);
-		nr_winograd_active->weight(I, g, 1, p->point + o * I, apart(I * O));
-	}
+	for (int64_t o = 0; o < O; o++)
+		nr_winograd_active->weight(I, weight + o * I * TAPS, TAPS, 1, p->point + o * I, apart(I * O));
 }
 
 struct task { const struct plane *p; const struct parts *s; const real *x, *bias; real *y; int add; int64_t first, tiles; };
@@ -340,10 +332,7 @@ void nr_winograd_backward_weight(const struct nr_conv *c, const real *x, const r
 			}
 		}
 #pragma omp for schedule(static)
-		for (int64_t o = 0; o < c->O; o++) {
-			real *g = my_turned(c, &s);
-			nr_winograd_active->weight_gradient(c->w.C, s.point + o * c->w.C, step, g);
-			nr_matrix_transpose_serial(TAPS, c->w.C, g, c->w.C, dweight + o * c->w.C * TAPS, TAPS, add);
-		}
+		for (int64_t o = 0; o < c->O; o++)
+			nr_winograd_active->weight_gradient(c->w.C, s.point + o * c->w.C, step, dweight + o * c->w.C * TAPS, add);
 	}
 }
