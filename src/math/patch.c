@@ -8,22 +8,20 @@
 
 #define SMALL 16384
 
-/* Runs of few values, for which a call takes longer than the copy. */
-static inline void copy_run(int64_t n, const real *from, real *to)
+enum { MOST_LINES = 16 };       /* of a window whose pointers are held; windows of more lines go one by one */
+
+const struct nr_patch_kernels *nr_patch_active = &nr_patch_plain;
+
+static void plain_unfold(int64_t n, int64_t kh, int64_t run, int64_t step, const real *const *line, real *out)
 {
-	if (n > 64) {
-		memcpy(to, from, (size_t)n * sizeof(real));
-		return;
-	}
-	for (; n >= 4; n -= 4, from += 4, to += 4) {
-		memcpy(to, from, 4 * sizeof(real));
-		__asm__("" : "+r"(to));         /* lest this loop becomes a call again */
-	}
-	for (; n > 0; n--, from++, to++) {
-		*to = *from;
-		__asm__("" : "+r"(to));
-	}
+	for (int64_t i = 0; i < n; i++)
+		for (int64_t ky = 0; ky < kh; ky++, out += run) {
+			if (line[ky]) memcpy(out, line[ky] + i * step, (size_t)run * sizeof(real));
+			else memset(out, 0, (size_t)run * sizeof(real));
+		}
 }
+
+const struct nr_patch_kernels nr_patch_plain = { plain_unfold };
 
 static void unfold_row(const struct nr_window *w, enum nr_patch_order order, const real *x, int64_t oy, int64_t ox, real *out)
 {
@@ -39,7 +37,7 @@ static void unfold_row(const struct nr_window *w, enum nr_patch_order order, con
 				continue;
 			}
 			if (l) memset(o, 0, (size_t)(l * C) * sizeof(real));
-			copy_run((r - l) * C, x + (y * w->W + x0 + l) * C, o + l * C);
+			memcpy(o + l * C, x + (y * w->W + x0 + l) * C, (size_t)((r - l) * C) * sizeof(real));
 			if (r < w->kw) memset(o + r * C, 0, (size_t)((w->kw - r) * C) * sizeof(real));
 		} else {
 			const int by_channel = order == NR_PATCH_CHANNEL_ROW_COL;
@@ -55,17 +53,34 @@ static void unfold_row(const struct nr_window *w, enum nr_patch_order order, con
 	}
 }
 
+/* Windows ox.. to before `end` of output row oy, sample x. */
+static void unfold_line(const struct nr_window *w, enum nr_patch_order order, const real *x, int64_t oy, int64_t ox, int64_t end, real *out)
+{
+	const int64_t cols = nr_window_cols(w), room = w->W + w->pw - w->kw;
+	const int64_t inside = nr_max64((w->pw + w->sw - 1) / w->sw, ox), outside = room < 0 ? inside : nr_min64(room / w->sw + 1, end);
+	if (order != NR_PATCH_ROW_COL_CHANNEL || w->kh > MOST_LINES || inside >= outside) {
+		for (; ox < end; ox++, out += cols) unfold_row(w, order, x, oy, ox, out);
+		return;
+	}
+	const real *line[MOST_LINES];
+	for (int64_t ky = 0; ky < w->kh; ky++) {
+		const int64_t y = oy * w->sh - w->ph + ky;
+		line[ky] = y >= 0 && y < w->H ? x + (y * w->W + inside * w->sw - w->pw) * w->C : NULL;
+	}
+	for (; ox < inside; ox++, out += cols) unfold_row(w, order, x, oy, ox, out);
+	nr_patch_active->unfold(outside - inside, w->kh, w->kw * w->C, w->sw * w->C, line, out);
+	out += (outside - inside) * cols;
+	for (ox = outside; ox < end; ox++, out += cols) unfold_row(w, order, x, oy, ox, out);
+}
+
 void nr_unfold_serial(const struct nr_window *w, enum nr_patch_order order, const real *x, int64_t row, int64_t rows, real *out)
 {
 	const int64_t Ho = nr_window_h(w), Wo = nr_window_w(w), cols = nr_window_cols(w), sample = w->H * w->W * w->C;
-	int64_t b = row / (Ho * Wo), oy = row / Wo % Ho, ox = row % Wo;         /* counted on: divisions would take longer than the copy */
-	for (int64_t i = 0; i < rows; i++) {
-		unfold_row(w, order, x + b * sample, oy, ox, out + i * cols);
-		if (++ox < Wo) continue;
-		ox = 0;
-		if (++oy < Ho) continue;
-		oy = 0;
-		b++;
+	for (const int64_t all = row + rows; row < all;) {
+		const int64_t line = row / Wo, ox = row % Wo, n = nr_min64(Wo - ox, all - row);
+		unfold_line(w, order, x + line / Ho * sample, line % Ho, ox, ox + n, out);
+		out += n * cols;
+		row += n;
 	}
 }
 
@@ -102,16 +117,30 @@ static void fold_pixel(const struct nr_window *w, enum nr_patch_order order, con
 		}
 }
 
+/* Line y of a sample where windows lie apart: what is under it comes in whole runs. d holds zeros, or what is added to. */
+static void fold_apart(const struct nr_window *w, const real *cols, int64_t y, real *d)
+{
+	const int64_t Wo = nr_window_w(w), C = w->C, run = w->kw * C, oy = (y + w->ph) / w->sh, ky = (y + w->ph) % w->sh;
+	if (ky >= w->kh || oy >= nr_window_h(w)) return;
+	for (int64_t ox = 0; ox < Wo; ox++) {
+		const int64_t x0 = ox * w->sw - w->pw, left = nr_max64(-x0, 0), right = nr_min64(w->W - x0, w->kw);
+		const real *s = cols + (oy * Wo + ox) * w->kh * run + ky * run;
+		if (left < right) nr_row_add((right - left) * C, d + (x0 + left) * C, s + left * C, d + (x0 + left) * C);
+	}
+}
+
 void nr_fold_windows(const struct nr_window *w, enum nr_patch_order order, const real *cols, int64_t b, int64_t n, real *dx,
 	int add)
 {
 	const int64_t per = nr_window_h(w) * nr_window_w(w) * nr_window_cols(w);
+	const int apart = order == NR_PATCH_ROW_COL_CHANNEL && w->kh <= w->sh && w->kw <= w->sw;
 #pragma omp parallel for schedule(static) if (n * per > SMALL)
 	for (int64_t i = 0; i < n * w->H; i++) {
 		const int64_t s = i / w->H, y = i % w->H;
 		real *d = dx + ((b + s) * w->H + y) * w->W * w->C;
 		if (!add) memset(d, 0, (size_t)(w->W * w->C) * sizeof(real));
-		for (int64_t x = 0; x < w->W; x++) fold_pixel(w, order, cols + s * per, y, x, d + x * w->C);
+		if (apart) fold_apart(w, cols + s * per, y, d);
+		for (int64_t x = 0; !apart && x < w->W; x++) fold_pixel(w, order, cols + s * per, y, x, d + x * w->C);
 	}
 }
 

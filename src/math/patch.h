@@ -3,6 +3,7 @@
 #define NR_PATCH_H
 
 #include "math/chunk.h"
+#include "math/isa.h"
 #include "norma/patch.h"
 
 /* A window kh x kw that moves by sh, sw over x (B,H,W,C), channels last, with ph, pw zeros around. */
@@ -30,6 +31,13 @@ void nr_fold_windows(const struct nr_window *, enum nr_patch_order, const real *
 
 /* The same by one thread for n rows of windows of sample b, from row oy on: added to dx. cols (n,Wo,kh,kw,C): of these rows. */
 void nr_fold_rows(const struct nr_window *, const real *cols, int64_t b, int64_t oy, int64_t n, real *dx);
+
+/* Windows side by side that overhang neither side: n of them, `step` values apart, each with `run` values of kh lines of the picture. */
+struct nr_patch_kernels {
+	/* out (n,kh,run) = the windows' values; a line that is NULL lies outside and gives zeros. */
+	void (*unfold)(int64_t n, int64_t kh, int64_t run, int64_t step, const real *const *line, real *out);
+};
+NR_FAMILY_DECLARE(patch);
 
 /* image (B,C,H,W) to out (B,T,p*p*C), T = (H/p) (W/p); what does not fill a patch is left out. */
 void nr_patch_split(int64_t B, int64_t C, int64_t H, int64_t W, int64_t p, enum nr_patch_order, const real *image, real *out,

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "math/gemm.h"
-#include "math/transpose.h"
+#include "math/row.h"
 
 enum {
 	POINTS = 16,
@@ -19,6 +19,8 @@ enum {
 	COLUMNS = 128,             /* outputs of a block made at a time */
 	DEPTH = 256,               /* tiles of a block of the weight's gradient */
 	TURNED_COLUMNS = 384,
+	SLAB = 8,                  /* inputs and outputs whose filters are mapped at a time: all of the lines that they share */
+	SLAB_OUTPUTS = 32,
 };
 
 const struct nr_winograd_kernels *nr_winograd_active = &nr_winograd_plain;
@@ -74,23 +76,23 @@ static void plain_gradient(int64_t n, const real *const dy[4], real *z, int64_t 
 	}
 }
 
-static void plain_weight(int64_t n, const real *g, int turned, real *u, int64_t step)
+static void plain_weight(int64_t n, const real *g, int64_t ldg, int turned, real *u, int64_t step)
 {
 	for (int64_t c = 0; c < n; c++) {
 		real in[9], out[16];
-		for (int i = 0; i < 9; i++) in[i] = g[(turned ? 8 - i : i) * n + c];
+		for (int i = 0; i < 9; i++) in[i] = g[c * ldg + (turned ? 8 - i : i)];
 		both_sides(4, 3, G[0], in, out);
 		for (int i = 0; i < 16; i++) u[i * step + c] = out[i];
 	}
 }
 
-static void plain_weight_gradient(int64_t n, const real *u, int64_t step, real *dg)
+static void plain_weight_gradient(int64_t n, const real *u, int64_t step, real *dg, int add)
 {
 	for (int64_t c = 0; c < n; c++) {
 		real in[16], out[9];
 		for (int i = 0; i < 16; i++) in[i] = u[i * step + c];
 		both_sides(3, 4, G_turned[0], in, out);
-		for (int i = 0; i < 9; i++) dg[i * n + c] = out[i];
+		for (int i = 0; i < 9; i++) nr_put(&dg[9 * c + i], out[i], add);
 	}
 }
 
@@ -184,8 +186,8 @@ static int64_t values_of_thread(const struct plane *p, int64_t threads)
 
 static int64_t depth(const struct plane *p) { return nr_min64(DEPTH, p->all); }
 
-/* The turned weight, its points, zeros, and points of blocks. */
-struct parts { real *weight, *point, *zeros, *block; size_t bytes; };
+/* Points of the weight, zeros, and points of blocks. */
+struct parts { real *point, *zeros, *block; size_t bytes; };
 
 static struct parts parts(const struct nr_conv *c, void *scratch)
 {
@@ -193,14 +195,13 @@ static struct parts parts(const struct nr_conv *c, void *scratch)
 	const int64_t n = c->O * c->w.C, most = nr_max64(c->O, c->w.C);
 	const int64_t block = nr_max64(threads(c) * nr_max64(values_of_thread(&f, threads(c)), values_of_thread(&d, threads(c))),
 		POINTS * (apart(depth(&f) * c->w.C) + apart(depth(&f) * c->O)));
-	struct parts p = { .weight = scratch };
+	struct parts p = { .point = scratch };
 	if (scratch) {
-		p.point = p.weight + lines(TAPS * n);
 		p.zeros = p.point + POINTS * apart(n);
 		p.block = p.zeros + lines(most);
 		memset(p.zeros, 0, (size_t)most * sizeof(real));
 	}
-	p.bytes = (size_t)(lines(TAPS * n) + POINTS * apart(n) + lines(most) + block) * sizeof(real);
+	p.bytes = (size_t)(POINTS * apart(n) + lines(most) + block) * sizeof(real);
 	return p;
 }
 
@@ -208,12 +209,25 @@ size_t nr_winograd_scratch(const struct nr_conv *c) { return parts(c, NULL).byte
 
 /* ---- the three ---- */
 
-/* Points (16,rows,n) of the weight, which lies as (rows,9,n). */
-static void weight_points(const struct nr_conv *c, const struct parts *p, int64_t rows, int64_t n, int turned)
+/* Points (16,I,O) of the weight. */
+static void points_forward(const struct nr_conv *c, const struct parts *p, const real *weight)
 {
+	const int64_t I = c->w.C, O = c->O;
 #pragma omp parallel for schedule(static) num_threads(team(c))
-	for (int64_t r = 0; r < rows; r++)
-		nr_winograd_active->weight(n, p->weight + r * TAPS * n, turned, p->point + r * n, apart(rows * n));
+	for (int64_t slab = 0; slab < I; slab += SLAB)
+		for (int64_t o = 0; o < O; o += SLAB_OUTPUTS)
+			for (int64_t i = slab; i < nr_min64(slab + SLAB, I); i++)
+				nr_winograd_active->weight(nr_min64(SLAB_OUTPUTS, O - o), weight + (o * I + i) * TAPS, I * TAPS, 0,
+					p->point + i * O + o, apart(I * O));
+}
+
+/* Points (16,O,I) of the filters turned round. */
+static void points_data(const struct nr_conv *c, const struct parts *p, const real *weight)
+{
+	const int64_t I = c->w.C, O = c->O;
+#pragma omp parallel for schedule(static) num_threads(team(c))
+	for (int64_t o = 0; o < O; o++)
+		nr_winograd_active->weight(I, weight + o * I * TAPS, TAPS, 1, p->point + o * I, apart(I * O));
 }
 
 struct task { const struct plane *p; const struct parts *s; const real *x, *bias; real *y; int add; int64_t first, tiles; };
@@ -264,8 +278,7 @@ void nr_winograd_forward(const struct nr_conv *c, const real *x, const real *wei
 {
 	const struct parts s = parts(c, scratch);
 	const struct plane p = plane_forward(c);
-	nr_matrix_transpose(c->O, c->w.C * TAPS, weight, c->w.C * TAPS, s.weight, c->O, 0);
-	weight_points(c, &s, c->w.C, c->O, 0);
+	points_forward(c, &s, weight);
 	run(c, &p, &s, x, bias, y, 0);
 }
 
@@ -273,8 +286,7 @@ void nr_winograd_backward_data(const struct nr_conv *c, const real *dy, const re
 {
 	const struct parts s = parts(c, scratch);
 	const struct plane p = plane_data(c);
-	nr_transpose_batch(c->O, c->w.C, TAPS, weight, s.weight, 0);
-	weight_points(c, &s, c->O, c->w.C, 1);
+	points_data(c, &s, weight);
 	run(c, &p, &s, dy, NULL, dx, add);
 }
 
@@ -321,7 +333,6 @@ void nr_winograd_backward_weight(const struct nr_conv *c, const real *x, const r
 		}
 #pragma omp for schedule(static)
 		for (int64_t o = 0; o < c->O; o++)
-			nr_winograd_active->weight_gradient(c->w.C, s.point + o * c->w.C, step, s.weight + o * TAPS * c->w.C);
+			nr_winograd_active->weight_gradient(c->w.C, s.point + o * c->w.C, step, dweight + o * c->w.C * TAPS, add);
 	}
-	nr_transpose_batch(c->O, TAPS, c->w.C, s.weight, dweight, add);
 }

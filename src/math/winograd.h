@@ -26,8 +26,10 @@ struct nr_winograd_kernels {
 	/* y = A' m A + bias, or y +=; y[] NULL: not wanted, bias NULL: 0 */
 	void (*output)(int64_t n, const real *m, int64_t step, const real *bias, real *const y[4], int add);
 	void (*gradient)(int64_t n, const real *const dy[4], real *z, int64_t step);        /* z = A dy A' */
-	void (*weight)(int64_t n, const real *g, int turned, real *u, int64_t step);        /* u = G g G', g (9,n); turned: round */
-	void (*weight_gradient)(int64_t n, const real *u, int64_t step, real *dg);          /* dg = G' u G, (9,n) */
+	/* u = G g G' of n filters of 9 values, ldg apart; turned: from the last value on */
+	void (*weight)(int64_t n, const real *g, int64_t ldg, int turned, real *u, int64_t step);
+	/* dg = G' u G of n filters side by side, or dg += */
+	void (*weight_gradient)(int64_t n, const real *u, int64_t step, real *dg, int add);
 };
 NR_FAMILY_DECLARE(winograd);
 

@@ -16,6 +16,9 @@ static const struct nr_conv cases[] = {
 	{ { 1, 3, 3, 2, 7, 7, 4, 4, 3, 3 }, 3 },
 	{ { 7, 40, 40, 12, 3, 3, 1, 1, 1, 1 }, 10 },       /* several tiles */
 	{ { 1, 2, 2, 3, 5, 5, 1, 1, 0, 0 }, 2 },           /* the window does not fit: nothing to do */
+	{ { 2, 9, 10, 4, 2, 3, 3, 4, 1, 2 }, 3 },          /* windows apart, with gaps; some hang over */
+	{ { 1, 6, 70, 3, 17, 5, 2, 1, 8, 2 }, 4 },         /* more lines than pointers are held for */
+	{ { 2, 9, 21, 23, 3, 3, 2, 2, 1, 1 }, 7 },
 	/* wide, by minimal filtering: odd and even sides, one pixel, other padding, channels that fill no vector, many blocks */
 	{ { 2, 7, 5, 33, 3, 3, 1, 1, 1, 1 }, 37 },
 	{ { 3, 4, 6, 32, 3, 3, 1, 1, 0, 2 }, 48 },

@@ -97,24 +97,61 @@ INL void g_line(vf p, vf q, vf r, vf *to, int s)
 	to[3 * s] = r;
 }
 
-INL void weight_lanes(int64_t c, int64_t n, int64_t all, const float *g, int turned, float *u, int64_t step)
+/* The nine values of n filters that are ldg apart, a vector for each of the nine. */
+INL void gather_taps(int64_t n, const float *g, int64_t ldg, vf t[9])
 {
-	const int64_t row = turned ? -all : all;
-	const float *from = (turned ? g + 8 * all : g) + c;
-	vf t[12], m[16];
+	enum { WHOLE = VL < 9 ? VL : 9 };
+	_Alignas(64) float last[VL];
+	vf r[VL];
+#pragma GCC unroll 16
+	for (int i = 0; i < VL; i++) r[i] = i < n ? ldn(g + i * ldg, WHOLE) : bc(0);
+	vtranspose(r);
+#pragma GCC unroll 9
+	for (int i = 0; i < WHOLE; i++) t[i] = r[i];
+	if (WHOLE == 9) return;
+	for (int i = 0; i < VL; i++) last[i] = i < n ? g[i * ldg + 8] : 0;
+	t[8] = ld(last);
+}
+
+/* The way back, to filters side by side. */
+INL void scatter_taps(int64_t n, const vf t[9], float *g, int add)
+{
+	enum { WHOLE = VL < 9 ? VL : 9 };
+	vf r[VL];
+#pragma GCC unroll 16
+	for (int i = 0; i < VL; i++) r[i] = i < WHOLE ? t[i] : bc(0);
+	vtranspose(r);
+#pragma GCC unroll 16
+	for (int i = 0; i < VL; i++) {
+		if (i >= n) break;
+		stn(g + 9 * i, add ? r[i] + ldn(g + 9 * i, WHOLE) : r[i], WHOLE);
+		if (WHOLE < 9) g[9 * i + 8] = t[8][i] + (add ? g[9 * i + 8] : 0);
+	}
+}
+
+INL void weight_lanes(int64_t n, const float *g, int64_t ldg, int turned, float *u, int64_t step)
+{
+	vf in[9], t[12], m[16];
+	gather_taps(n, g, ldg, in);
 #pragma GCC unroll 3
-	for (int j = 0; j < 3; j++) g_line(get(from + j * row, n), get(from + (3 + j) * row, n), get(from + (6 + j) * row, n), t + j, 3);
+	for (int j = 0; j < 3; j++) {
+		if (turned) g_line(in[8 - j], in[5 - j], in[2 - j], t + j, 3);
+		else g_line(in[j], in[3 + j], in[6 + j], t + j, 3);
+	}
 #pragma GCC unroll 4
 	for (int i = 0; i < 4; i++) g_line(t[3 * i], t[3 * i + 1], t[3 * i + 2], m + 4 * i, 1);
 #pragma GCC unroll 16
-	for (int i = 0; i < 16; i++) set(u + i * step + c, m[i], n);
+	for (int i = 0; i < 16; i++) set(u + i * step, m[i], n);
 }
 
-static void weight(int64_t n, const float *g, int turned, float *u, int64_t step)
+static void weight(int64_t n, const float *g, int64_t ldg, int turned, float *u, int64_t step)
 {
 	int64_t c = 0;
-	for (; c < down(n); c += VL) weight_lanes(c, VL, n, g, turned, u, step);
-	if (c < n) weight_lanes(c, n - c, n, g, turned, u, step);
+	for (; c < down(n); c += VL) {
+		if (turned) weight_lanes(VL, g + c * ldg, ldg, 1, u + c, step);
+		else weight_lanes(VL, g + c * ldg, ldg, 0, u + c, step);
+	}
+	if (c < n) weight_lanes(n - c, g + c * ldg, ldg, turned, u + c, step);
 }
 
 /* G' of four values. */
@@ -126,24 +163,26 @@ INL void g_turned(vf p, vf q, vf r, vf s, vf *to, int step)
 	to[2 * step] = half + s;
 }
 
-INL void weight_gradient_lanes(int64_t c, int64_t n, int64_t all, const float *u, int64_t step, float *dg)
+INL void weight_gradient_lanes(int64_t n, const float *u, int64_t step, float *dg, int add)
 {
 	vf t[12], m[9];
 #pragma GCC unroll 4
 	for (int j = 0; j < 4; j++)
-		g_turned(get(u + j * step + c, n), get(u + (4 + j) * step + c, n), get(u + (8 + j) * step + c, n),
-			get(u + (12 + j) * step + c, n), t + j, 4);
+		g_turned(get(u + j * step, n), get(u + (4 + j) * step, n), get(u + (8 + j) * step, n), get(u + (12 + j) * step, n),
+			t + j, 4);
 #pragma GCC unroll 3
 	for (int i = 0; i < 3; i++) g_turned(t[4 * i], t[4 * i + 1], t[4 * i + 2], t[4 * i + 3], m + 3 * i, 1);
-#pragma GCC unroll 9
-	for (int i = 0; i < 9; i++) set(dg + i * all + c, m[i], n);
+	scatter_taps(n, m, dg, add);
 }
 
-static void weight_gradient(int64_t n, const float *u, int64_t step, float *dg)
+static void weight_gradient(int64_t n, const float *u, int64_t step, float *dg, int add)
 {
 	int64_t c = 0;
-	for (; c < down(n); c += VL) weight_gradient_lanes(c, VL, n, u, step, dg);
-	if (c < n) weight_gradient_lanes(c, n - c, n, u, step, dg);
+	for (; c < down(n); c += VL) {
+		if (add) weight_gradient_lanes(VL, u + c, step, dg + 9 * c, 1);
+		else weight_gradient_lanes(VL, u + c, step, dg + 9 * c, 0);
+	}
+	if (c < n) weight_gradient_lanes(n - c, u + c, step, dg + 9 * c, add);
 }
 
 const struct nr_winograd_kernels NR_FAST(winograd) = { input, output, gradient, weight, weight_gradient };
