@@ -17,7 +17,7 @@ enum {
 	COLS = 256,       /* columns worked on at a time: this part of C is in L2 when its epilogue runs */
 	COLS_TURNED = 384, /* columns of a tile with a transposed A */
 	FEW_ROWS = 28,    /* a task with fewer rows would pack more than it multiplies: columns are cut instead */
-	FEW_COLS = 64,
+	FEW_COLS = 32,
 	K_PIECES = 8,     /* partial products of a gradient, at most */
 	K_PIECE = 1024,   /* and their length, at least: each costs a pass over C */
 };
@@ -60,7 +60,7 @@ static struct run prepare(const struct nr_gemm *g, void *scratch, int64_t thread
 	r.tall = ceil_div(g->m, g->ta ? NR_GEMM_TALL : ROWS);
 	if (g->ta) r.wide = ceil_div(g->n, COLS_TURNED);
 	const int64_t others = r.count * r.deep;
-	r.tall = balance(r.tall, others * r.wide, g->m, g->ta ? 3 * FEW_ROWS : FEW_ROWS, threads);
+	r.tall = balance(r.tall, others * r.wide, g->m, g->ta ? 2 * FEW_ROWS : FEW_ROWS, threads);
 	r.wide = balance(r.wide, others * r.tall, g->n, FEW_COLS, threads);
 	r.part = (real *)(void *)(((uintptr_t)scratch + 63) & ~(uintptr_t)63);
 	return r;

@@ -9,6 +9,7 @@
  * The end of a micro kernel asks for its part of C and for the next A, its beginning for the next panel of B: asked for all at
  * once, they would block the line-fill buffers. */
 #include "math/chunk.h"
+#include "math/fast/gemm_few.h"
 #include "math/fast/vec.h"
 #include "math/gemm.h"
 
@@ -321,6 +322,10 @@ static void panel_times_rows(const struct state *s, int64_t j)
 
 static void tile(const struct nr_gemm_tile *t)
 {
+	if (!t->ta && t->m <= FEW) {
+		few_rows(t);
+		return;
+	}
 	_Alignas(64) float a[GROUPS_TALL * AP * NR_GEMM_K], panel[NR_GEMM_K * NR];
 	struct state s = { .t = t, .groups = (t->m + MR - 1) / MR, .piece = nr_gemm_piece(t->k), .a = a, .panel = panel };
 	s.rows = (t->m + s.groups - 1) / s.groups;
