@@ -199,6 +199,7 @@ kill -9 "$pid" 2>/dev/null || true
 ended
 [ -z "$(pgrep -f -- "--out $tmp/hangs( |\$)" || true)" ] || fail "a process is left"
 ran="mpirun is ended"
+export OMPI_MCA_odls_base_sigkill_timeout=30            # one second is little on a busy machine
 endless ends
 kill -TERM "$launcher"
 ended
