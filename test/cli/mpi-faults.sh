@@ -65,14 +65,16 @@ for norm in none "none blocks[1].mlp.in=batch:sync=1"; do
 	[ "$(grep -c 'training diverged' "$tmp/err")" = 1 ] || fail "more than one tells it: $err"
 done
 
-# ---- the first rank's disk is full
-code=0 ran="full disk on rank 0"
-"$MPIRUN" -n 1 bash -c 'ulimit -f 60; exec "$0" "$@"' "$NORMA" "${pictures[@]}" --steps 9 --out "$tmp/full" : \
-	-n 1 "$NORMA" "${pictures[@]}" --steps 9 --out "$tmp/full" >"$tmp/out" 2>"$tmp/err" </dev/null || code=$?
-err=$(cat "$tmp/out" "$tmp/err")
-[ "$code" != 0 ] || fail "it ended with success"
-complains "rank 0 on $(hostname)"; complains "cannot write"; complains ".safetensors"
-await gone full
+# ---- the first rank's disk is full. MPICH keeps files of its own, which such a limit would cut off, too
+if [ -z "${NORMA_MPI:-}" ]; then
+	code=0 ran="full disk on rank 0"
+	"$MPIRUN" -n 1 bash -c 'ulimit -f 60; exec "$0" "$@"' "$NORMA" "${pictures[@]}" --steps 9 --out "$tmp/full" : \
+		-n 1 "$NORMA" "${pictures[@]}" --steps 9 --out "$tmp/full" >"$tmp/out" 2>"$tmp/err" </dev/null || code=$?
+	err=$(cat "$tmp/out" "$tmp/err")
+	[ "$code" != 0 ] || fail "it ended with success"
+	complains "rank 0 on $(hostname)"; complains "cannot write"; complains ".safetensors"
+	await gone full
+fi
 
 # ---- pictures that one rank cannot read
 cp -r "$tmp/data" "$tmp/data2"
