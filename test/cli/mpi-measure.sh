@@ -83,8 +83,10 @@ for k in 0 2; do on 0 "$k" 1 analyze "$tmp/tower" --only map,layers --samples 60
 cmp "$tmp/layers0" "$tmp/layers2" || fail "other layers on two ranks"
 
 # ---- rows that several ranks share in a probe: more than one block of 4096
-made_up "$tmp/many/mnist" train 9000
 made_up "$tmp/many/mnist" t10k 20
+mnist=$tmp/data/mnist/train many=$tmp/many/mnist/train                 # the 200 pictures 45 times
+{ printf '\0\0\10\3'; be32 9000; be32 28; be32 28; for ((i = 0; i < 45; i++)); do tail -c +17 "$mnist-images-idx3-ubyte"; done; } >"$many-images-idx3-ubyte"
+{ printf '\0\0\10\1'; be32 9000; for ((i = 0; i < 45; i++)); do tail -c +9 "$mnist-labels-idx1-ubyte"; done; } >"$many-labels-idx1-ubyte"
 tells probe "$tmp/tower/model.safetensors" --data-root "$tmp/many" --data mnist --batch 500 --weight-decay 1e-2 --features cls --no-keep --json
 
 # ---- what one rank alone meets, what differs

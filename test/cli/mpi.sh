@@ -1,7 +1,7 @@
 #!/bin/bash
 # Training on several ranks of MPI: equal bits at 1, 2 and 4 ranks and any number of threads, also with statistics over all ranks
-# (sync=1) and where a run goes on with another number of ranks; clear errors for what ranks must agree on. RANKS: how many at most (2);
-# with 4 or more every norm is tried on pictures, texts and molecules (scripts/test-all).
+# (sync=1) and where a run goes on with another number of ranks; clear errors for what ranks must agree on (failures: mpi-faults.sh).
+# RANKS: how many at most (2); with 4 or more every norm is tried on pictures, texts and molecules (scripts/test-all).
 set -euo pipefail
 # shellcheck source=test/cli/check.inc
 . "$(dirname "$0")/check.inc"
@@ -170,40 +170,4 @@ err=$(cat "$tmp/err")
 [ "$code" = 1 ] || fail "exit code $code, not 1"
 complains "no MPI library was found"
 
-# ---- a rank that dies, one that hangs, a signal: none of them leaves a run that cannot go on
-endless() { # FOLDER ARG...: in the background, its mpirun in $launcher
-	"$MPIRUN" -n 2 "$NORMA" "${pictures[@]}" --steps 1000000 --eval-every 0 --checkpoint-steps 1 --shards 2 --out "$tmp/$1" "${@:2}" \
-		>"$tmp/out" 2>"$tmp/err" </dev/null &
-	launcher=$!
-	await grep -q '^1[0-9],' "$tmp/$1/metrics.csv" 2>/dev/null
-}
-second() { rank_of "$launcher" 1; }
-ended() { # CODE: waits for it
-	local code=0
-	wait "$launcher" || code=$?
-	err=$(cat "$tmp/out" "$tmp/err")
-	[ "$code" != 0 ] || fail "it ended with success"
-}
-ran="a rank is killed"
-endless killed
-kill -9 "$(second)"
-ended
-grep -qE "rank 1|BAD TERMINATION" <<<"$err" || fail "nobody names the rank: $err"         # MPICH's launcher names process and host
-complains "$(hostname)"
-ran="a rank hangs"
-endless hangs --rank-timeout 2
-pid=$(second)
-kill -STOP "$pid"
-await grep -q "rank 0 on $(hostname) has waited 2 s for rank 1" "$tmp/err"
-kill -9 "$pid" 2>/dev/null || true
-ended
-[ -z "$(pgrep -f -- "--out $tmp/hangs( |\$)" || true)" ] || fail "a process is left"
-ran="mpirun is ended"
-endless ends
-kill -TERM "$launcher"
-ended
-complains "interrupted"
-for folder in killed hangs ends; do                     # what is there is whole
-	run 0 inspect "$tmp/$folder/last.safetensors"
-done
 exit "$failed"
