@@ -60,7 +60,9 @@ static int count_steps(struct bench *b, struct nr_comm *c, double seconds, int64
 static json_t *ask_peer(const struct bench_target *g, const struct nr_comm *c, const struct bench_options *o, struct nr_error *err)
 {
 	char script[512], python[512], number[3][32], words[] = "--model --ranks --threads --seconds", *flag[4], *rest;
-	char vit[] = "vit", mae[] = "mae", *model = !strcmp(g->of->name, "vit_tiny_bs8") ? vit : !strcmp(g->of->name, "mae32_bs128") ? mae : NULL;
+	char vit[] = "vit", mae[] = "mae", *model = NULL;
+	if (!strcmp(g->of->name, "vit_tiny_bs8")) model = vit;
+	if (!strcmp(g->of->name, "mae32_bs128")) model = mae;
 	if (!model) {
 		nr_fail(err, NR_EUSAGE, "the peer has no case", g->of->name, NULL);
 		nr_hint(err, "vit_tiny_bs8 and mae32_bs128 have one");
@@ -87,8 +89,8 @@ static void add_peer(const struct bench_options *o, json_t *r, const json_t *pee
 		printf("%-30s %8.2f ms  %8.1f samples/s  %5.1f %% of alone\n", "PyTorch DDP over gloo", ms, rate, 100 * of_alone);
 		printf("%.2fx its samples per second\n", best / rate);
 	}
-	json_object_set_new(r, "ddp", json_pack("{s:o, s:o, s:o}", "ms", bench_rounded(ms), "samples_per_s", bench_rounded(rate), "of_alone",
-		bench_rounded(of_alone)));
+	json_object_set_new(r, "ddp", json_pack("{s:o, s:o, s:o}", "ms", bench_rounded(ms), "samples_per_s", bench_rounded(rate),
+		"of_alone", bench_rounded(of_alone)));
 	json_object_set_new(r, "ratio", bench_rounded(best / rate));
 }
 

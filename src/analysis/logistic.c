@@ -47,7 +47,8 @@ static void *scratch_for(int64_t rows, int64_t C, int64_t K)
 
 /* Blocks of rows are dealt out to ranks; what each block makes is added in order by all of them. room: as many parts as room_for says. */
 static size_t room_for(const struct nr_comm *c) { return c ? 1 + (size_t)nr_comm_size(c) : 1; }
-static int each_block(struct nr_comm *c, int64_t rows, size_t bytes, char *room, void (*make)(void *, int64_t first, int64_t rows, void *part),
+static int each_block(struct nr_comm *c, int64_t rows, size_t bytes, char *room,
+	void (*make)(void *, int64_t first, int64_t rows, void *part),
 	void (*add)(void *, const void *part), void *context, struct nr_error *err)
 {
 	const int64_t blocks = (rows + BLOCK - 1) / BLOCK, ranks = nr_comm_size(c);
@@ -174,7 +175,8 @@ static int make_z(struct nr_logistic_data *d, struct nr_error *err)
 	return NR_OK;
 }
 
-int nr_logistic_data_init(struct nr_logistic_data *d, int64_t rows, int64_t width, const real *x, struct nr_comm *comm, struct nr_error *err)
+int nr_logistic_data_init(struct nr_logistic_data *d, int64_t rows, int64_t width, const real *x, struct nr_comm *comm,
+	struct nr_error *err)
 {
 	*d = (struct nr_logistic_data){ .rows = rows, .width = width, .x = x, .comm = comm };
 	if (rows < 1 || width < 1) return nr_fail(err, NR_EVALUE, "cannot fit", "logistic regression", "no features");
@@ -283,7 +285,8 @@ static double value(void *context, const double *x, double *gradient)
 	memset(gradient, 0, (size_t)(K * (C + 1)) * sizeof *gradient);
 	w->mean = 0;
 	w->gradient = gradient;
-	if (w->err.code || each_block(w->o->data->comm, w->rows, w->bytes, w->room, make_block, add_block, w, &w->err)) return 0;  /* the end */
+	if (w->err.code || each_block(w->o->data->comm, w->rows, w->bytes, w->room, make_block, add_block, w, &w->err))
+		return 0;                               /* without a gradient: the end */
 	double loss = w->mean;
 #pragma omp parallel for schedule(static) if (C * C * K > 20000)
 	for (int64_t k = 0; k < K; k++) times_lower(C, root, gradient + k * (C + 1));

@@ -82,8 +82,9 @@ static int end(struct nr_analysis *a, void *own, struct nr_error *err)
 {
 	struct map *s = own;
 	if (nr_analysis_spread(a, s->label, sizeof *s->label, err)) return err->code;
+	const size_t row = (size_t)last(a)->x->d[2] * sizeof(real);
 	for (int k = 0; k < KINDS; k++)
-		if (s->of[k].there && nr_analysis_spread(a, s->of[k].rows, (size_t)last(a)->x->d[2] * sizeof *s->of[k].rows, err)) return err->code;
+		if (s->of[k].there && nr_analysis_spread(a, s->of[k].rows, row, err)) return err->code;
 	for (int k = 0; k < KINDS; k++)
 		if (s->of[k].there && (place(a, &s->of[k], last(a)->x->d[2], err) || nr_analysis_tick(a, err))) return err->code;
 	return NR_OK;

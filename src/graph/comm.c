@@ -65,9 +65,9 @@ struct nr_comm {
 	double limit;
 	char (*host)[HOST];
 	char *arrived;                  /* (size) of nr_comm_meet */
+	int64_t *count;                 /* (size) of nr_comm_spread */
 	char library[96];
-	char *room;                     /* of gathers */
-	size_t room_bytes;
+	struct room { char *at; size_t bytes; } gathers, spreads;
 	bool agreed, lost;              /* lost: a call failed, so that nothing can be asked of any other */
 };
 
@@ -222,6 +222,17 @@ static int out_of_memory(struct nr_error *err)
 	return nr_fail(err, NR_EMEMORY, "cannot speak to the other ranks", NULL, "out of memory");
 }
 
+/* The first time only; at least twice as much as before. NULL: out of memory. */
+static char *room_for(struct nr_comm *c, struct room *r, size_t need)
+{
+	if (need > r->bytes) {
+		const size_t more = need > 2 * r->bytes ? need : 2 * r->bytes;
+		r->at = nr_arena_alloc(c->arena, more);
+		r->bytes = r->at ? more : 0;
+	}
+	return r->at;
+}
+
 /* Bruck's: after step i a rank has the blocks of the 2^i ranks from its own on. */
 int nr_comm_gather(struct nr_comm *c, const void *mine, size_t bytes, void *all, struct nr_error *err)
 {
@@ -229,21 +240,17 @@ int nr_comm_gather(struct nr_comm *c, const void *mine, size_t bytes, void *all,
 		memcpy(all, mine, bytes);
 		return NR_OK;
 	}
-	const size_t need = bytes * (size_t)c->size;
-	if (need > c->room_bytes) {     /* the first time only; at least twice as much as before */
-		const size_t more = need > 2 * c->room_bytes ? need : 2 * c->room_bytes;
-		if (!(c->room = nr_arena_alloc(c->arena, more))) return c->room_bytes = 0, out_of_memory(err);
-		c->room_bytes = more;
-	}
-	memcpy(c->room, mine, bytes);
+	char *room = room_for(c, &c->gathers, bytes * (size_t)c->size + 1);
+	if (!room) return out_of_memory(err);
+	memcpy(room, mine, bytes);
 	for (int have = 1; have < c->size; have *= 2) {
 		const int n = have < c->size - have ? have : c->size - have;
-		if (swap(c, c->room, (c->rank - have + c->size) % c->size, c->room + (size_t)have * bytes, (c->rank + have) % c->size,
+		if (swap(c, room, (c->rank - have + c->size) % c->size, room + (size_t)have * bytes, (c->rank + have) % c->size,
 			    (size_t)n * bytes, err))
 			return err->code;
 	}
 	for (int i = 0; i < c->size; i++)
-		memcpy((char *)all + (size_t)((c->rank + i) % c->size) * bytes, c->room + (size_t)i * bytes, bytes);
+		memcpy((char *)all + (size_t)((c->rank + i) % c->size) * bytes, room + (size_t)i * bytes, bytes);
 	return NR_OK;
 }
 
@@ -259,41 +266,35 @@ int nr_comm_meet(struct nr_comm *c, bool patient, struct nr_error *err)
 }
 
 /* A rank's own items of a window, one after the other, from rank to rank. */
-static int spread_window(struct nr_comm *c, int64_t from, int64_t to, size_t bytes, const int32_t *owner, char *items, int64_t *count,
-	struct nr_error *err)
+static int spread_window(struct nr_comm *c, int64_t from, int64_t to, size_t bytes, const int32_t *owner, char *items, struct nr_error *err)
 {
-	int64_t most = 0;
+	int64_t most = 0, *count = c->count;
 	memset(count, 0, (size_t)c->size * sizeof *count);
 	for (int64_t i = from; i < to; i++) {
 		const int32_t o = owner ? owner[i] : nr_comm_owner(c, i);
 		if (o >= 0 && ++count[o] > most) most = count[o];
 	}
 	const size_t all = (size_t)most * bytes;
-	char *mine = malloc(all + 1), *theirs = malloc(all * (size_t)c->size + 1);
-	int code = mine && theirs ? NR_OK : out_of_memory(err);
+	char *mine = room_for(c, &c->spreads, all * (size_t)(c->size + 1) + 1), *theirs = mine + all;
+	if (!mine) return out_of_memory(err);
+	for (int64_t i = from, k = 0; i < to; i++)
+		if ((owner ? owner[i] : nr_comm_owner(c, i)) == c->rank)
+			memcpy(mine + (size_t)k++ * bytes, items + (size_t)i * bytes, bytes);
+	if (most && nr_comm_gather(c, mine, all, theirs, err)) return err->code;
 	memset(count, 0, (size_t)c->size * sizeof *count);
-	for (int64_t i = from, k = 0; i < to && !code; i++)
-		if ((owner ? owner[i] : nr_comm_owner(c, i)) == c->rank) memcpy(mine + (size_t)k++ * bytes, items + (size_t)i * bytes, bytes);
-	if (!code && most) code = nr_comm_gather(c, mine, all, theirs, err);
-	for (int64_t i = from; i < to && !code; i++) {
+	for (int64_t i = from; i < to; i++) {
 		const int32_t o = owner ? owner[i] : nr_comm_owner(c, i);
 		if (o >= 0) memcpy(items + (size_t)i * bytes, theirs + (size_t)o * all + (size_t)count[o]++ * bytes, bytes);
 	}
-	free(mine);
-	free(theirs);
-	return code;
+	return NR_OK;
 }
 
 int nr_comm_spread(struct nr_comm *c, int64_t n, size_t bytes, const int32_t *owner, void *items, struct nr_error *err)
 {
-	if (!c) return NR_OK;
 	const int64_t each = 1 + (int64_t)(WINDOW / (bytes ? bytes : 1));
-	int64_t *count = malloc((size_t)c->size * sizeof *count);
-	int code = count ? NR_OK : out_of_memory(err);
-	for (int64_t from = 0; from < n && !code; from += each)
-		code = spread_window(c, from, from + each < n ? from + each : n, bytes, owner, items, count, err);
-	free(count);
-	return code;
+	for (int64_t from = 0; c && from < n; from += each)
+		if (spread_window(c, from, from + each < n ? from + each : n, bytes, owner, items, err)) return err->code;
+	return NR_OK;
 }
 
 /* ---- sums ------------------------------------------------------------------------------------------------------------------------- */
@@ -461,7 +462,8 @@ int nr_comm_open(struct nr_comm **out, double limit, bool all, struct nr_error *
 	gethostname(host, sizeof host - 1);
 	char(*hosts)[HOST] = code ? NULL : nr_arena_alloc(arena, (size_t)c->size * sizeof *hosts);
 	c->arrived = code ? NULL : nr_arena_alloc(arena, (size_t)c->size);
-	if (!code) code = hosts && c->arrived ? nr_comm_gather(c, host, sizeof host, hosts, err) : out_of_memory(err);
+	c->count = code ? NULL : nr_arena_alloc(arena, (size_t)c->size * sizeof *c->count);
+	if (!code) code = hosts && c->arrived && c->count ? nr_comm_gather(c, host, sizeof host, hosts, err) : out_of_memory(err);
 	c->host = hosts;
 	if (!code) *out = c;
 	else nr_arena_free(arena);      /* the caller has yet to say why; ending without MPI_Finalize ends the other ranks */

@@ -9,11 +9,14 @@
 
 struct scoring {
 	struct nr_picture picture, truth, map;
-	int32_t *a, *b;                         /* truth and map as the measure takes them, of a row */
+	int32_t *a, *b; /* truth and map as the measure takes them, of a row */
 	int64_t room;
-	struct pixels { double loss; int64_t count; } *of;      /* (samples) */
-	int32_t *owner;                         /* (samples): the rank that looks at it */
-	int64_t *all;                           /* (ranks, classes, classes) */
+	struct pixels {
+		double loss;
+		int64_t count;
+	} * of;         /* (samples) */
+	int32_t *owner; /* (samples): the rank that looks at it */
+	int64_t *all;   /* (ranks, classes, classes) */
 };
 
 static int count(struct scoring *k, int32_t classes, int64_t *confusion)

@@ -24,8 +24,8 @@ int32_t *nr_probe_order(const struct nr_task_run *r, int64_t *count, struct nr_e
 	return order;
 }
 
-static int fit(const struct nr_task_run *r, struct nr_comm *comm, const struct nr_token_features *train, const struct nr_token_features *test,
-	double top1[NR_FEATURE_KINDS], struct nr_error *err)
+static int fit(const struct nr_task_run *r, struct nr_comm *comm, const struct nr_token_features *train,
+	const struct nr_token_features *test, double top1[NR_FEATURE_KINDS], struct nr_error *err)
 {
 	struct nr_probe o = { .solver = NR_PROBE_EXACT, .classes = r->source->classes, .weight_decays = WEIGHT_DECAYS, .hold_out = 0.1,
 		.tolerance = 1e-4, .iterations = 1000, .comm = comm };

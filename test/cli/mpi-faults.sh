@@ -19,6 +19,7 @@ begin() { # FOLDER STEPS ARG...: in the background, its launcher in $launcher, u
 	launcher=$!
 	await grep -q '^1[0-9],' "$tmp/$1/metrics.csv" 2>/dev/null
 }
+# shellcheck disable=SC2317 # await calls it
 gone() { ! pgrep -f -- "--out $tmp/$1( |\$)" >/dev/null; }
 ended() { # FOLDER: waits for it
 	local code=0
@@ -68,6 +69,7 @@ done
 # ---- the first rank's disk is full. MPICH keeps files of its own, which such a limit would cut off, too
 if [ -z "${NORMA_MPI:-}" ]; then
 	code=0 ran="full disk on rank 0"
+	# shellcheck disable=SC2016 # for that shell
 	"$MPIRUN" -n 1 bash -c 'ulimit -f 60; exec "$0" "$@"' "$NORMA" "${pictures[@]}" --steps 9 --out "$tmp/full" : \
 		-n 1 "$NORMA" "${pictures[@]}" --steps 9 --out "$tmp/full" >"$tmp/out" 2>"$tmp/err" </dev/null || code=$?
 	err=$(cat "$tmp/out" "$tmp/err")
