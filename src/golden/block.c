@@ -161,7 +161,8 @@ static const char *block_name(struct golden_case *c, const char *entry)
 	char *end;
 	if (strncmp(entry, "blocks.", 7)) return entry;         /* embed and final */
 	const int64_t block = strtoll(entry + 7, &end, 10);
-	return with_prefix(c, blocks_of(c) ? nr_arena_printf(c->arena, "blocks.%d.", (int)(block - first_of(c))) : "", in_block(c, end + 1, block));
+	const char *prefix = blocks_of(c) ? nr_arena_printf(c->arena, "blocks.%d.", (int)(block - first_of(c))) : "";
+	return with_prefix(c, prefix, in_block(c, end + 1, block));
 }
 
 int golden_norm_block(struct golden_case *c) { return golden_replay(c, &(struct replay){ build_block, block_name }); }
