@@ -163,7 +163,8 @@ int golden_model_swin(struct golden_case *c)
 	const bool hf = !strncmp(r.naming, "huggingface", 11);
 	r.text = nr_arena_printf(c->arena,
 		"swin:image=%g,patch=%g,channels=%g,classes=%g,dim=%g,depths=%s,heads=%s,windows=%s,mlp=%.17g,qkv_bias=%g,"
-		"pad_first=%d,shift_both=%d,act=%s", golden_config(c, "img_size", "image_size", 224), golden_config(c, "patch_size", NULL, 4),
+		"pad_first=%d,shift_both=%d,act=%s", golden_config(c, "img_size", "image_size", 224),
+		golden_config(c, "patch_size", NULL, 4),
 		golden_config(c, "in_chans", "num_channels", 3), golden_config(c, "num_classes", "num_labels", 1000),
 		golden_config(c, "embed_dim", NULL, 96), list(c, "depths", NULL, ""), list(c, "num_heads", NULL, ""), list(c,
 			"window_size", NULL, "7"),

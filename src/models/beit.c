@@ -54,7 +54,8 @@ static const struct nr_naming namings[] = {
 static const char *const classes[] = { "BeitForImageClassification", "BeitModel", NULL };
 static const char *const types[] = { "beit", NULL };
 static const struct nr_model_file file = {
-	.classes = classes, .types = types, .signs = nr_vit_signs, .measure = nr_vit_measure, .config = nr_vit_config, .doubt = NR_VIT_DOUBT,
+	.classes = classes, .types = types, .signs = nr_vit_signs, .measure = nr_vit_measure, .config = nr_vit_config,
+	.doubt = NR_VIT_DOUBT,
 };
 
 const struct nr_model nr_model_beit = {

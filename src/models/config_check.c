@@ -91,8 +91,10 @@ const char *nr_config_misfit(const struct nr_look *l, const struct nr_sighting *
 	const char *type = nr_hf_text(l->config, "model_type"), *act = nr_config_act(l);
 	if (type && l->model->file->types && !listed(l->model->file->types, type))
 		return nr_arena_printf(l->arena, "its config.json is that of another kind of model, '%.100s'", type);
-	if (act && !nr_hf_act(act)) return nr_arena_printf(l->arena, "its config.json wants the activation '%.100s', which is not known", act);
+	if (act && !nr_hf_act(act))
+		return nr_arena_printf(l->arena, "its config.json wants the activation '%.100s', which is not known", act);
 	const char *pool = json_string_value(json_object_get(l->config, "global_pool")), *why = strange_argument(l);
-	if (pool && !listed(pools, pool)) return nr_arena_printf(l->arena, "its config.json pools tokens by '%.100s', which is not known", pool);
+	if (pool && !listed(pools, pool))
+		return nr_arena_printf(l->arena, "its config.json pools tokens by '%.100s', which is not known", pool);
 	return why ? why : other_size(l, seen);
 }

@@ -129,7 +129,7 @@ void nr_config_saw_side(const struct nr_look *l, struct nr_sighting *s, int64_t 
 	const json_t *size = setting(l, "image_size", "img_size");
 	const json_int_t h = json_integer_value(json_array_get(size, 0)), w = json_integer_value(json_array_get(size, 1));
 	if (h != w)
-		nr_saw_misfit(s, nr_arena_printf(l->arena, "its config.json is for pictures of %lld x %lld, and only tables for square ones "
-			"are understood", (long long)h, (long long)w));
+		nr_saw_misfit(s, nr_arena_printf(l->arena, "its config.json is for pictures of %lld x %lld, and only tables for square "
+			"ones are understood", (long long)h, (long long)w));
 	nr_saw(s, "image", side);
 }

@@ -235,7 +235,8 @@ static void saw_eps(const struct nr_look *l, struct nr_sighting *s, int64_t stag
 {
 	const double eps = nr_hf_number(l->config, "layer_norm_eps");
 	if (!(eps > 0) || eps == 1e-5) return;
-	nr_saw_norms(s, nr_arena_printf(l->arena, "layer eps=%.9g patch.out=layer:eps=1e-5%s", eps, stages > 1 ? " merge.in=layer:eps=1e-5" : ""));
+	nr_saw_norms(s, nr_arena_printf(l->arena, "layer eps=%.9g patch.out=layer:eps=1e-5%s", eps,
+		stages > 1 ? " merge.in=layer:eps=1e-5" : ""));
 }
 
 static bool measure(const struct nr_look *l, struct nr_sighting *s)

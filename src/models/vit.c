@@ -99,7 +99,8 @@ static const struct nr_rename hf5_mae[] = {
 	HF_DECODER("decoder.decoder_encoder.layer."), HF_EMBED("vit."), HF_BLOCK("vit."), HF_HEAD, { NULL, NULL },
 };
 static const struct nr_rename hf_deit[] = {
-	{ "dist_token", "deit.embeddings.distillation_token" }, { "head_dist.", "distillation_classifier." }, { "head.", "cls_classifier." },
+	{ "dist_token", "deit.embeddings.distillation_token" }, { "head_dist.", "distillation_classifier." },
+	{ "head.", "cls_classifier." },
 	HF_EMBED("deit."), HF_BLOCK("deit."), { NULL, NULL },
 };
 /* With one head: nothing reads the distillation token, which is a register then. */
@@ -175,7 +176,8 @@ static const char *const classes[] = { "ViTForImageClassification", "ViTModel", 
 static const char *const types[] = { "vit", "vit_mae", "vit_msn", "deit", "dinov2", "dinov2_with_registers", "clip", "clip_vision_model",
 	"siglip", "siglip_vision_model", NULL };
 static const struct nr_model_file file = {
-	.classes = classes, .types = types, .signs = nr_vit_signs, .measure = nr_vit_measure, .config = nr_vit_config, .doubt = NR_VIT_DOUBT,
+	.classes = classes, .types = types, .signs = nr_vit_signs, .measure = nr_vit_measure, .config = nr_vit_config,
+	.doubt = NR_VIT_DOUBT,
 };
 
 const struct nr_model nr_model_vit = {

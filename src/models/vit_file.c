@@ -138,7 +138,8 @@ static void saw_pool(const struct nr_look *l, struct nr_sighting *s, int64_t dim
 	if (map && (cls || has(l, "register_token"))) nr_saw_misfit(s, "attention pooling beside special tokens is not understood");
 	const char *act = nr_hf_text(l->config, "pooler_act");
 	if (has(l, "pre_logits.weight") && act && strcmp(act, "tanh") != 0)
-		nr_saw_misfit(s, nr_arena_printf(l->arena, "its config.json wants a pooler of %.40s, and only those of tanh are known", act));
+		nr_saw_misfit(s,
+			nr_arena_printf(l->arena, "its config.json wants a pooler of %.40s, and only those of tanh are known", act));
 	nr_saw_text(s, "pool", map ? "map" : both ? "class_avg" : avg ? "avg" : said && !strcmp(said, "token") ? "class" : NULL);
 	nr_saw(s, "fc_norm", map || both || fc || !avg ? -1 : 0);
 	nr_saw(s, "classes", nr_look_rows(l, "head.weight", 0));
