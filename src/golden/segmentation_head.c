@@ -2,8 +2,6 @@
  * pixel; gradients. */
 #include <string.h>
 
-#include <string.h>
-
 #include "golden/check.h"
 #include "math/gemm.h"
 #include "math/resample.h"
