@@ -301,11 +301,20 @@ int nr_st_open_memory(struct nr_st_file **out, const void *bytes, size_t size, c
 
 /* ---- several files ------------------------------------------------------------------------------------------ */
 
+static bool is_index(const char *path)
+{
+	static const char end[] = ".index.json";
+	const size_t length = strlen(path), tail = sizeof end - 1;
+	return length > tail && strcmp(path + length - tail, end) == 0;
+}
+
 static int open_part(struct nr_st_file *f, const char *name, struct nr_error *err)
 {
 	const char *slash = strrchr(f->path, '/');
 	if (strchr(name, '/'))
 		return BAD(f, err, "it names '%.100s', which is not in its folder", name);
+	if (is_index(name))
+		return BAD(f, err, "it names '%.100s', an index in the place of a file with tensors", name);
 	const char *path = nr_arena_printf(f->arena, "%.*s%s", slash ? (int)(slash - f->path) + 1 : 0, f->path, name);
 	if (!path)
 		return nr_fail(err, NR_EMEMORY, "cannot read", f->path, "out of memory");
@@ -390,12 +399,10 @@ static int open_index(struct nr_st_file **out, const char *path, struct nr_error
 
 int nr_st_open(struct nr_st_file **out, const char *path, struct nr_error *err)
 {
-	static const char index[] = ".index.json";
-	const size_t length = strlen(path), tail = sizeof index - 1;
 	const void *bytes;
 	size_t size;
 	*out = NULL;
-	if (length > tail && strcmp(path + length - tail, index) == 0)
+	if (is_index(path))
 		return open_index(out, path, err);
 	int e = nr_file_map(&bytes, &size, path, err);
 	if (e)

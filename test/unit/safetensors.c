@@ -495,6 +495,7 @@ static void weights_in_several_files_are_one(void **state)
 		{ "{\"weight_map\": {\"c\": \"m-2.safetensors\"}}", "'m-2.safetensors' has 'c', but it does not" },
 		{ "{\"weight_map\": {\"a\": \"m-3.safetensors\"}}", "m-3.safetensors" },
 		{ "{\"weight_map\": {\"a\": \"../m-1.safetensors\"}}", "not in its folder" },
+		{ "{\"weight_map\": {\"a\": \"model.safetensors.index.json\"}}", "an index in the place of" },
 		{ "{\"weight_map\": {\"a\": 3}}", "names no file for 'a'" },
 		{ "{\"weight_map\": {}}", "no 'weight_map'" }, { "[]", "no 'weight_map'" }, { "{", "line 1" },
 	};
