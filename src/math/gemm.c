@@ -52,14 +52,21 @@ static int64_t balance(int64_t parts, int64_t others, int64_t n, int64_t least, 
 	return parts;
 }
 
+/* Columns of a tile with a transposed A: more when K is short and the part of B stays in L1 all the same. */
+static int64_t cols_turned(const struct nr_gemm *g)
+{
+	return nr_max64(COLS_TURNED, NR_GEMM_K * PANEL_MOST / nr_max64(g->k, 1) / PANEL_MOST * PANEL_MOST);
+}
+
 static struct run prepare(const struct nr_gemm *g, void *scratch, int64_t threads)
 {
 	struct run r = { .g = g, .count = nr_max64(g->count, 1), .deep = pieces_of_k(g), .wide = 1 };
 	r.piece = r.deep > 1 ? round_up(ceil_div(g->k, r.deep), 4) : g->k;
 	if (r.deep > 1) r.deep = ceil_div(g->k, r.piece);
 	r.tall = ceil_div(g->m, g->ta ? NR_GEMM_TALL : ROWS);
-	if (g->ta) r.wide = ceil_div(g->n, COLS_TURNED);
+	if (g->ta) r.wide = ceil_div(g->n, cols_turned(g));
 	const int64_t others = r.count * r.deep;
+	if (r.tall == 1) r.wide = balance(r.wide, others, g->n, 2 * FEW_COLS, threads); /* B is then read once */
 	r.tall = balance(r.tall, others * r.wide, g->m, g->ta ? 2 * FEW_ROWS : FEW_ROWS, threads);
 	r.wide = balance(r.wide, others * r.tall, g->n, FEW_COLS, threads);
 	r.part = (real *)(void *)(((uintptr_t)scratch + 63) & ~(uintptr_t)63);
@@ -143,7 +150,7 @@ static void run_task(const struct run *r, int64_t task)
 	const int64_t b = task / r->deep / r->wide / r->tall, panels = ceil_div(g->n, PANEL_MOST);
 	const int64_t i = x * g->m / r->tall, m = (x + 1) * g->m / r->tall - i;
 	const int64_t first = y * panels / r->wide * PANEL_MOST, end = nr_min64((y + 1) * panels / r->wide * PANEL_MOST, g->n);
-	const int64_t step = g->ta ? COLS_TURNED : COLS;        /* a transposed A is packed once for all columns */
+	const int64_t step = g->ta ? cols_turned(g) : COLS;        /* a transposed A is packed once for all columns */
 	for (int64_t j = first; j < end; j += step) columns(r, b, q, i, m, j, nr_min64(step, end - j));
 }
 

@@ -98,6 +98,11 @@ static void large_products_are_right(void **state)
 		every_transposition(64, 70, 2100, 3);  /* K is cut */
 		every_transposition(8, 1000, 33, 0);   /* columns are cut */
 		every_transposition(517, 37, 301, 2);  /* three tiles of a transposed A */
+		every_transposition(30, 210, 2, 3);    /* a short k */
+		every_transposition(203, 900, 16, 0);
+		every_transposition(2, 70, 700, 1);    /* two rows: pieces of K side by side, three of them */
+		every_transposition(1, 33, 400, 0);
+		every_transposition(77, 1, 80, 0);     /* a single column */
 	}
 }
 
@@ -193,11 +198,11 @@ static void rows_do_not_depend_on_their_number(void **state)
 {
 	(void)state;
 	enum { M = 301, MOST_N = 150, MOST_K = 700 };
-	static const int64_t n[] = { 33, MOST_N }, k[] = { 65, MOST_K };
+	static const int64_t n[] = { 33, MOST_N, 1, MOST_N }, k[] = { 65, MOST_K, 80, 20 };
 	real *a = values(M * MOST_K), *b = values(MOST_N * MOST_K), *bias = values(MOST_N);
 	real *all = blank(M * MOST_N), *few = blank(M * MOST_N);
 	for (int set = isa_next(-1); set >= 0; set = isa_next(set))
-		for (int s = 0; s < 4; s++) {
+		for (int s = 0; s < 8; s++) {
 			const int tb = s & 1;
 			struct nr_gemm g = { .m = M, .n = n[s >> 1], .k = k[s >> 1], .a = a, .lda = k[s >> 1], .b = b, .tb = tb,
 				.ldb = tb ? k[s >> 1] : n[s >> 1], .c = all, .ldc = n[s >> 1], .bias = bias, .act = NR_ACT_GELU };
@@ -235,9 +240,10 @@ static real *guarded(int64_t n, void **map, size_t *size)
 static void nothing_is_touched_beyond_the_arrays(void **state)
 {
 	(void)state;
-	static const int64_t sizes[][3] = { { 1, 1, 1 }, { 13, 17, 5 }, { 29, 33, 300 }, { 200, 47, 515 }, { 15, 31, 16 } };
+	static const int64_t sizes[][3] = { { 1, 1, 1 }, { 13, 17, 5 }, { 29, 33, 300 }, { 200, 47, 515 }, { 15, 31, 16 },
+		{ 2, 37, 517 }, { 21, 150, 3 }, { 40, 1, 33 } };
 	for (int set = isa_next(-1); set >= 0; set = isa_next(set))
-		for (int s = 0; s < 5; s++)
+		for (int s = 0; s < 8; s++)
 			for (int t = 0; t < 4; t++) {
 				const int64_t m = sizes[s][0], n = sizes[s][1], k = sizes[s][2];
 				void *map[4];

@@ -323,7 +323,15 @@ static void panel_times_rows(const struct state *s, int64_t j)
 static void tile(const struct nr_gemm_tile *t)
 {
 	if (!t->ta && t->m <= FEW) {
-		few_rows(t);
+		few_rest(t, 0);
+		return;
+	}
+	if (!t->tb && t->k <= SHALLOW && t->n >= SHALLOW_COLS) {
+		shallow(t);
+		return;
+	}
+	if (is_column(t)) {
+		column(t);
 		return;
 	}
 	_Alignas(64) float a[GROUPS_TALL * AP * NR_GEMM_K], panel[NR_GEMM_K * NR];
