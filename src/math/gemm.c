@@ -66,7 +66,7 @@ static struct run prepare(const struct nr_gemm *g, void *scratch, int64_t thread
 	r.tall = ceil_div(g->m, g->ta ? NR_GEMM_TALL : ROWS);
 	if (g->ta) r.wide = ceil_div(g->n, cols_turned(g));
 	const int64_t others = r.count * r.deep;
-	if (r.tall == 1) r.wide = balance(r.wide, others, g->n, 2 * FEW_COLS, threads); /* B is then read once */
+	if (r.tall == 1 && !g->ta) r.wide = balance(1, others, g->n, 2 * FEW_COLS, threads); /* B is then read once */
 	r.tall = balance(r.tall, others * r.wide, g->m, g->ta ? 2 * FEW_ROWS : FEW_ROWS, threads);
 	r.wide = balance(r.wide, others * r.tall, g->n, FEW_COLS, threads);
 	r.part = (real *)(void *)(((uintptr_t)scratch + 63) & ~(uintptr_t)63);

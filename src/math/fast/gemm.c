@@ -326,7 +326,7 @@ static void tile(const struct nr_gemm_tile *t)
 		few_rest(t, 0);
 		return;
 	}
-	if (!t->tb && t->k <= SHALLOW && t->n >= SHALLOW_COLS) {
+	if (is_shallow(t)) {
 		shallow(t);
 		return;
 	}

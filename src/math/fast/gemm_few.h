@@ -1,4 +1,5 @@
-/* Products of a few rows, of a short k, or with one column: B is not packed. Sums run over k as in the micro kernels of gemm.c: the same bits.
+/* Products of a few rows, of a short k, or with one column: B is not packed. Sums run over k as in the micro kernels of gemm.c: the same
+ * bits.
  *
  * A vector is VL columns of C. B (k,n) is read by rows where it lies; of a turned one, VL x VL values at a time are turned in registers. */
 #ifndef NR_GEMM_FEW_H
@@ -18,8 +19,9 @@ enum { FEW = 4 };
 enum {
 	FEW_VECTORS = 4,  /* most vectors of columns at a time */
 	FEW_POINTERS = (VL + 2) / 3,
-	SHALLOW = 32,     /* a k that is called short, for so many columns or more */
-	SHALLOW_COLS = VL == 16 ? 4 * VL : 2 * VL,
+	SHALLOW = 32,     /* a k that is called short */
+	SHALLOW_COLS = VL == 16 ? 4 * VL : 2 * VL, /* columns then worked on at a time */
+	SHALLOW_B = 8192, /* values of B that stay in L1 */
 	FEW_AHEAD = 24,   /* rows of B asked for in advance */
 };
 
@@ -183,6 +185,12 @@ static void few_rest(const struct nr_gemm_tile *t, int64_t j)
 	const int64_t step = turned ? VL : few_vectors((int)t->m) * VL;
 	for (; j + step <= t->n; j += step) few_kernels[t->m - 1][turned](t, j);
 	for (; j < t->n; j += VL) few_kernels[t->m - 1][2](t, j);
+}
+
+static int is_shallow(const struct nr_gemm_tile *t)
+{
+	const int even = VL == 16 && t->n % SHALLOW_COLS == 0;
+	return !t->tb && t->n >= SHALLOW_COLS && t->k * t->n <= SHALLOW_B && t->k <= (even ? 4 : 1) * SHALLOW;
 }
 
 /* A short k: C is written in its order, a few whole rows at a time, which counts more than the products. */
