@@ -22,11 +22,11 @@ enum {
 	SHALLOW = 32,     /* a k that is called short */
 	SHALLOW_COLS = VL == 16 ? 4 * VL : 2 * VL, /* columns then worked on at a time */
 	SHALLOW_B = 8192, /* values of B that stay in L1 */
-	FEW_AHEAD = 24,   /* rows of B asked for in advance */
+	FEW_AHEAD = VL == 16 ? 24 : 40, /* rows of B asked for in advance */
 };
 
 /* Vectors at a time for mr rows: enough sums to hide the latency of an addition, and few enough for the registers. */
-INL int few_vectors(const int mr) { return VL == 16 && mr <= 4 ? 4 : 2; }
+INL int few_vectors(const int mr) { return mr <= VL / 4 ? 4 : VL == 8 ? 3 : 2; }
 
 /* The sums of a piece of K that began at p: rows of C from column j on, `left` columns remain. */
 INL void few_put(const int mr, const struct nr_gemm_tile *t, int64_t p, int64_t j, int64_t left, const vf *sum)
