@@ -215,14 +215,15 @@ static void sum_up(const struct job *j, const struct work *w, int32_t class, dou
 	const int64_t K = to->classes;
 	for (int a = 0; a < NR_COCO_AREAS; a++) {
 		if (!w->truths[a]) continue;
-		double at[NR_COCO_IOUS][NR_COCO_RECALLS];
+		double at[NR_COCO_IOUS * NR_COCO_RECALLS] = { 0 };
 		for (int t = 0; t < NR_COCO_IOUS; t++)
 			for (int m = 0; m < NR_COCO_LIMITS; m++)
 				to->recall[((t * K + class) * NR_COCO_AREAS + a) * NR_COCO_LIMITS + m] =
-					count(w, a, t, limits[m], limits[m] == MOST ? at[t] : NULL, spare);
-		j->ap[a * K + class] = mean(at[0], NR_COCO_IOUS * NR_COCO_RECALLS);
+					count(w, a, t, limits[m], limits[m] == MOST ? at + t * NR_COCO_RECALLS : NULL, spare);
+		j->ap[a * K + class] = mean(at, NR_COCO_IOUS * NR_COCO_RECALLS);
 		for (int t = 0; t < NR_COCO_IOUS && a == 0; t++)
-			for (int r = 0; r < NR_COCO_RECALLS; r++) to->precision[(t * NR_COCO_RECALLS + r) * K + class] = at[t][r];
+			for (int r = 0; r < NR_COCO_RECALLS; r++) to->precision[(t * NR_COCO_RECALLS + r) * K + class] =
+					at[t * NR_COCO_RECALLS + r];
 	}
 }
 
