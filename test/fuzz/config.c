@@ -1,9 +1,11 @@
-/* Fuzzer: config.json, modules.json and the pooling's config.json beside a file of weights, as a download has them. */
+/* Fuzzer: config.json, modules.json, the pooling's config.json and preprocessor_config.json beside a file of weights, as a download has
+ * them. */
 #include "base/mem.h"
 #include "files.h"
 #include "models/guess.h"
 #include "models/sentence_modules.h"
 #include "norma/graph.h"
+#include "norma/infer.h"
 #include "norma/model.h"
 #include "norma/nn.h"
 #include "norma/safetensors.h"
@@ -76,9 +78,10 @@ static int write_models(void)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static int count;
-	char folder[32] = ".", name[3][64], file[64];
-	const char *names[] = { name[0], name[1], name[2], NULL };
+	char folder[32] = ".", name[4][64], file[64];
+	const char *names[] = { name[0], name[1], name[2], name[3], NULL };
 	struct nr_arena *arena = nr_arena_make();
+	struct nr_weights *w;
 	struct nr_st_file *f;
 	struct nr_guess guess = { 0 };
 	const char *pooler = NULL;
@@ -91,6 +94,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	snprintf(name[0], sizeof name[0], "%s/config.json", folder);
 	snprintf(name[1], sizeof name[1], "%s/modules.json", folder);
 	snprintf(name[2], sizeof name[2], "%s/1_Pooling/config.json", folder);
+	snprintf(name[3], sizeof name[3], "%s/preprocessor_config.json", folder);
 	snprintf(file, sizeof file, "%s/model.safetensors", folder);
 	for (int i = 0; names[i]; i++) unlink(fuzz_path(names[i]));
 	fuzz_split(data, size, names);
@@ -98,6 +102,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (nr_model_guess(&guess, f, arena)) assert(guess.model && *guess.model);
 	assert(nr_sentence_pooler(&pooler, fuzz_path(file), arena, &err) == (int)err.code);
 	nr_st_close(f);
+	if (!nr_weights_open(&w, fuzz_path(file), NULL, &err)) {
+		assert(guess.sure && nr_store_count(w->store) > 0);
+		nr_weights_close(w);
+	} else assert(err.code && err.detail[0]);
 	nr_arena_free(arena);
 	return 0;
 }
