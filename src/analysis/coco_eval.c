@@ -85,10 +85,11 @@ static void sort_kept(struct work *w)
 
 /* ---- one picture and class ------------------------------------------------------------------------------------------------------ */
 
+/* Room for more than asked, so that there is some for none. */
 static bool grow(struct work *w, int64_t kept, int64_t objects)
 {
-	if (kept > w->kept_room) {
-		const int64_t room = 2 * kept;
+	if (kept >= w->kept_room) {
+		const int64_t room = 2 * kept + 1;
 		struct kept *more = realloc(w->kept, (size_t)room * sizeof *more);
 		int32_t *order = realloc(w->order, (size_t)room * sizeof *order), *spare = realloc(w->spare, (size_t)room * sizeof *spare);
 		if (more) w->kept = more;
@@ -97,8 +98,8 @@ static bool grow(struct work *w, int64_t kept, int64_t objects)
 		if (!more || !order || !spare) return false;
 		w->kept_room = room;
 	}
-	if (objects > w->object_room) {
-		const int64_t room = 2 * objects;
+	if (objects >= w->object_room) {
+		const int64_t room = 2 * objects + 1;
 		const struct nr_object **more = realloc(w->object, (size_t)room * sizeof(struct nr_object *));
 		int32_t *order = realloc(w->by_ignored, (size_t)room * sizeof *order);
 		double *iou = realloc(w->iou, (size_t)room * MOST * sizeof *iou);
