@@ -46,7 +46,8 @@ static void paint(uint8_t *rgb, uint32_t number)
 	for (int c = 0; c < 3; c++)
 		for (int y = 0; y < HEIGHT; y++) {
 			float row[WIDTH];
-			for (int x = 0; x < WIDTH; x++) row[x] = 128 + 12 * nr_rng_uniform(r, (uint64_t)((c * HEIGHT + y) * WIDTH + x));
+			for (int x = 0; x < WIDTH; x++)
+				row[x] = 128 + 12 * nr_rng_uniform(r, ((uint64_t)c * HEIGHT + (uint64_t)y) * WIDTH + (uint64_t)x);
 			for (uint64_t w = 0; w < WAVES; w++) {
 				const float f = 0.004f * powf(1.3f, (float)w), turn = 6.2832f * nr_rng_uniform(r, 1 << 24 | 4 * w);
 				const float phase = 6.2832f * nr_rng_uniform(r, (1 << 24 | 4 * w) + 1 + (w > 8 ? 0 : (uint64_t)c));

@@ -12,11 +12,12 @@ static int out_of_memory(struct nr_error *err) { return nr_fail(err, NR_EMEMORY,
 /* (sum of the ranks of class 1 - n1 (n1 + 1) / 2) / (n1 n0) */
 int nr_roc_auc(int64_t n, const double *score, const double *target, double *out, struct nr_error *err)
 {
-	double *known = malloc((size_t)(2 * n) * sizeof *known + 1), *rank = known + n, sum = 0;
+	double *known = malloc((size_t)(2 * n) * sizeof *known + 1), sum = 0;
 	int64_t count = 0, ones = 0;
 	bool finite = true;
 	*out = NAN;
 	if (!known) return out_of_memory(err);
+	double *rank = known + n;
 	for (int64_t i = 0; i < n; i++) {
 		if (isnan(target[i])) continue;
 		known[count++] = score[i];

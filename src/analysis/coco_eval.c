@@ -85,10 +85,11 @@ static void sort_kept(struct work *w)
 
 /* ---- one picture and class ------------------------------------------------------------------------------------------------------ */
 
+/* Room for more than asked, so that there is some for none. */
 static bool grow(struct work *w, int64_t kept, int64_t objects)
 {
-	if (kept > w->kept_room) {
-		const int64_t room = 2 * kept;
+	if (kept >= w->kept_room) {
+		const int64_t room = 2 * kept + 1;
 		struct kept *more = realloc(w->kept, (size_t)room * sizeof *more);
 		int32_t *order = realloc(w->order, (size_t)room * sizeof *order), *spare = realloc(w->spare, (size_t)room * sizeof *spare);
 		if (more) w->kept = more;
@@ -97,8 +98,8 @@ static bool grow(struct work *w, int64_t kept, int64_t objects)
 		if (!more || !order || !spare) return false;
 		w->kept_room = room;
 	}
-	if (objects > w->object_room) {
-		const int64_t room = 2 * objects;
+	if (objects >= w->object_room) {
+		const int64_t room = 2 * objects + 1;
 		const struct nr_object **more = realloc(w->object, (size_t)room * sizeof(struct nr_object *));
 		int32_t *order = realloc(w->by_ignored, (size_t)room * sizeof *order);
 		double *iou = realloc(w->iou, (size_t)room * MOST * sizeof *iou);
@@ -215,14 +216,15 @@ static void sum_up(const struct job *j, const struct work *w, int32_t class, dou
 	const int64_t K = to->classes;
 	for (int a = 0; a < NR_COCO_AREAS; a++) {
 		if (!w->truths[a]) continue;
-		double at[NR_COCO_IOUS][NR_COCO_RECALLS];
+		double at[NR_COCO_IOUS * NR_COCO_RECALLS] = { 0 };
 		for (int t = 0; t < NR_COCO_IOUS; t++)
 			for (int m = 0; m < NR_COCO_LIMITS; m++)
 				to->recall[((t * K + class) * NR_COCO_AREAS + a) * NR_COCO_LIMITS + m] =
-					count(w, a, t, limits[m], limits[m] == MOST ? at[t] : NULL, spare);
-		j->ap[a * K + class] = mean(at[0], NR_COCO_IOUS * NR_COCO_RECALLS);
+					count(w, a, t, limits[m], limits[m] == MOST ? at + t * NR_COCO_RECALLS : NULL, spare);
+		j->ap[a * K + class] = mean(at, NR_COCO_IOUS * NR_COCO_RECALLS);
 		for (int t = 0; t < NR_COCO_IOUS && a == 0; t++)
-			for (int r = 0; r < NR_COCO_RECALLS; r++) to->precision[(t * NR_COCO_RECALLS + r) * K + class] = at[t][r];
+			for (int r = 0; r < NR_COCO_RECALLS; r++) to->precision[(t * NR_COCO_RECALLS + r) * K + class] =
+					at[t * NR_COCO_RECALLS + r];
 	}
 }
 

@@ -129,9 +129,10 @@ static int write(const struct nr_analysis *a, const void *own, const char *dir, 
 	if (!s->blocks) return NR_OK;
 	const int64_t rows = s->pictures * s->blocks, cols = v->H + 1;
 	struct nr_tile *tile = nr_arena_alloc(a->arena, (size_t)(rows * cols) * sizeof *tile);
-	const char **label = nr_arena_alloc(a->arena, (size_t)(rows + cols) * sizeof *label), **head = label + rows;
+	const char **label = nr_arena_alloc(a->arena, (size_t)(rows + cols) * sizeof *label);
 	struct nr_sheet sheet = { 0 };
 	if (!tile || !label) return nr_fail(err, NR_EMEMORY, "cannot draw", dir, "out of memory");
+	const char **head = label + rows;
 	for (int64_t i = 0; i < rows * cols; i++) {
 		const int64_t picture = i / cols / s->blocks, block = i / cols % s->blocks, h = i % cols;
 		label[i / cols] = a->taps.attention[s->at[block]].name;

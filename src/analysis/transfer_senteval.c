@@ -159,8 +159,9 @@ static int train_layers(struct layer *l, int count, const struct part *train, co
 static int stratify(const struct part *p, int folds, uint64_t seed, int32_t *fold)
 {
 	const struct nr_rng rng = nr_rng_make(seed, STREAM_FOLDS, 0);
-	int32_t *place = room(2 * (int64_t)p->n), *order = place + p->n, at = 0, drawn = 0;
+	int32_t *place = room(2 * (int64_t)p->n), at = 0, drawn = 0;
 	if (!place) return 0;
+	int32_t *order = place + p->n;
 	for (int k = 0; k < p->of->classes; k++) {
 		int32_t n = 0;
 		for (int32_t i = 0; i < p->n; i++) n += p->of->label[p->row[i]] == k;

@@ -11,6 +11,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "norma/real.h"
+
 #define SPINS "2000" /* about 0.1 ms */
 
 static void add_place(cpu_set_t *set, int place)
@@ -31,6 +33,9 @@ int nr_threads_cpus(cpu_set_t *set)
 	if (!CPU_COUNT(set) && sched_getaffinity(0, sizeof *set, set)) CPU_ZERO(set);
 	return CPU_COUNT(set);
 }
+
+/* Declared for users in norma/norma.h, the umbrella, which no file of the library includes. */
+NR_API void nr_bound_spin(char *const argv[]);
 
 void nr_bound_spin(char *const argv[])
 {

@@ -62,9 +62,10 @@ static bool fill(struct nr_yaml_document *d, struct nr_yaml_node *all, struct nr
 		else if (to->kind == NR_YAML_VALUE) to->text = nr_arena_strdup(d->arena, nr_yaml_scalar(from));
 		return to->text;
 	}
-	const struct nr_yaml_node **item = nr_arena_alloc(d->arena, (size_t)(2 * n + 1) * sizeof *item), **key = item + n;
+	const struct nr_yaml_node **item = nr_arena_alloc(d->arena, (size_t)(2 * n + 1) * sizeof *item);
 	struct keys keys = { 0 };
 	if (!item || (from->type == YAML_MAPPING_NODE && !keys_make(&keys, n, d->arena))) return false;
+	const struct nr_yaml_node **key = item + n;
 	to->kind = from->type == YAML_MAPPING_NODE ? NR_YAML_MAP : NR_YAML_LIST;
 	for (int64_t i = 0; i < n && !d->errors->more; i++) {
 		const bool map = to->kind == NR_YAML_MAP;

@@ -230,9 +230,10 @@ static void change_padding(struct nr_checker *k, struct nr_rig *b, const int32_t
 		if (i / s->d[2] % s->d[1] >= len[i / s->d[2] / s->d[1]]) x[i] = x[i] * 3 + 1;
 	nr_rig_run(b, NR_RUN_FORWARD);
 	const real *y = nr_plan_data(b->plan, b->y);
+	const int64_t C = b->y->d[2];
 	bool same = true;
-	for (int64_t i = 0; i < nr_len(b->y); i++)
-		if (i / b->y->d[2] % s->d[1] < len[i / b->y->d[2] / s->d[1]]) same &= !memcmp(&y[i], &before[i], sizeof(real));
+	for (int64_t i = 0; i < nr_len(b->y) / C; i++)
+		if (i % s->d[1] < len[i / s->d[1]]) same &= !memcmp(y + i * C, before + i * C, (size_t)C * sizeof *y);
 	nr_check_tell(k, NR_CHECK_PADDING, same, "values of padded tokens change others");
 }
 

@@ -58,9 +58,10 @@ int nr_check_dataset(struct nr_checker *k, const char *text, struct nr_error *er
 {
 	const struct nr_subject subject = { .name = text };
 	struct nr_source *s;
-	k->subject = &subject, k->at = NULL;
 	if (nr_source_open(&s, text, NULL, err)) return err->code;
+	k->subject = &subject, k->at = NULL;
 	for (int i = 0; i < NR_SPLITS; i++) check_split(k, s, i);
 	nr_source_close(s);
+	k->subject = NULL;
 	return NR_OK;
 }

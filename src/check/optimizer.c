@@ -80,5 +80,6 @@ int nr_check_optimizer(struct nr_checker *k, const struct nr_optimizer *of, stru
 		free(other.all);
 	}
 	free(one.all);
+	k->subject = NULL;
 	return code ? nr_fail(err, code, "cannot check the optimizer", of->name, "%s", nr_strerror(code)) : NR_OK;
 }

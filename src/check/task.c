@@ -142,5 +142,6 @@ int nr_check_task(struct nr_checker *k, const struct nr_task *task, const char *
 	int code = t.arena ? have_pictures(err) : nr_fail(err, NR_EMEMORY, "cannot check the task", task->name, "out of memory");
 	if (!code) check(k, &t);
 	nr_arena_free(t.arena);
+	k->subject = NULL;
 	return code;
 }

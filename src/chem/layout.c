@@ -24,7 +24,7 @@ static int32_t beyond(const struct growing *g, int32_t from, int32_t i)
 {
 	const int32_t number = g->m->incident[g->m->atom[from].first + i], first = neighbour(g->m, from, i);
 	int32_t *known = &g->size[2 * number + (g->m->bond[number].from == from ? 0 : 1)], top = 0, count = 0;
-	if (*known) return *known;
+	if (*known > 0) return *known;
 	memset(g->met, 0, (size_t)g->m->atoms * sizeof *g->met);
 	g->met[from] = g->met[first] = true;
 	g->stack[top++] = first;

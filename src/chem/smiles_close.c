@@ -67,7 +67,7 @@ static int by_number(const void *x, const void *y)
 static int close_rings(struct nr_smiles *s, struct nr_error *err)
 {
 	struct nr_molecule *m = s->of;
-	const size_t most = (size_t)(m->bonds + s->closures);
+	const size_t most = (size_t)m->bonds + (size_t)s->closures;
 	struct entry *order = nr_arena_alloc(m->arena, (size_t)s->closures * sizeof *order);
 	struct neighbours near = { nr_arena_alloc(m->arena, (size_t)m->atoms * sizeof(int32_t)),
 		nr_arena_alloc(m->arena, 2 * most * sizeof(int32_t)), nr_arena_alloc(m->arena, 2 * most * sizeof(int32_t)) };

@@ -12,8 +12,6 @@
 
 #include "norma/plugin.h"
 
-extern char **environ;
-
 /* A path from the folder of this command. */
 static char *beside(struct cli *c, const char *way)
 {

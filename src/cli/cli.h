@@ -9,8 +9,7 @@
 #include "base/json.h"
 #include "base/mem.h"
 #include "base/str.h"
-#include "base/threads.h"
-#include "norma/option.h"
+#include "norma/norma.h"
 
 struct cli_common {
 	int64_t threads;

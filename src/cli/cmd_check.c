@@ -156,8 +156,9 @@ static int run_one(struct run *r, const char *name, const char *dir)
 	if (kind == TASK) code = nr_check_task(&r->k, nr_task_find(name, err), dir, err);
 	else if (kind == OPTIMIZER) code = nr_check_optimizer(&r->k, nr_optimizers()[nr_optim_kind(name)], err);
 	else if (kind == DATA) code = nr_check_dataset(&r->k, name, err);
-	else return nr_subjects_find(name, run_subject, r, r->c->arena, err);
-	if (!code) finish(r);
+	else code = nr_subjects_find(name, run_subject, r, r->c->arena, err);
+	if (!code && kind != GRAPH) finish(r);
+	r->report = NULL;
 	return code;
 }
 

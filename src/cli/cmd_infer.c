@@ -6,6 +6,7 @@
 
 #include "base/log.h"
 #include "base/progress.h"
+#include "base/real.h"
 #include "cli.h"
 #include "data/npy.h"
 #include "infer/runner.h"

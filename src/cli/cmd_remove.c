@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include "base/file.h"
 #include "base/json.h"
@@ -44,7 +45,6 @@ struct work { struct cli *c; const struct removal *o; const char *norms, *file; 
 /* Runs norma with these words (the last is NULL); what it prints goes to the log. */
 static int norma(const struct work *w, const char *log, char *const *words)
 {
-	extern char **environ;
 	posix_spawn_file_actions_t act;
 	pid_t pid;
 	int status = 0;

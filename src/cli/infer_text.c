@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/real.h"
 #include "data/npy.h"
 #include "norma/nn.h"
 

@@ -71,8 +71,10 @@ void probe_layers_print(const struct probed_layers *p)
 			double low, high;
 			const bool there = p->found[i][k].tries > 0;
 			nr_wilson(p->found[i][k].best.top1, p->samples, 1.959963984540054, &low, &high);
-			nr_table_cell(t, there ? "%.2f %%" : "", 100 * p->found[i][k].best.top1);
-			nr_table_cell(t, there ? "%.2f to %.2f" : "", 100 * low, 100 * high);
+			if (there) {
+				nr_table_cell(t, "%.2f %%", 100 * p->found[i][k].best.top1);
+				nr_table_cell(t, "%.2f to %.2f", 100 * low, 100 * high);
+			} else for (int empty = 0; empty < 2; empty++) nr_table_cell(t, "%s", "");
 		}
 	}
 	printf("\ntop-1 by depth, of probes fitted to the tokens as they leave each block:\n");

@@ -129,8 +129,8 @@ static void reliability_diagram(const struct robust_job *j, bool clean, struct n
 
 static void number(struct nr_html_table *t, double v, int digits)
 {
-	char text[48];
-	snprintf(text, sizeof text, isfinite(v) ? "%.*f" : "", digits, v);
+	char text[48] = "";
+	if (isfinite(v)) snprintf(text, sizeof text, "%.*f", digits, v);
 	nr_html_cell(t, "number", text);
 }
 

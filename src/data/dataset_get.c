@@ -116,21 +116,21 @@ static bool first_of(const struct nr_download *all, const struct nr_download *d)
 }
 
 /* Origin after origin until one works. One that was tried alone keeps its own error. */
-static int try_all(struct work *w)
+static int try_all(const struct work *w)
 {
 	const struct nr_get *o = w->o;
 	struct nr_error *err = w->err, mine = { 0 };
 	struct nr_str failed = { 0 };
 	int tried = 0;
+	struct work each = *w;
+	each.err = &mine;
 	for (const struct nr_download *d = o->of->downloads; d->url; d++) {
 		if (!first_of(o->of->downloads, d) || (o->from && strcmp(o->from, d->from))) continue;
 		mine = (struct nr_error){ 0 };
-		w->err = &mine;
-		if ((!nr_package_is(d->url) || nr_package_possible(d->url, &mine)) && !try_from(w, d->from)) break;
+		if ((!nr_package_is(d->url) || nr_package_possible(d->url, &mine)) && !try_from(&each, d->from)) break;
 		char text[1024];
 		nr_str_printf(&failed, "%s%s: %s", tried++ ? "; " : "", d->from, nr_error_text(&mine, text, sizeof text));
 	}
-	w->err = err;
 	if (mine.code && tried == 1) *err = mine;
 	else if (mine.code) nr_fail(err, mine.code, "cannot get", o->of->name, "%s", nr_str_text(&failed));
 	nr_str_release(&failed);

@@ -141,11 +141,11 @@ static int read_splits(struct nr_molecules_source *s, const char *folder, struct
 	if (d) closedir(d);
 	if (!*first) return NR_OK;
 	snprintf(path, sizeof path, "%s/%s", splits, first);
-	for (uint8_t k = 0; k < NR_MOL_SPLITS; k++) {
+	for (int k = 0; k < NR_MOL_SPLITS; k++) {
 		struct table t;
 		if (read_table(&t, s, path, names[k], err)) return err->code;
 		if (whole(&t, 0, s->rows - 1, err)) return err->code;
-		for (int64_t i = 0; i < t.rows; i++) s->row[(int64_t)t.value[i * t.columns]].split = k;
+		for (int64_t i = 0; i < t.rows; i++) s->row[(int64_t)t.value[i * t.columns]].split = (uint8_t)k;
 	}
 	return NR_OK;
 }

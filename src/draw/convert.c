@@ -10,8 +10,6 @@
 #include "base/save.h"
 #include "base/str.h"
 
-extern char **environ;
-
 static int convert(char *from, char *format, char *to, struct nr_error *err)
 {
 	char program[] = "rsvg-convert", as[] = "--format", out[] = "--output";

@@ -16,8 +16,6 @@
 #include "base/mem.h"
 #include "fetch/unpack.h"
 
-extern char **environ;
-
 struct kind { const char *scheme, *program, *verb, *flag, *end; };
 static const struct kind kinds[] = {
 	{ "deb:", "apt-get", "download", "-qq", ".deb" },

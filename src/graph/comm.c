@@ -275,8 +275,9 @@ static int spread_window(struct nr_comm *c, int64_t from, int64_t to, size_t byt
 		if (o >= 0 && ++count[o] > most) most = count[o];
 	}
 	const size_t all = (size_t)most * bytes;
-	char *mine = room_for(c, &c->spreads, all * (size_t)(c->size + 1) + 1), *theirs = mine + all;
+	char *mine = room_for(c, &c->spreads, all * (size_t)(c->size + 1) + 1);
 	if (!mine) return out_of_memory(err);
+	char *theirs = mine + all;
 	for (int64_t i = from, k = 0; i < to; i++)
 		if ((owner ? owner[i] : nr_comm_owner(c, i)) == c->rank)
 			memcpy(mine + (size_t)k++ * bytes, items + (size_t)i * bytes, bytes);

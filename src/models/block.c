@@ -223,9 +223,9 @@ nr_t *nr_parallel_block(struct nr_net *n, nr_t *x, const struct nr_block *b)
 	if (b->no_qkv_bias) mlp = nr_shift_channels(n, mlp, nr_param(n, "mlp_bias", NR_ZEROS | NR_NO_DECAY, NR_SHAPE(b->hidden)));
 	mlp = nr_norm(n, "mlp.inner", nr_activate(n, b->act ? b->act : "gelu", nr_norm(n, "mlp.hidden", mlp)));
 	qkv = turn(n, nr_norm_qk(n, qkv, b->heads), b, 3 * b->heads, 2 * b->heads);
-	nr_t *heads = nr_attention_with(n, qkv, (struct nr_attention_options){ .heads = b->heads, .dropout = (float)b->attention_dropout,
+	nr_t *attended = nr_attention_with(n, qkv, (struct nr_attention_options){ .heads = b->heads, .dropout = (float)b->attention_dropout,
 		.valid = tok.valid, .bias = b->bias });
-	heads = nr_linear(n, "attn_proj", nr_norm(n, "attn.inner", nr_norm(n, "attn.heads", heads)), C);
+	attended = nr_linear(n, "attn_proj", nr_norm(n, "attn.inner", nr_norm(n, "attn.heads", attended)), C);
 	mlp = nr_linear(n, "mlp_proj", nr_dropout(n, mlp, b->dropout), C);
-	return nr_pop(n, nr_residual(n, "attn", x, nr_dropout(n, nr_add(n, heads, mlp), b->dropout), b->drop_path));
+	return nr_pop(n, nr_residual(n, "attn", x, nr_dropout(n, nr_add(n, attended, mlp), b->dropout), b->drop_path));
 }

@@ -146,10 +146,10 @@ static nr_t *try_case(struct nr_net *n, nr_t **x, const char *options)
 	const int shapes = options[0] - '0';
 	struct nr_anchor_grid g = { .levels = 2, .shapes = shapes, .level = { { .h = 2, .w = 3, .dx = .6, .dy = .7 },
 		{ .h = 1, .w = 1, .dx = 1, .dy = 1 } } };
-	nr_t *score, *label;
+	nr_t *scores, *labels;
 	for (int l = 0; l < 2; l++) nr_anchor_shapes(&g.level[l], 1, (double[]){ .5 + l }, shapes, (double[]){ 1, 1.7, 3 }, 0);
 	return nr_anchor_detections(n, x[0], x[1], x[2], &g, (struct nr_region_rule){ .code = { { 1, 1, 1, 1 }, 4, 0 }, .score = .3,
-		.nms = .5, .before = options[1] - '0', .keep = 6 }, &score, &label);
+		.nms = .5, .before = options[1] - '0', .keep = 6 }, &scores, &labels);
 }
 static const struct nr_case cases[] = { { "2x21x4 2x21x4 2x2", "35" }, { "1x7x1 1x7x4 1x2", "10" }, { "3x14x2 3x14x4 3x2", "29" },
 	{ NULL, NULL } };

@@ -65,7 +65,7 @@ static void forward(const struct nr_call *k, const struct nr_row_norm *norm, con
 {
 	const int64_t C = x->c;
 	const int stream = nr_streams(x->rows * C);
-	const int packed = nr_packed(x) && nr_packed(y) && (!b || (nr_packed(b) && nr_packed(sum)));
+	const int packed = nr_packed(x) && nr_packed(y) && (!b || nr_packed(b)) && (!sum || nr_packed(sum));
 	const struct nr_blocks n = nr_blocks_of(x, packed);
 	const struct stats s = stats_of(k, norm->kind, x->rows);
 	const real *gain = gain_of(k, norm, first, C), *bias = bias_of(k, norm, first, C);

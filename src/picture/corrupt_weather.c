@@ -20,7 +20,7 @@ static void fall(struct nr_corrupting *k, const struct nr_field *flakes, struct 
 		flakes->v[i] = (uint8_t)((v > 1 ? 1 : v) * 255) / 255.0;
 	}
 	nr_motion_blur(flakes, k->c[4], k->c[5], nr_draw_between(&k->draws, -135, -45), room);
-	for (int64_t i = 0; i < n; i++) flakes->v[i] = (uint8_t)(room->v[i] * 255 + 0.5) / 255.0;
+	for (int64_t i = 0; i < n; i++) flakes->v[i] = (uint8_t)floor(room->v[i] * 255 + 0.5) / 255.0;
 }
 
 int nr_snow(struct nr_corrupting *k)

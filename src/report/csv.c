@@ -43,7 +43,9 @@ static int read_header(char *line, struct nr_arena *a, struct nr_columns *c, int
 	if (!c->column) return NR_EMEMORY;
 	for (char *p = line; p && c->count < room;) {
 		struct nr_column *v = &c->column[c->count++];
-		v->name = next_cell(p, &p);
+		char *next;
+		v->name = next_cell(p, &next);
+		p = next;
 		v->value = nr_arena_alloc(a, (size_t)(rows + 1) * sizeof *v->value);
 		v->given = nr_arena_alloc(a, (size_t)(rows + 1) * sizeof *v->given);
 		const bool words = !strcmp(v->name, "smiles") || !strcmp(v->name, "split");

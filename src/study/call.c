@@ -11,8 +11,6 @@
 #include "base/str.h"
 #include "study/slurm.h"
 
-extern char **environ;
-
 static void read_both(int out, int err, struct nr_str *to_out, struct nr_str *to_err)
 {
 	struct pollfd p[2] = { { .fd = out, .events = POLLIN }, { .fd = err, .events = POLLIN } };

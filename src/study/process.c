@@ -18,7 +18,6 @@
 #include "plugin/plugin.h"
 #include "study/job.h"
 
-extern char **environ;
 static const char plugins_name[] = "NORMA_PLUGINS=";
 
 static bool exists(const char *dir, const char *name)

@@ -180,7 +180,7 @@ static int predictions(struct nr_task_run *r, struct nr_str *text, struct nr_err
 	const struct detect *s = r->own;
 	const struct nr_coco *coco = nr_coco_of(r->source, s->split);
 	if (!s->score.box.classes) return NR_OK;
-	for (int masks = 0; masks <= has_masks(r) && s->dir; masks++) {
+	for (int masks = 0; masks < (has_masks(r) ? 2 : 1) && s->dir; masks++) {
 		const char *path = nr_arena_printf(r->arena, "%s/detections_%s.json", s->dir, masks ? "segm" : "bbox");
 		if (!path) return nr_fail(err, NR_EMEMORY, "cannot write the detections", NULL, "out of memory");
 		if (nr_coco_results_write(path, s->found.item, s->found.count, coco ? coco->category : NULL, masks, err)) return err->code;

@@ -77,12 +77,13 @@ void bpe_bytes(struct nr_tokenizer *t)
 void bpe_clip(struct nr_tokenizer *t)
 {
 	if (nr_tokenizer_find(t, "<|startoftext|>") < 0 || nr_tokenizer_find(t, "<|endoftext|>") < 0) return;
+	static const char end[] = { '<', '/', 'w', '>' };
 	t->bpe.clip = false;
 	for (int b = 0; b < 256; b++) {
 		char c[16];
 		size_t n = nr_utf8_put(c, bpe_char_of_byte(b));
-		memcpy(c + n, "</w>", 4);
-		t->bpe.of_last[b] = vocab_find(&t->vocab, c, n + 4);
+		memcpy(c + n, end, sizeof end);
+		t->bpe.of_last[b] = vocab_find(&t->vocab, c, n + sizeof end);
 		t->bpe.clip |= t->bpe.of_last[b] >= 0;
 	}
 	if (!t->bpe.clip) return;

@@ -52,9 +52,9 @@ static int put_columns(const struct nr_hex_lines *h, const struct nr_str *a, con
 {
 	const bool wordpiece = h->encoder->of->kind == NR_WORDPIECE;
 	const char *pair = h->pair ? b->text : NULL;
-	const bool again = wordpiece == h->pair;        /* cut, or with a blank in front */
+	const int rounds = wordpiece == h->pair ? 2 : 1;        /* also cut, or with a blank in front */
 	struct nr_encode_how how = { .max_length = h->pair && wordpiece ? 0 : h->max_length };
-	for (int round = 0; round <= again; round++) {
+	for (int round = 0; round < rounds; round++) {
 		struct nr_encoding e;
 		if (nr_encode(h->encoder, a->text, a->len, pair, b->len, &how, &e, err)) return err->code;
 		put_numbers(out, e.ids, e.count);

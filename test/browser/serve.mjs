@@ -19,6 +19,7 @@ const browser = await chromium.launch({ executablePath: browserPath, args: ['--n
 
 async function visit(where, look, then) {
 	const page = await browser.newPage({ viewport: { width: look.width, height: 900 }, colorScheme: look.scheme });
+	page.setDefaultTimeout(300000);       // for what hangs: a machine may be busy
 	const name = `${where} (${look.width} px, ${look.scheme})`, said = [];
 	page.on('console', m => { if (['error', 'warning'].includes(m.type())) said.push(m.text()); });
 	page.on('pageerror', e => said.push(String(e)));
@@ -32,7 +33,7 @@ async function visit(where, look, then) {
 	await page.close();
 }
 
-const live = page => page.waitForFunction(() => /^Live/.test(document.getElementById('link').textContent), null, { timeout: 30000 });
+const live = page => page.waitForFunction(() => /^Live/.test(document.getElementById('link').textContent));
 const looks = [{ width: 1200, scheme: 'light' }, { width: 1200, scheme: 'dark' }, { width: 390, scheme: 'light' }];
 let step = 5000;
 
@@ -45,20 +46,22 @@ for (const look of looks) {
 	});
 	await visit('/run/live', look, async (page, name) => {
 		await live(page);
-		await page.waitForSelector('figure.live canvas', { timeout: 30000 });
-		const points = () => page.evaluate(() => +document.querySelector('figure.live').dataset.points);
+		await page.waitForSelector('figure.live canvas');
+		// of all charts: the lines below are no evaluations, whose charts come first
+		const points = () => page.evaluate(() => [...document.querySelectorAll('figure.live')].reduce((n, f) => n + +(f.dataset.points || 0), 0));
 		const before = await points();
 		for (let i = 0; i < 5; i++) appendFileSync(path.join(folder, 'metrics.csv'), `${step += 10},5,90,0.${4 + i},0.4,1e-3,900,,,,\n`);
-		await page.waitForFunction(n => +document.querySelector('figure.live').dataset.points >= n + 5, before, { timeout: 30000 })
+		await page.waitForFunction(n => [...document.querySelectorAll('figure.live')].reduce((m, f) => m + +(f.dataset.points || 0), 0) >= n + 5,
+			before)
 			.catch(async () => check(false, `${name}: the chart had ${before} points and has ${await points()}`));
 		check(await page.evaluate(() => [...document.querySelectorAll('figure.live canvas')].every(c => c.width > 100 && c.height > 100)),
 			`${name}: a chart has no size`);
-		await page.waitForFunction(n => document.querySelector('.status .text').textContent.includes('step ' + n), step, { timeout: 30000 })
+		await page.waitForFunction(n => document.querySelector('.status .text').textContent.includes('step ' + n), step)
 			.catch(async () => check(false, `${name}: the state says '${await page.textContent('.status .text')}', not step ${step}`));
 	});
 	await visit('/study/study', look, async (page, name) => {
 		await live(page);
-		await page.waitForSelector('figure.live canvas', { timeout: 30000 });
+		await page.waitForSelector('figure.live canvas');
 		check(await page.locator('#grid .stage').count() > 0, `${name}: no stages`);
 		check(await page.locator('#legend li').count() > 1, `${name}: no legend`);
 		const entry = page.locator('#legend li').first();
@@ -67,7 +70,7 @@ for (const look of looks) {
 		await page.locator('#legend li').first().click();
 	});
 	await visit('/report/live', look, async (page, name) => {
-		await page.waitForSelector('svg, canvas', { timeout: 30000 });
+		await page.waitForSelector('svg, canvas');
 		check(await page.evaluate(() => getComputedStyle(document.body).maxWidth) !== 'none', `${name}: the style was refused`);
 	});
 }

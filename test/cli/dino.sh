@@ -11,7 +11,7 @@ number() { sed -n "s/.*\"$1\":\([-0-9.e]*\).*/\1/p" <<<"$out"; }
 below() { awk -v a="$1" -v b="$2" 'BEGIN { exit !(a < b) }' || fail "$1 is not below $2"; }
 
 small=(--local-crops 2 --local-size 14 --prototypes 64 --head-hidden 32 --head-bottleneck 16 --batch 16)
-settings=(--data mnist --model vit_nano:dim=24,depth=2,heads=3,patch=7 "${small[@]}")
+settings=(--data mnist --model "vit_nano:dim=24,depth=2,heads=3,patch=7" "${small[@]}")
 run 0 dino "${settings[@]}" --epochs 4 --eval-every 2 --lr 2e-3 --linear 100 --linear-blocks 2 --linear-mean --out "$tmp/run"
 says "2 of 28 pixels, 2 of 14"; says "64 prototypes (log is 4.16)"; says "k-NN"; says "linear"
 for f in config.yaml metrics.csv last.safetensors best.safetensors model.safetensors attention.png pictures/dino-0000020.png \
@@ -39,7 +39,7 @@ complains "collapse: the teacher's outputs are uniform"
 grep -q '"event":"warning".*collapse' "$tmp/flat/events.jsonl" || fail "the record does not tell the collapse"
 
 # the same bits when stopped and resumed, on any number of threads, also across the end of the last layer's rest
-part=("${settings[@]}" --norm "sep(bn,ln)" --model vit_nano:dim=24,depth=2,heads=3,patch=7,drop_path=0.2 --steps 24 --checkpoint-steps 5
+part=("${settings[@]}" --norm "sep(bn,ln)" --model "vit_nano:dim=24,depth=2,heads=3,patch=7,drop_path=0.2" --steps 24 --checkpoint-steps 5
 	--freeze-last-layer 1.2 --out run --json)
 N=$(realpath "$NORMA")
 mkdir "$tmp/whole" "$tmp/killed"

@@ -45,6 +45,7 @@ ran="interrupt" code=0
 bash -c 'trap - INT; exec "$0" bench step vit_tiny_bs8 --seconds 60 >/dev/null' "$NORMA" &
 pid=$!
 # It has set its handler: before that it ignores the signal, as what runs in the background of a script does.
+# shellcheck disable=SC2317 # `await` calls it
 begun() { [ "/proc/$pid/exe" -ef "$NORMA" ] && (((0x$(sed -n 's/^SigCgt:[[:space:]]*//p' "/proc/$pid/status") & 2) != 0)); }
 await begun
 kill -INT "$pid"

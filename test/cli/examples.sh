@@ -55,7 +55,7 @@ inside && (header || /^```$/) { end() }
 inside { out = out $0 "\n" }
 header ? /^ \* Example:$/ : /^```c$/ { inside = 1; begin() }
 ' $headers README.md docs/*.md
-[ "$(find "$tmp/code" -name '*.c' | wc -l)" -ge 15 ] || { ran=awk; fail "examples are lost"; }
+[ "$(find "$tmp/code" -name '*.c' | wc -l)" -ge 15 ] || { ran="awk"; fail "examples are lost"; }
 
 # ---- every header for readers has one; the others are read through them
 for header in $headers; do

@@ -8,7 +8,7 @@ set -euo pipefail
 . test/cli/made_up.inc
 made_up "$tmp/data/mnist" train 100
 made_up "$tmp/data/mnist" t10k 30
-settings=(--data mnist --data-root "$tmp/data" --model vit_nano:dim=24,depth=1,heads=3,patch=7,dropout=0.1 --norm "sep(bn,ln)" --batch 16 --ema 0.9)
+settings=(--data mnist --data-root "$tmp/data" --model "vit_nano:dim=24,depth=1,heads=3,patch=7,dropout=0.1" --norm "sep(bn,ln)" --batch 16 --ema 0.9)
 same() { [ "$(bits "$tmp/$1/model.safetensors")" = "$(bits "$tmp/$2/model.safetensors")" ] || fail "other weights in $1 than in $2"; }
 
 # cosine: 2 epochs, then 4, then 5

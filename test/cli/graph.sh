@@ -12,6 +12,7 @@ mkdir -p "$tmp/data"
 
 made_up_values >"$tmp/values.csv"
 values="molecules:path=$tmp/values.csv,features=zinc"
+number() { sed -n "s/.*\"$1\":\([-0-9.e]*\).*/\1/p" <<<"$out"; }
 small=(--model "graphormer-nano:depth=2,attention_dropout=0.1,activation_dropout=0.1" --batch 8 --lr 3e-3)
 
 # what a set is
@@ -29,7 +30,7 @@ run 0 graph --data "$values" "${small[@]}" --epochs 40 --warmup 2 --out "$tmp/va
 json eval_loss eval_mae eval_test_mae best_mae train_loss
 echo "$out" >"$tmp/values.json"
 says '"eval_samples":16'
-mae=$(sed 's/.*"eval_mae":\([0-9.e-]*\).*/\1/' <<<"$out")
+mae=$(number eval_mae)
 awk -v m="$mae" 'BEGIN { exit !(m < 2) }' || fail "it learns nothing: mean absolute error $mae"
 grep -q eval_test_mae <<<"$(head -1 "$tmp/values/metrics.csv")" || fail "no test error in the record"
 run 0 graph --data "$values" "${small[@]}" --epochs 1 --warmup 0 --out "$tmp/text" --objective mse --no-test
@@ -71,7 +72,7 @@ run 0 graph --data "$classes" "${small[@]}" --model graphormer:dim=24,depth=1,he
 	--out "$tmp/classes" --json
 json eval_auc best_auc
 grep -q eval_mae <<<"$out" && fail "classes have no mean absolute error"
-awk -v a="$(sed 's/.*"eval_auc":\([0-9.e-]*\).*/\1/' <<<"$out")" 'BEGIN { exit !(a > 0.8) }' || fail "it learns no classes: $out"
+awk -v a="$(number eval_auc)" 'BEGIN { exit !(a > 0.8) }' || fail "it learns no classes: $out"
 
 # what the best weights say, for the report
 rows=$(wc -l <"$tmp/values/predictions.csv")
@@ -117,7 +118,7 @@ echo "CCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCC,1.5,train" >>"$tmp/more.csv"
 sed -i 's/,test$/,val/' "$tmp/few.csv" "$tmp/more.csv"
 for set in few more; do
 	run 0 analyze "$tmp/values/best.safetensors" --data "molecules:path=$tmp/$set.csv,features=zinc,cache=none" --split val --only layers,attention --json
-	sed 's/.*"samples"/"samples"/' <<<"$out" >"$tmp/$set.json"
+	echo "${out##*\"samples\"}" >"$tmp/$set.json"
 done
 cmp -s "$tmp/few.json" "$tmp/more.json" || fail "another set around them changes what molecules measure"
 run 2 analyze "$tmp/values/best.safetensors" --only maps; complains "cannot analyse graphs by 'maps'"; one_line

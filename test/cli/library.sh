@@ -51,7 +51,7 @@ for weights in vit.safetensors run/model.safetensors run; do
 done
 # the crop is that of the training
 for share in 0 0.8 1; do
-	run 0 predict "$tmp/run" $picture --top 1 --json --crop-share $share
+	run 0 predict "$tmp/run" "$picture" --top 1 --json --crop-share "$share"
 	cp "$tmp/out" "$tmp/share-$share"
 done
 cmp -s "$tmp/share-0" "$tmp/share-0.8" || fail "not the crop of the training"

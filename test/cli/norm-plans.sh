@@ -5,6 +5,7 @@ set -euo pipefail
 . "$(dirname "$0")/check.inc"
 
 count=0
+# shellcheck disable=SC2016 # Markdown's `
 while IFS= read -r line; do
 	count=$((count + 1))
 	eval "run 0 ${line#norma }"

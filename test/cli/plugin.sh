@@ -129,10 +129,10 @@ refused() { run "$1" --plugin "./$3" norms; complains "$2"; complains "$3"; one_
 head -c 4096 own_norm.c >text.so
 refused 1 "invalid ELF header" text.so; complains "cc -shared -fPIC FILE.c"
 refused 1 "No such file" none.so
-source() { printf '#include <norma/plugin.h>\n%s\n' "$2" >"$1.c"; plug "$1.c" "$1.so" "${@:3}"; }
-source no_table 'int nothing;'
+plug_text() { printf '#include <norma/plugin.h>\n%s\n' "$2" >"$1.c"; plug "$1.c" "$1.so" "${@:3}"; }
+plug_text no_table 'int nothing;'
 refused 1 "it has no symbol nr_plugin" no_table.so
-source no_symbol 'int nr_nothing(void); NR_DATA int f(void); int f(void) { return nr_nothing(); } NR_PLUGIN(.norms = NULL)'
+plug_text no_symbol 'int nr_nothing(void); NR_DATA int f(void); int f(void) { return nr_nothing(); } NR_PLUGIN(.norms = NULL)'
 refused 1 "undefined symbol: nr_nothing" no_symbol.so; complains "compile it with the headers of this norma"
 sed 's/^NR_PLUGIN/#undef NR_PLUGIN_VERSION\n#define NR_PLUGIN_VERSION 99\n&/' own_norm.c >version.c
 plug version.c version.so

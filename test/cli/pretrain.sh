@@ -10,7 +10,7 @@ made_up_mnist 320 100
 number() { sed -n "s/.*\"$1\":\([-0-9.e]*\).*/\1/p" <<<"$out"; }
 below() { awk -v a="$1" -v b="$2" 'BEGIN { exit !(a < b) }' || fail "$1 is not below $2"; }
 
-settings=(--data mnist --model vit_nano:dim=32,depth=2,heads=2 --batch 32 --lr 3e-3 --decoder-dim 32 --decoder-depth 1 --decoder-heads 2)
+settings=(--data mnist --model "vit_nano:dim=32,depth=2,heads=2" --batch 32 --lr 3e-3 --decoder-dim 32 --decoder-depth 1 --decoder-heads 2)
 sep="sep(bn,ln) decoder.*=ln"
 run 0 pretrain "${settings[@]}" --norm "$sep" --epochs 12 --eval-every 6 --out "$tmp/run"
 says "12 of 49 patches are seen"; says "each sees one batch of 32 samples (32 tokens)"; says "uniformity_cls"

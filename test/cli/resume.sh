@@ -13,7 +13,7 @@ made_up "$tmp/data/mnist" train 260
 made_up "$tmp/data/mnist" t10k 50
 
 # the same name for all runs, in folders of their own: the settings in the files are then the same
-settings=(--data mnist --data-root "$tmp/data" --model vit_nano:dim=24,depth=2,heads=3,patch=7,dropout=0.1,drop_path=0.1,attention_dropout=0.1
+settings=(--data mnist --data-root "$tmp/data" --model "vit_nano:dim=24,depth=2,heads=3,patch=7,dropout=0.1,drop_path=0.1,attention_dropout=0.1"
 	--norm "sep(bn,ln) blocks[1].attn.in=switch blocks[1].mlp.in=power" --batch 16 --accumulate 2 --epochs 8 --mixup 0.3
 	--crop pad --pad 2 --flip 0.5 --ema 0.9 --checkpoint-steps 3 --eval-every 2 --out run --json)
 train() { # FOLDER THREADS ARG...; in the background it is norma itself, so that `wait` waits for its very end

@@ -50,7 +50,7 @@ run 0 train --data "folder:path=$tmp/own,val=0.3" --model vit:image=28,channels=
 for s in 1 2 3 4 5; do mkdir -p "$tmp/c/fog"; cp -r "$tmp/own" "$tmp/c/fog/$s"; done
 run 0 robust "$tmp/own-run/model.safetensors" --data "folder:path=$tmp/own,val=0" --corrupted "$tmp/c" --corruptions fog; says "18 samples"
 read -r clean corrupted <<<"$(awk '$3 == $4 && $2 == 1 { print $3, $4 }' <<<"$out")"
-[ -n "$clean" ] && [ "$clean" = "$corrupted" ] || fail "the same pictures have another error: $out"
+{ [ -n "$clean" ] && [ "$clean" = "$corrupted" ]; } || fail "the same pictures have another error: $out"
 # classes that do not occur are out of the softmax; folders may be called by numbers
 mkdir "$tmp/some"; cp -r "$tmp/own/class-0" "$tmp/some/0"; cp -r "$tmp/own/class-2" "$tmp/some/2"
 run 0 robust "$tmp/own-run/model.safetensors" --data "folder:path=$tmp/some,val=0" --corruptions none; says "limited to 2 of 3 classes"

@@ -21,7 +21,7 @@ says "2 classes"; says "val is"; says "dense layer, backbone tuned"; says "mIoU"
 run 0 eval "$tmp/run" --json; json miou pixel_acc mean_acc nll; silent
 miou=$(number miou "$out")
 more_than "$miou" 0.8
-[ -s "$tmp/run/segmentation.png" ] && [ "$(find "$tmp/run/pictures" -name 'segment-*.png' | wc -l)" = 2 ] || fail "it did not draw"
+{ [ -s "$tmp/run/segmentation.png" ] && [ "$(find "$tmp/run/pictures" -name 'segment-*.png' | wc -l)" = 2 ]; } || fail "it did not draw"
 # what the run recorded is what eval finds, whatever the number of threads
 last=$(tail -1 "$tmp/run/metrics.csv" | cut -d, -f"$(sed -n 1p "$tmp/run/metrics.csv" | tr , '\n' | grep -n '^eval_miou$' | cut -d: -f1)")
 awk "BEGIN { d = $last - $miou; exit !(d < 1e-7 && d > -1e-7) }" || fail "the run says $last, eval $miou"

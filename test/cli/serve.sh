@@ -150,6 +150,7 @@ holds "$tmp/old" '^event: reload'
 fake_run "$tmp/runs/newcomer" ln 3 0.79 14
 rm -r "$tmp/runs/vanishing"
 # shows PATH TEXT: whether the page has it by now
+# shellcheck disable=SC2317 # `await` calls it
 shows() { get 200 "$1"; grep -qF "$2" <<<"$page"; }
 await shows / '/run/newcomer'
 await shows /run/vanishing 'folder is gone'

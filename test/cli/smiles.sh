@@ -1,5 +1,6 @@
 #!/bin/bash
 # norma smiles: the JSON of molecules, and lines that are none with their row and column.
+# shellcheck source=test/cli/check.inc
 . "$(dirname "$0")/check.inc"
 
 run_on() {

@@ -64,7 +64,7 @@ export PATH=$mkdir:$PATH
 study two
 run 0 study "$tmp/two.yaml" --slurm --dry-run --partition short,long --time 1:00:00 --cpus-per-task 2 --mem 4G --account "a b" --parallel 3 \
 	--sbatch="--exclusive --mail-type=FAIL"
-[ ! -e "$tmp/two" ] && [ ! -e "$fake/job" ] || fail "a dry run left something"
+{ [ ! -e "$tmp/two" ] && [ ! -e "$fake/job" ]; } || fail "a dry run left something"
 for line in '#!/bin/sh' '#SBATCH --array=0-3%3' '#SBATCH --partition=short,long' '#SBATCH --time=1:00:00' '#SBATCH --cpus-per-task=2' \
 	'#SBATCH --mem=4G' "#SBATCH --account='a b'" '#SBATCH --exclusive --mail-type=FAIL' '#SBATCH --requeue' "export NORMA_DATA=$tmp/data"; do
 	grep -qxF -- "$line" "$tmp/out" || fail "the script lacks '$line': $out"
@@ -98,7 +98,7 @@ diff <(grep -vE 'second|time' "$tmp/local/results.csv") <(grep -vE 'second|time'
 grep -q -- '-u [0-9]* -o %F_%K %T' "$fake/asked" || fail "squeue was asked: $(cat "$fake/asked")"
 before=$(marks "$tmp/two")
 run 0 study "$tmp/two.yaml" --slurm; complains "4 of 4 runs were done already"
-[ "$(marks "$tmp/two")" = "$before" ] && [ "$(cat "$fake/job")" = 42 ] || fail "something ran again"
+{ [ "$(marks "$tmp/two")" = "$before" ] && [ "$(cat "$fake/job")" = 42 ]; } || fail "something ran again"
 run 0 study "$tmp/two.yaml" --slurm --dry-run; complains "nothing to submit"; [ -z "$out" ] || fail "a script: $out"
 
 # ---- a second command watches what the first one submitted; Slurm may be silent meanwhile

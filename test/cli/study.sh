@@ -84,6 +84,7 @@ sed 's/whole/killed/' "$tmp/whole.yaml" >"$tmp/killed.yaml"
 run 0 study "$tmp/whole.yaml"
 steps=$(cat "$tmp"/whole/*/*/train/metrics.csv | wc -l)
 kills=0
+# shellcheck disable=SC2317 # `await` calls it
 reached() { lines "$1" "$tmp"/killed/*/*/train/metrics.csv || ! kill -0 "$pid" 2>/dev/null; }
 for ((i = 1; i <= 4; i++)); do
 	"$NORMA" study "$tmp/killed.yaml" >"$tmp/out" 2>"$tmp/err" &

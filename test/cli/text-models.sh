@@ -13,7 +13,7 @@ ids() {
 	local bytes=$2 i
 	npy_header "$1" "$3"
 	shift 3
-	for i in "$@"; do printf "\\x$(printf %x "$i")"; head -c $((bytes - 1)) /dev/zero; done
+	for i in "$@"; do printf '%b' "\\x$(printf %x "$i")"; head -c $((bytes - 1)) /dev/zero; done
 }
 run 0 models bert-base-uncased; says "109,483,778 parameters"; says "a text of 128 tokens"; says "embed=layer"
 run 0 models roberta-base; says "pad"; run 0 models minilm-l6 --json; json params gmac sites
@@ -22,7 +22,7 @@ for family in bert roberta; do
 	run 0 models $family:$tiny --write "$tmp/$family" --seed 3 --norm "sep(bn,ln)"
 	names="huggingface huggingface_base"; [ $family = roberta ] || names="$names huggingface_gamma simcse"
 	for n in $names; do
-		run 0 convert "$tmp/$family" "$tmp/$n" --to $n --force; says "norma names to $n names"; silent
+		run 0 convert "$tmp/$family" "$tmp/$n" --to "$n" --force; says "norma names to $n names"; silent
 		run 0 convert "$tmp/$n" "$tmp/back" --to norma --force; says "names to norma names"
 		cmp "$tmp/$family" "$tmp/back" || fail "not what it was"
 	done

@@ -25,13 +25,13 @@ model=vit:image=16,patch=8,dim=16,depth=1,heads=2
 for seed in 1 2; do
 	run 0 train --data "vtab:of=folder:path=$tmp/own" --model "$model" --batch 8 --steps 4 --seed "$seed" --out "$tmp/run-$seed"
 done
-vtab=(vtab "$tmp/run-1" "$tmp/run-2" --parallel 2 --steps 6 --batch 8 --rates 0.1,0.01 --seeds 2 --out "$tmp/vtab")
+vtab=(vtab "$tmp/run-1" "$tmp/run-2" --parallel 2 --steps 6 --batch 8 --rates "0.1,0.01" --seeds 2 --out "$tmp/vtab")
 run 0 "${vtab[@]}"
 says "run-1"; says "run-2"; says "difference"; says "kitti-dist"; says "mean of 1"; says "from -1 to 1"; says "Missing: caltech101"
 run 0 "${vtab[@]}" --json; json pixels checkpoints missing groups tasks seeds half published_split
 says '"structured":{"mean"'; says '"samples":12'
 [ "$(find "$tmp/vtab/run-1" -name eval.json | wc -l)" = 2 ] || fail "not just the chosen runs were tested"
-[ -s "$tmp/vtab/vtab.md" ] && [ -s "$tmp/vtab/vtab.json" ] || fail "no tables"
+{ [ -s "$tmp/vtab/vtab.md" ] && [ -s "$tmp/vtab/vtab.json" ]; } || fail "no tables"
 run 0 vtab "$tmp/run-1" --tasks kitti-dist --extra "folder:path=$tmp/own" --steps 2 --batch 8 --rates 0.1 --seeds 1 --limit 5 --pixels imagenet --out "$tmp/short"
 says "(partial)"; says "extra"; says "ImageNet's mean"
 

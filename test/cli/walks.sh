@@ -8,6 +8,7 @@ set -euo pipefail
 page=docs/architecture.md
 sed -n '/^## Three walks/,/^## Planner/p' "$page" >"$tmp/walks"
 # `path`, or `path` (`function`): a function belongs to the last path before it.
+# shellcheck disable=SC2016 # Markdown's `
 grep -oE '`(src/[a-z0-9_/.]+|nr_[a-z0-9_]+)`' "$tmp/walks" | tr -d '`' >"$tmp/names"
 [ "$(grep -c '^src/' "$tmp/names")" -ge 30 ] || fail "the walks of $page name few files"
 [ "$(grep -c '^nr_' "$tmp/names")" -ge 10 ] || fail "the walks of $page name few functions"
@@ -32,6 +33,7 @@ for page in *.md docs/*.md docs/*/*.md; do
 	done < <(grep -oE '\]\([^)#: ]+[)#]' "$page" | sed 's/^](//; s/.$//' | grep '[./]')
 done
 ran=docs/library.md
+# shellcheck disable=SC2016
 for header in $(grep -oE '`[a-z0-9_]+\.h`' docs/library.md | tr -d '`'); do
 	[ -e "include/norma/$header" ] || fail "there is no header $header"
 done

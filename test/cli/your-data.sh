@@ -38,6 +38,7 @@ WRAPPER
 chmod +x "$tmp/bin/norma"
 export NORMA PATH="$tmp/bin:$PATH"
 # commands FILE FIRST-LINE LAST-LINE: those of the blocks of shell between these headings
+# shellcheck disable=SC2016 # Markdown's `
 commands() { sed -n "/^$2/,/^$3/p" "$1" | sed -n '/^```sh$/,/^```$/p' | grep '^[a-z]'; }
 follow() {
 	local line

@@ -158,7 +158,7 @@ static void a_number_that_another_process_got_is_no_life_sign(void **state)
 {
 	(void)state;
 	struct nr_claims *c = join();
-	char text[1000] = "", *start;
+	char text[1000] = "";
 	glob_t found;                                   /* our own file, with another start */
 	assert_int_equal(glob(made_path("claims/*.process"), 0, NULL, &found), 0);
 	FILE *f = fopen(found.gl_pathv[0], "r");
@@ -166,7 +166,9 @@ static void a_number_that_another_process_got_is_no_life_sign(void **state)
 	const size_t n = fread(text, 1, sizeof text - 1, f);
 	fclose(f);
 	globfree(&found);
-	assert_true(n > 0 && (start = strstr(text, "start ")) != NULL);
+	assert_true(n > 0);
+	char *start = strstr(text, "start ");
+	assert_non_null(start);
 	put("same.process", text, 0);
 	put("run.1.claim", "same\n", 0);
 	assert_false(take(c, "run"));

@@ -152,6 +152,24 @@ static void what_does_not_fit_is_refused(void **test)
 	refuses(image, 1, found(1, 0, 1, 1), false, "has no class");
 }
 
+/* Run with sanitizers, this also finds pointers into no memory. */
+static void pictures_without_objects_and_without_detections_count(void **test)
+{
+	(void)test;
+	struct nr_object o[] = { square(0, 100, 1) };
+	const struct nr_objects image[] = { { .image_id = 1, .h = 500, .w = 500, .count = 1, .object = o },
+		{ .image_id = 2, .h = 500, .w = 500 } };
+	const struct nr_detection d[] = { found(2, 0, 100, .9) };
+	struct nr_coco_result none = score(image, 2, NULL, 0, 1), false_alarm = score(image, 2, d, 1, 1);
+	struct nr_coco_result empty = score(image + 1, 1, d, 1, 1);
+	assert_true(none.stat[NR_AP] == 0 && none.class[0].truths == 1 && none.class[0].found == 0);
+	assert_true(false_alarm.stat[NR_AP] == 0 && false_alarm.class[0].found == 1);
+	assert_true(empty.stat[NR_AP] == -1 && empty.class[0].truths == 0);
+	nr_coco_result_release(&none);
+	nr_coco_result_release(&false_alarm);
+	nr_coco_result_release(&empty);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -162,6 +180,7 @@ int main(void)
 		cmocka_unit_test(a_picture_counts_its_hundred_best_detections_of_a_class),
 		cmocka_unit_test(pictures_come_in_the_order_of_their_ids_and_threads_do_not_matter),
 		cmocka_unit_test(what_does_not_fit_is_refused),
+		cmocka_unit_test(pictures_without_objects_and_without_detections_count),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
