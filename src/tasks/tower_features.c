@@ -104,22 +104,11 @@ int nr_tower_features_open(struct nr_tower_features *f, const struct nr_weights 
 	return name_file(f, w, s, how, arena, err);
 }
 
-/* Has every rank found them? */
-static int all_kept(struct nr_tower_features *f, struct nr_comm *comm, struct nr_error *err)
-{
-	bool *have = malloc((size_t)nr_comm_size(comm) * sizeof *have);
-	int code = have ? nr_comm_gather(comm, &f->kept, sizeof *have, have, err)
-			: nr_fail(err, NR_EMEMORY, "cannot start", NULL, "out of memory");
-	for (int r = 0; r < nr_comm_size(comm) && !code; r++) f->kept = f->kept && have[r];
-	free(have);
-	return code;
-}
-
 int nr_tower_features_make(struct nr_tower_features *f, const struct nr_weights *w, const struct nr_source *s,
 	const struct nr_tower_how *how, struct nr_error *err)
 {
 	read_kept(f, how);
-	int code = all_kept(f, how->comm, err);
+	int code = nr_comm_every(how->comm, &f->kept, err);
 	if (!code && !f->kept) {
 		code = compute(f, w, s, how, err);
 		if (!code && nr_comm_rank(how->comm) == 0) code = keep(f, err);
