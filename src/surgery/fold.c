@@ -213,19 +213,19 @@ static const char *output_scope(const struct nr_weights *w, struct nr_error *err
 	return scope;
 }
 
-static int fold_all(const struct nr_net *n, struct nr_weights *w, struct nr_store *store, struct nr_folding *f, struct nr_error *err)
+int nr_fold_recorded(const struct nr_net *n, struct nr_store *store, const char *output, struct nr_arena *arena, struct nr_folding *f,
+	struct nr_error *err)
 {
 	int64_t sites, gammas = 0;
 	const struct nr_site *site = nr_sites(n, &sites);
-	const char *output = output_scope(w, err);
-	if (err->code) return err->code;
+	*f = (struct nr_folding){ 0 };
 	for (int32_t i = 0; i < n->n_node; i++) gammas += is_gamma(n->node[i]);
-	if (!(f->site = nr_arena_alloc(w->arena, (size_t)(sites + gammas + 1) * sizeof *f->site))) return out_of_memory(err);
+	if (!(f->site = nr_arena_alloc(arena, (size_t)(sites + gammas + 1) * sizeof *f->site))) return out_of_memory(err);
 	for (int64_t i = 0; i < sites; i++) {
 		if (!site[i].norm) continue;
 		struct nr_fold_site *out = &f->site[f->sites++];
-		*out = (struct nr_fold_site){ .name = nr_arena_strdup(w->arena, site[i].name),
-			.norm = nr_arena_strdup(w->arena, site[i].norm) };
+		*out = (struct nr_fold_site){ .name = nr_arena_strdup(arena, site[i].name),
+			.norm = nr_arena_strdup(arena, site[i].norm) };
 		if (!out->name || !out->norm) return out_of_memory(err);
 		if (output && !strcmp(output, site[i].name)) out->why = "the tokens behind it are the model's output";
 		else if (fold_site(n, store, &site[i], out, err)) return err->code;
@@ -234,15 +234,15 @@ static int fold_all(const struct nr_net *n, struct nr_weights *w, struct nr_stor
 		if (!is_gamma(n->node[i])) continue;
 		const char *name = n->node[i]->in[1]->entry->name;
 		struct nr_fold_site *out = &f->site[f->sites++];
-		*out = (struct nr_fold_site){ .name = nr_arena_printf(w->arena, "%.*s", (int)strlen(name) - 6, name),
+		*out = (struct nr_fold_site){ .name = nr_arena_printf(arena, "%.*s", (int)strlen(name) - 6, name),
 			.norm = "LayerScale" };
 		if (!out->name) return out_of_memory(err);
 		if (fold_gamma(n, n->node[i], out, err)) return err->code;
 	}
 	for (int64_t i = 0; i < f->sites; i++) {
 		struct nr_fold_site *s = &f->site[i];
-		if (s->became) s->became = nr_arena_strdup(w->arena, s->became);
-		if (s->why) s->why = nr_arena_strdup(w->arena, s->why);
+		if (s->became) s->became = nr_arena_strdup(arena, s->became);
+		if (s->why) s->why = nr_arena_strdup(arena, s->why);
 		f->folded += s->became != NULL;
 	}
 	return NR_OK;
@@ -350,7 +350,8 @@ int nr_fold_norms(struct nr_weights *w, struct nr_folding *f, struct nr_error *e
 	if (!code && !(was = nr_surgery_record(w, copy, w->norms, err))) code = err->code;
 	if (!code) code = nr_store_seal(copy, err);
 	if (!code) copy_values(w->store, copy);
-	if (!code) code = fold_all(was, w, copy, f, err);
+	const char *output = code ? NULL : output_scope(w, err);
+	if (!code) code = err->code ? (int)err->code : nr_fold_recorded(was, copy, output, w->arena, f, err);
 	const char *plan = code ? NULL : new_plan(w, was, f);
 	if (!code && !plan) code = out_of_memory(err);
 	if (!code) keep_gammas(f, copy);
