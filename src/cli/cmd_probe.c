@@ -11,8 +11,8 @@
 #include "base/json.h"
 #include "base/save.h"
 #include "base/table.h"
-#include "fetch/checksum.h"
 #include "graph/comm.h"
+#include "infer/weights.h"
 #include "lists.h"
 #include "model_flags.h"
 #include "probe_attentive.h"
@@ -330,11 +330,12 @@ static void print(const struct job *j)
 static int measure(struct cli *c, const struct cli_model *m, struct cli_opened *o, const char *path)
 {
 	const struct probe *v = (const struct probe *)(const void *)m;
-	struct job j = { .c = c, .v = v, .o = o, .path = path, .data = *m->data ? m->data : o->w->data };
+	struct job j = { .c = c, .v = v, .o = o, .path = nr_weights_path(path, c->arena), .data = *m->data ? m->data : o->w->data };
+	if (!j.path) return nr_fail(c->err, NR_EMEMORY, "cannot probe", path, "out of memory");
 	find_folders(&j);
 	int code = settle(&j);
 	if (!code) code = check_data(&j);
-	if (!code) code = nr_checksum_file(path, NR_SHA256, j.cache.checkpoint, c->err);
+	if (!code) code = nr_weights_checksum(path, j.cache.checkpoint, c->err);
 	/* A masked autoencoder's running statistics are of the few tokens that it saw in training; the probe sees whole pictures. */
 	if (!code && v->stats == RECOMPUTE) code = cli_model_recompute(c, o, m->batch, v->stats_batches);
 	if (!code) code = take_split(&j, NR_TRAIN, v->train_limit, "train features", &j.train, &j.train_from);
