@@ -223,13 +223,7 @@ int nr_analysis_run(struct nr_analysis *a, struct nr_error *err)
 
 int nr_analysis_spread(const struct nr_analysis *a, void *rows, size_t bytes, struct nr_error *err)
 {
-	if (!a->comm) return NR_OK;
-	int32_t *owner = malloc((size_t)a->count * sizeof *owner);
-	if (!owner) return nr_fail(err, NR_EMEMORY, "cannot analyse", a->w->model.text, "out of memory");
-	for (int64_t i = 0; i < a->count; i++) owner[i] = nr_comm_owner(a->comm, i / a->batch);
-	const int code = nr_comm_spread(a->comm, a->count, bytes, owner, rows, err);
-	free(owner);
-	return code;
+	return nr_comm_spread_batches(a->comm, a->count, a->batch, bytes, rows, err);
 }
 
 json_t *nr_analysis_json(const struct nr_analysis *a)

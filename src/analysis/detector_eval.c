@@ -107,14 +107,14 @@ static char *gather(struct nr_comm *comm, const char *mine, int64_t bytes, int64
 	return NULL;
 }
 
-/* What ranks found, to all of them, in the order of the pictures; owner, count: of each picture. */
-static int share(struct nr_detector_found *f, struct nr_comm *comm, const int32_t *owner, int32_t *count, struct nr_error *err)
+/* What ranks found by batches of `each`, to all of them, in the order of the pictures; count: of each picture. */
+static int share(struct nr_detector_found *f, struct nr_comm *comm, int64_t each, int32_t *count, struct nr_error *err)
 {
 	int64_t bytes, most = 0, all = 0;
 	char *mine = pack(f, &bytes), *texts = mine ? gather(comm, mine, bytes, &most, err) : NULL;
 	char **at = malloc((size_t)nr_comm_size(comm) * sizeof *at);
 	free(mine);
-	int code = texts && at ? nr_comm_spread(comm, f->images, sizeof *count, owner, count, err) : out_of_memory(err);
+	int code = texts && at ? nr_comm_spread_batches(comm, f->images, each, sizeof *count, count, err) : out_of_memory(err);
 	for (int64_t i = 0; i < f->images && !code; i++) all += count[i];
 	struct nr_detection *item = code ? NULL : calloc((size_t)all + 1, sizeof *item);
 	if (item) {
@@ -125,8 +125,10 @@ static int share(struct nr_detector_found *f, struct nr_comm *comm, const int32_
 		f->room = all;
 		for (int r = 0; r < nr_comm_size(comm); r++) at[r] = texts + r * most;
 	} else if (!code) code = out_of_memory(err);
-	for (int64_t i = 0; i < f->images && !code; i++)
-		for (int32_t k = 0; k < count[i] && !code; k++) code = unpack(&f->item[f->count++], &at[owner[i]], err);
+	for (int64_t i = 0; i < f->images && !code; i++) {
+		char **from = &at[nr_comm_owner(comm, i / each)];
+		for (int32_t k = 0; k < count[i] && !code; k++) code = unpack(&f->item[f->count++], from, err);
+	}
 	free(at);
 	free(texts);
 	return code;
@@ -136,7 +138,7 @@ static int share(struct nr_detector_found *f, struct nr_comm *comm, const int32_
 
 /* The batches of this rank; f has the pictures. */
 static int look(struct nr_detector_runner *r, const struct nr_object_view *view, const struct nr_evaluation *e, bool masks,
-	struct nr_detector_found *f, int32_t *owner, int32_t *count, struct nr_error *err)
+	struct nr_detector_found *f, int32_t *count, struct nr_error *err)
 {
 	const int64_t ranks = nr_comm_size(e->comm), rank = nr_comm_rank(e->comm), batches = (f->images + r->batch - 1) / r->batch;
 	const struct nr_loader_config config = { .source = e->source, .split = e->split, .index = e->index, .count = e->count,
@@ -146,7 +148,6 @@ static int look(struct nr_detector_runner *r, const struct nr_object_view *view,
 	struct nr_loader *loader;
 	if (nr_loader_open(&loader, &config, err)) return err->code;
 	int code = NR_OK;
-	for (int64_t i = 0; i < f->images; i++) owner[i] = nr_comm_owner(e->comm, i / r->batch);
 	for (int64_t q = rank; q < batches && !code; q += ranks) {
 		struct nr_batch *b;
 		if ((code = nr_loader_next(loader, &b, err))) break;
@@ -156,7 +157,7 @@ static int look(struct nr_detector_runner *r, const struct nr_object_view *view,
 		if (code == 1) f->images = nr_min64((q + 1) * r->batch, f->images);
 	}
 	nr_loader_close(loader);
-	return code || !e->comm ? code : share(f, e->comm, owner, count, err);
+	return code || !e->comm ? code : share(f, e->comm, r->batch, count, err);
 }
 
 int nr_detector_look(struct nr_detector_runner *r, const struct nr_object_view *view, const struct nr_evaluation *e, bool masks,
@@ -164,12 +165,11 @@ int nr_detector_look(struct nr_detector_runner *r, const struct nr_object_view *
 {
 	const int64_t n = e->count ? e->count : e->source->count[e->split];
 	*f = (struct nr_detector_found){ .truth = malloc((size_t)(n + 1) * sizeof *f->truth), .images = n };
-	int32_t *owner = malloc((size_t)(n + 1) * sizeof *owner), *count = calloc((size_t)n + 1, sizeof *count);
-	bool whole = f->truth && owner && count;
+	int32_t *count = calloc((size_t)n + 1, sizeof *count);
+	bool whole = f->truth && count;
 	for (int64_t i = 0; whole && i < n; i++)
 		whole = (f->truth[i] = nr_source_objects(e->source, e->split, e->index ? e->index[i] : i)) != NULL;
-	const int code = whole ? look(r, view, e, masks, f, owner, count, err) : out_of_memory(err);
-	free(owner);
+	const int code = whole ? look(r, view, e, masks, f, count, err) : out_of_memory(err);
 	free(count);
 	return code;
 }

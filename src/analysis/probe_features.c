@@ -2,7 +2,6 @@
 #include "analysis/probe_features.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -74,18 +73,6 @@ static int write_features(const struct nr_token_features *f, const char *path, c
 }
 
 /* Taken only if all ranks have them; kept by the first one. */
-static int all_cached(bool *cached, struct nr_token_features *f, struct nr_comm *comm, struct nr_error *err)
-{
-	const bool mine = *cached;
-	bool *have = malloc((size_t)nr_comm_size(comm) * sizeof *have);
-	const int code = have ? nr_comm_gather(comm, &mine, sizeof mine, have, err)
-			      : nr_fail(err, NR_EMEMORY, "cannot keep the features", NULL, "out of memory");
-	for (int r = 0; r < nr_comm_size(comm) && !code; r++) *cached = *cached && have[r];
-	if (mine && !*cached) nr_token_features_release(f);
-	free(have);
-	return code;
-}
-
 int nr_probe_features(struct nr_token_features *f, struct nr_feature_origin *origin, const struct nr_feature_cache *cache,
 	const struct nr_weights *w, const struct nr_evaluation *e, const char *data, int64_t batch, unsigned want, struct nr_error *err)
 {
@@ -98,8 +85,9 @@ int nr_probe_features(struct nr_token_features *f, struct nr_feature_origin *ori
 		nr_checksum_bytes(nr_str_text(&key), key.len, NR_SHA256, digest);
 		snprintf(origin->path, sizeof origin->path, "%s/features-%s-%.16s.safetensors", cache->dir, nr_split_name(e->split),
 			digest);
-		origin->cached = !read_features(f, origin->path, nr_str_text(&key), count, want);
-		code = all_cached(&origin->cached, f, e->comm, err);
+		const bool mine = origin->cached = !read_features(f, origin->path, nr_str_text(&key), count, want);
+		code = nr_comm_every(e->comm, &origin->cached, err);
+		if (mine && !origin->cached) nr_token_features_release(f);
 	}
 	if (!code && !origin->cached) code = nr_token_features_of(f, w, e, batch, want, err);
 	if (!code && cache->dir && !origin->cached && !nr_comm_rank(e->comm) &&

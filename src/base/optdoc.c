@@ -73,8 +73,10 @@ static void add_flag(const struct nr_option *o, struct nr_str *s)
 		nr_str_printf(s, "  -%c, ", o->letter);
 	else
 		nr_str_add(s, "      ");
-	if (o->type == NR_TBOOL)
+	if (o->type == NR_TBOOL && strncmp(flag, "--no-", 5) != 0)
 		nr_str_printf(s, "--[no-]%s", flag + 2);
+	else if (o->type == NR_TBOOL)
+		nr_str_add(s, flag);
 	else
 		nr_str_printf(s, "%s %s", flag, metavar(o));
 }

@@ -73,6 +73,16 @@ void nr_rng_shuffle(struct nr_rng r, uint64_t first, int32_t *p, int32_t n)
 	}
 }
 
+void nr_rng_sample(struct nr_rng r, uint64_t first, int32_t *list, int64_t n, int64_t want)
+{
+	for (int64_t i = 0; i < want; i++) {
+		const int64_t j = i + (int64_t)nr_rng_below(r, first + (uint64_t)i, (uint64_t)(n - i));
+		const int32_t other = list[j];
+		list[j] = list[i];
+		list[i] = other;
+	}
+}
+
 /* One pass over 2 * bits: halves swap, one of them masked by Philox of the other and the round. */
 static uint64_t feistel(struct nr_rng r, uint64_t v, int bits)
 {

@@ -39,6 +39,8 @@ double nr_rng_normal(struct nr_rng, uint64_t i);
 uint64_t nr_rng_below(struct nr_rng, uint64_t i, uint64_t n);
 /* Fisher-Yates: p becomes a uniform permutation of 0..n-1; takes blocks first .. first + n. */
 void nr_rng_shuffle(struct nr_rng, uint64_t first, int32_t *p, int32_t n);
+/* The first `want` of n numbers become a sample of them, without order; takes blocks first .. first + want. */
+void nr_rng_sample(struct nr_rng, uint64_t first, int32_t *list, int64_t n, int64_t want);
 /* Where a pseudorandom permutation of 0..n-1 sends i, at constant cost and without memory (a Feistel network,
  * cycles walked until inside): for orders too long to store. Takes blocks at random: give it a stream of its
  * own. */

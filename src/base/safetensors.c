@@ -431,6 +431,13 @@ const char *nr_st_path(const struct nr_st_file *f)
 	return f->path;
 }
 
+const char *nr_st_part(const struct nr_st_file *f, int64_t i)
+{
+	if (f->parts)
+		return i < f->parts ? nr_st_path(f->part[i]) : NULL;
+	return i ? NULL : f->path;
+}
+
 int64_t nr_st_count(const struct nr_st_file *f)
 {
 	return f->count;

@@ -8,6 +8,7 @@
 #include "base/json.h"
 #include "base/str.h"
 #include "base/table.h"
+#include "lists.h"
 #include "model_flags.h"
 
 struct knn { struct cli_model m; char *k, *temperature; int64_t train_limit; };
@@ -22,26 +23,14 @@ static const struct nr_option options[] = {
 	NR_OPT_END
 };
 
-static int64_t read_list(struct cli *c, const char *flag, const char *text, double low, double high, bool whole, double *out)
-{
-	int64_t n = 0;
-	for (const char *s = text; *s; s += strcspn(s, ", "), s += strspn(s, ", ")) {
-		char word[64];
-		snprintf(word, sizeof word, "%.*s", (int)strcspn(s, ", "), s);
-		if (n == MOST) return cli_usage(c, "--%s: more than %d values", flag, (int)MOST);
-		if (!nr_parse_double(word, &out[n]) || !(out[n] >= low && out[n] <= high) || (whole && out[n] != floor(out[n])))
-			return cli_usage(c, "--%s: '%s' is not a %snumber from %g to %g", flag, word, whole ? "whole " : "", low, high);
-		n++;
-	}
-	return n ? n : cli_usage(c, "--%s: no value", flag);
-}
-
 /* Every k with every temperature; how many, or an error. */
 static int64_t read_tries(struct cli *c, const struct knn *v, struct nr_knn_try *to)
 {
 	double k[MOST], temperature[MOST];
-	const int64_t ks = read_list(c, "k", v->k, 1, 10000, true, k);
-	const int64_t ts = ks < 0 ? ks : read_list(c, "temperature", v->temperature, 1e-4, 1e4, false, temperature);
+	static const struct cli_numbers of_k = { "k", "a whole number from 1 to 10000", 1, 10000, true, MOST };
+	static const struct cli_numbers of_temperature = { "temperature", "a number from 0.0001 to 10000", 1e-4, 1e4, false, MOST };
+	const int64_t ks = cli_list_numbers(c, &of_k, v->k, k);
+	const int64_t ts = ks < 0 ? ks : cli_list_numbers(c, &of_temperature, v->temperature, temperature);
 	for (int64_t i = 0; ts > 0 && i < ks * ts; i++)
 		to[i] = (struct nr_knn_try){ .k = (int64_t)k[i / ts], .temperature = temperature[i % ts] };
 	return ts < 0 ? ts : ks * ts;

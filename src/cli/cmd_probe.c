@@ -11,8 +11,9 @@
 #include "base/json.h"
 #include "base/save.h"
 #include "base/table.h"
-#include "fetch/checksum.h"
 #include "graph/comm.h"
+#include "infer/weights.h"
+#include "lists.h"
 #include "model_flags.h"
 #include "probe_attentive.h"
 #include "probe_layers.h"
@@ -87,20 +88,9 @@ struct job {
 
 /* ---- settings ------------------------------------------------------------------------------------------------------------- */
 
-static int read_list(struct cli *c, const char *flag, const char *text, double *out, int64_t *count)
+static int64_t read_list(struct cli *c, const char *flag, const char *text, double *out)
 {
-	*count = 0;
-	for (const char *s = text; *s;) {
-		char word[64];
-		const size_t n = strcspn(s, ", ");
-		snprintf(word, sizeof word, "%.*s", (int)(n < sizeof word ? n : sizeof word - 1), s);
-		if (n && *count == NR_PROBE_MAX) return cli_usage(c, "--%s: more than %d values", flag, NR_PROBE_MAX);
-		if (n && (!nr_parse_double(word, &out[*count]) || !(out[*count] >= 0 && out[*count] < 1e30)))
-			return cli_usage(c, "--%s: '%s' is not a number of at least 0", flag, word);
-		*count += n > 0;
-		s += n + (s[n] != 0);
-	}
-	return *count ? NR_OK : cli_usage(c, "--%s: no value", flag);
+	return cli_list_numbers(c, &(struct cli_numbers){ flag, "a number of at least 0", 0, 1e30, false, NR_PROBE_MAX }, text, out);
 }
 
 static int show_steps(void *context, int64_t done, int64_t of)
@@ -119,9 +109,9 @@ static int settle(struct job *j)
 	j->conf = (struct nr_probe){ .solver = (enum nr_probe_solver)v->solver, .classes = j->o->source->classes, .hold_out = v->hold_out,
 		.seed = (uint64_t)v->seed, .tolerance = v->tolerance, .iterations = v->iterations, .epochs = v->epochs, .warmup = v->warmup,
 		.batch = v->head_batch, .comm = j->c->comm, .watch = show_steps, .context = &j->o->bar };
-	if (read_list(j->c, "weight-decay", decays, j->conf.weight_decay, &j->conf.weight_decays) ||
-		read_list(j->c, "base-lr", v->base_lr, j->conf.base_lr, &j->conf.base_lrs))
-		return j->c->err->code;
+	j->conf.weight_decays = read_list(j->c, "weight-decay", decays, j->conf.weight_decay);
+	if (j->conf.weight_decays > 0) j->conf.base_lrs = read_list(j->c, "base-lr", v->base_lr, j->conf.base_lr);
+	if (j->conf.base_lrs <= 0) return j->c->err->code;
 	if (lars && j->conf.weight_decays * j->conf.base_lrs > NR_PROBE_MAX)
 		return cli_usage(j->c, "%lld weight decays times %lld learning rates are more than %d heads",
 			(long long)j->conf.weight_decays, (long long)j->conf.base_lrs, NR_PROBE_MAX);
@@ -174,7 +164,7 @@ static int attend(struct job *j)
 	struct nr_attentive o = { .classes = j->conf.classes, .heads = nr_model_int(&j->o->w->model, "heads"), .batch = v->m.batch,
 		.epochs = v->attentive_epochs, .hold_out = v->hold_out, .weight_decay = 0.01, .seed = (uint64_t)v->seed,
 		.watch = show_steps, .context = &j->o->bar };
-	if (read_list(j->c, "attentive-lr", v->attentive_lr, o.lr, &o.lrs)) return j->c->err->code;
+	if ((o.lrs = read_list(j->c, "attentive-lr", v->attentive_lr, o.lr)) <= 0) return j->c->err->code;
 	return probe_attentive(j->c, j->o, &j->attended, &o, v->m.batch, v->train_limit, v->m.limit);
 }
 
@@ -340,11 +330,12 @@ static void print(const struct job *j)
 static int measure(struct cli *c, const struct cli_model *m, struct cli_opened *o, const char *path)
 {
 	const struct probe *v = (const struct probe *)(const void *)m;
-	struct job j = { .c = c, .v = v, .o = o, .path = path, .data = *m->data ? m->data : o->w->data };
+	struct job j = { .c = c, .v = v, .o = o, .path = nr_weights_path(path, c->arena), .data = *m->data ? m->data : o->w->data };
+	if (!j.path) return nr_fail(c->err, NR_EMEMORY, "cannot probe", path, "out of memory");
 	find_folders(&j);
 	int code = settle(&j);
 	if (!code) code = check_data(&j);
-	if (!code) code = nr_checksum_file(path, NR_SHA256, j.cache.checkpoint, c->err);
+	if (!code) code = nr_weights_checksum(path, j.cache.checkpoint, c->err);
 	/* A masked autoencoder's running statistics are of the few tokens that it saw in training; the probe sees whole pictures. */
 	if (!code && v->stats == RECOMPUTE) code = cli_model_recompute(c, o, m->batch, v->stats_batches);
 	if (!code) code = take_split(&j, NR_TRAIN, v->train_limit, "train features", &j.train, &j.train_from);

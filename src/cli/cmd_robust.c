@@ -8,6 +8,7 @@
 #include "base/save.h"
 #include "data/names_in.h"
 #include "infer/evaluate.h"
+#include "lists.h"
 #include "robust.h"
 
 enum { AUTO_SETTING, SETTING_32, SETTING_224 };
@@ -56,14 +57,9 @@ static const struct nr_option options[] = {
 /* Calls take for every word of a list separated by commas or blanks. */
 static int each_word(struct robust_job *j, const char *text, int (*take)(struct robust_job *, const char *word))
 {
+	char word[CLI_WORD];
 	int code = NR_OK;
-	for (const char *s = text; *s && !code;) {
-		char word[64];
-		const size_t n = strcspn(s, ", ");
-		snprintf(word, sizeof word, "%.*s", (int)(n < sizeof word ? n : sizeof word - 1), s);
-		if (n) code = take(j, word);
-		s += n + (s[n] != 0);
-	}
+	while (!code && cli_list_word(&text, word)) code = take(j, word);
 	return code;
 }
 

@@ -1,5 +1,6 @@
 /* norma vtab CKPT...: the Visual Task Adaptation Benchmark with 1000 samples a task. For each checkpoint a study of fine-tunings: tasks
  * times learning rates times seeds, resumed where it stopped; then the chosen ones are tested. */
+#include <float.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -7,6 +8,7 @@
 #include "base/save.h"
 #include "base/yaml.h"
 #include "infer/weights.h"
+#include "lists.h"
 #include "study/results.h"
 #include "vtab.h"
 
@@ -42,19 +44,6 @@ static const struct nr_option options[] = {
 	NR_OPT_BOOL(struct settings, json, "0", "print one line of JSON"),
 	NR_OPT_END
 };
-
-static int read_rates(struct cli *c, struct vtab_all *all, const char *text)
-{
-	for (const char *s = text; *s; s += strcspn(s, ", "), s += strspn(s, ", ")) {
-		char word[64];
-		snprintf(word, sizeof word, "%.*s", (int)strcspn(s, ", "), s);
-		if (all->rates == VTAB_RATES) return cli_usage(c, "--rates: more than %d", (int)VTAB_RATES);
-		if (!nr_parse_double(word, &all->rate[all->rates]) || !(all->rate[all->rates] > 0))
-			return cli_usage(c, "--rates: '%s' is not a positive number", word);
-		all->rates++;
-	}
-	return all->rates ? NR_OK : cli_usage(c, "--rates: no value");
-}
 
 /* The last part of a path: files have the same names in all runs. */
 static bool says_nothing(const char *part)
@@ -218,7 +207,8 @@ static int run(struct cli *c, const void *conf, const struct nr_list *args)
 		nr_fail(c->err, NR_EIO, "cannot run", "vtab", "no task is there");
 		return nr_hint(c->err, "`norma vtab --list` says where to get them");
 	}
-	if (read_rates(c, all, v->rates) || name_checkpoints(c, all, args)) return c->err->code;
+	static const struct cli_numbers of_rates = { "rates", "a positive number", DBL_TRUE_MIN, INFINITY, false, VTAB_RATES };
+	if ((all->rates = cli_list_numbers(c, &of_rates, v->rates, all->rate)) <= 0 || name_checkpoints(c, all, args)) return c->err->code;
 	for (int64_t k = 0; k < all->checkpoints; k++)
 		if (measure(c, v, all, k)) return c->err->code;
 	json_t *json = vtab_json(all);

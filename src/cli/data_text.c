@@ -73,8 +73,9 @@ int data_text_info(struct cli *c, const struct data *o, const struct nr_source *
 	for (enum nr_split i = NR_TRAIN, first = 1; i < NR_SPLITS; i++)
 		if (s->count[i]) printf("%s%lld %s", first ? "" : ", ", (long long)s->count[i], nr_split_name(i)), first = 0;
 	printf("\n");
-	const int64_t documents = measure(s, split, 0).documents;
-	if (s->columns == 1 && documents > 1) row("documents"), printf("%lld, separated by blank lines\n", (long long)documents);
+	const int64_t documents = s->columns == 1 && !s->classes && !s->of->value ? measure(s, split, 0).documents : 0;
+	if (s->classes) row("classes"), printf("%d\n", (int)s->classes);
+	if (documents > 1) row("documents"), printf("%lld, separated by blank lines\n", (long long)documents);
 	struct nr_table *t = nr_table_make();
 	static const char *const titles[] = { "column", "words", "a text", "least", "most", "bytes" };
 	for (int i = 0; i < 6; i++) nr_table_column(t, titles[i], i ? NR_RIGHT : NR_LEFT);

@@ -248,8 +248,9 @@ static int write_jobs(struct cli *c, const struct nr_study *s, const struct cli_
 	*left = 0;
 	if (name_file(c, s, how, &plain)) return c->err->code;
 	const int64_t *run = nr_study_open_runs(s, &way, &runs, c->arena, c->err);
-	if (!run || !runs) return c->err->code;
 	const bool out = !strcmp(how->jobs_from, "-");
+	if (!run || (!runs && out)) return c->err->code;
+	if (!runs) return nr_save_file(how->jobs_from, "", 0, c->err);  /* the lines of an earlier call are done */
 	int code = nr_study_commands(s, how->away, run, runs, &text);
 	if (code) nr_fail(c->err, NR_EMEMORY, "cannot write", how->jobs_from, "out of memory");
 	if (!code && out) fputs(nr_str_text(&text), stdout);

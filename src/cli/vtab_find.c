@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/table.h"
+#include "lists.h"
 
 static int add(struct cli *c, struct vtab_all *all, const struct nr_vtab_task *task, const char *id, const char *data, const char *root)
 {
@@ -28,25 +29,25 @@ static int add(struct cli *c, struct vtab_all *all, const struct nr_vtab_task *t
 
 static bool named(const char *list, const char *id)
 {
-	const size_t n = strlen(id);
-	for (const char *s = list; *s; s += strcspn(s, ", "), s += strspn(s, ", "))
-		if (strcspn(s, ", ") == n && !strncmp(s, id, n)) return true;
+	char word[CLI_WORD];
+	while (cli_list_word(&list, word))
+		if (!strcmp(word, id)) return true;
 	return false;
 }
 
 /* A name that is no task is an error with the nearest. */
 static int check_names(struct cli *c, const char *list)
 {
-	for (const char *s = list; *s; s += strcspn(s, ", "), s += strspn(s, ", ")) {
-		const char *word = nr_arena_printf(c->arena, "%.*s", (int)strcspn(s, ", "), s);
+	char word[CLI_WORD];
+	while (cli_list_word(&list, word)) {
 		struct nr_near near = { .word = word };
 		bool known = false;
-		for (const struct nr_vtab_task *t = nr_vtab_tasks; word && t->id; t++) {
+		for (const struct nr_vtab_task *t = nr_vtab_tasks; t->id; t++) {
 			known |= !strcmp(t->id, word);
 			nr_near_try(&near, t->id);
 		}
 		if (known) continue;
-		cli_usage(c, "--tasks: there is no task '%s'", word ? word : "");
+		cli_usage(c, "--tasks: there is no task '%s'", word);
 		return near.best ? nr_hint(c->err, "did you mean '%s'?", near.best) : nr_hint(c->err, "`norma vtab --list` lists them");
 	}
 	return NR_OK;

@@ -64,7 +64,7 @@ struct nr_comm {
 	int rank, size, whole;          /* whole: the largest power of two that is no more than size */
 	double limit;
 	char (*host)[HOST];
-	char *arrived;                  /* (size) of nr_comm_meet */
+	char *said;                     /* (size) of nr_comm_every */
 	int64_t *count;                 /* (size) of nr_comm_spread */
 	char library[96];
 	struct room { char *at; size_t bytes; } gathers, spreads;
@@ -254,24 +254,41 @@ int nr_comm_gather(struct nr_comm *c, const void *mine, size_t bytes, void *all,
 	return NR_OK;
 }
 
+int nr_comm_every(struct nr_comm *c, bool *it, struct nr_error *err)
+{
+	const char mine = *it;
+	if (!c) return NR_OK;
+	if (nr_comm_gather(c, &mine, 1, c->said, err)) return err->code;
+	*it = !memchr(c->said, 0, (size_t)c->size);
+	return NR_OK;
+}
+
 int nr_comm_meet(struct nr_comm *c, bool patient, struct nr_error *err)
 {
-	const char mine = 0;
+	bool here = true;
 	if (!c) return NR_OK;
 	const double limit = c->limit;
 	if (patient) c->limit = INFINITY;
-	const int code = nr_comm_gather(c, &mine, 1, c->arrived, err);
+	const int code = nr_comm_every(c, &here, err);
 	c->limit = limit;
 	return code;
 }
 
+/* owner NULL: in turn, by batches. */
+struct dealt { const int32_t *owner; int64_t batch; };
+static int32_t owner_of(const struct nr_comm *c, const struct dealt *d, int64_t i)
+{
+	return d->owner ? d->owner[i] : nr_comm_owner(c, i / d->batch);
+}
+
 /* A rank's own items of a window, one after the other, from rank to rank. */
-static int spread_window(struct nr_comm *c, int64_t from, int64_t to, size_t bytes, const int32_t *owner, char *items, struct nr_error *err)
+static int spread_window(struct nr_comm *c, int64_t from, int64_t to, size_t bytes, const struct dealt *d, char *items,
+	struct nr_error *err)
 {
 	int64_t most = 0, *count = c->count;
 	memset(count, 0, (size_t)c->size * sizeof *count);
 	for (int64_t i = from; i < to; i++) {
-		const int32_t o = owner ? owner[i] : nr_comm_owner(c, i);
+		const int32_t o = owner_of(c, d, i);
 		if (o >= 0 && ++count[o] > most) most = count[o];
 	}
 	const size_t all = (size_t)most * bytes;
@@ -279,23 +296,32 @@ static int spread_window(struct nr_comm *c, int64_t from, int64_t to, size_t byt
 	if (!mine) return out_of_memory(err);
 	char *theirs = mine + all;
 	for (int64_t i = from, k = 0; i < to; i++)
-		if ((owner ? owner[i] : nr_comm_owner(c, i)) == c->rank)
-			memcpy(mine + (size_t)k++ * bytes, items + (size_t)i * bytes, bytes);
+		if (owner_of(c, d, i) == c->rank) memcpy(mine + (size_t)k++ * bytes, items + (size_t)i * bytes, bytes);
 	if (most && nr_comm_gather(c, mine, all, theirs, err)) return err->code;
 	memset(count, 0, (size_t)c->size * sizeof *count);
 	for (int64_t i = from; i < to; i++) {
-		const int32_t o = owner ? owner[i] : nr_comm_owner(c, i);
+		const int32_t o = owner_of(c, d, i);
 		if (o >= 0) memcpy(items + (size_t)i * bytes, theirs + (size_t)o * all + (size_t)count[o]++ * bytes, bytes);
 	}
 	return NR_OK;
 }
 
-int nr_comm_spread(struct nr_comm *c, int64_t n, size_t bytes, const int32_t *owner, void *items, struct nr_error *err)
+static int spread(struct nr_comm *c, int64_t n, size_t bytes, const struct dealt *d, void *items, struct nr_error *err)
 {
 	const int64_t each = 1 + (int64_t)(WINDOW / (bytes ? bytes : 1));
 	for (int64_t from = 0; c && from < n; from += each)
-		if (spread_window(c, from, from + each < n ? from + each : n, bytes, owner, items, err)) return err->code;
+		if (spread_window(c, from, from + each < n ? from + each : n, bytes, d, items, err)) return err->code;
 	return NR_OK;
+}
+
+int nr_comm_spread(struct nr_comm *c, int64_t n, size_t bytes, const int32_t *owner, void *items, struct nr_error *err)
+{
+	return spread(c, n, bytes, &(struct dealt){ owner, 1 }, items, err);
+}
+
+int nr_comm_spread_batches(struct nr_comm *c, int64_t n, int64_t batch, size_t bytes, void *items, struct nr_error *err)
+{
+	return spread(c, n, bytes, &(struct dealt){ NULL, batch }, items, err);
 }
 
 /* ---- sums ------------------------------------------------------------------------------------------------------------------------- */
@@ -462,9 +488,9 @@ int nr_comm_open(struct nr_comm **out, double limit, bool all, struct nr_error *
 	char host[HOST] = "";
 	gethostname(host, sizeof host - 1);
 	char(*hosts)[HOST] = code ? NULL : nr_arena_alloc(arena, (size_t)c->size * sizeof *hosts);
-	c->arrived = code ? NULL : nr_arena_alloc(arena, (size_t)c->size);
+	c->said = code ? NULL : nr_arena_alloc(arena, (size_t)c->size);
 	c->count = code ? NULL : nr_arena_alloc(arena, (size_t)c->size * sizeof *c->count);
-	if (!code) code = hosts && c->arrived && c->count ? nr_comm_gather(c, host, sizeof host, hosts, err) : out_of_memory(err);
+	if (!code) code = hosts && c->said && c->count ? nr_comm_gather(c, host, sizeof host, hosts, err) : out_of_memory(err);
 	c->host = hosts;
 	if (!code) *out = c;
 	else nr_arena_free(arena);      /* the caller has yet to say why; ending without MPI_Finalize ends the other ranks */

@@ -35,9 +35,13 @@ int nr_comm_gather(struct nr_comm *, const void *mine, size_t bytes, void *all, 
 /* Everybody has arrived. patient: however long it takes, where one rank may have hours of work before; the launcher ends those that wait
  * for a rank that died. */
 int nr_comm_meet(struct nr_comm *, bool patient, struct nr_error *);
+/* *it, which says something of this rank, stays true if it is true on every rank. After an error it is as it was. */
+int nr_comm_every(struct nr_comm *, bool *it, struct nr_error *);
 /* Items (n, bytes) that ranks made, some each: those of owner[i] go everywhere; -1: nobody's. owner NULL: they are dealt out in turn. */
 int nr_comm_spread(struct nr_comm *, int64_t n, size_t bytes, const int32_t *owner, void *items, struct nr_error *);
-/* Which rank has item i of those that are dealt out in turn, and is it this one? */
+/* Those that are dealt out in turn by batches of so many. */
+int nr_comm_spread_batches(struct nr_comm *, int64_t n, int64_t batch, size_t bytes, void *items, struct nr_error *);
+/* Which rank has item (or batch) i of those that are dealt out in turn, and is it this one? */
 static inline int32_t nr_comm_owner(const struct nr_comm *c, int64_t i) { return (int32_t)(i % nr_comm_size(c)); }
 static inline bool nr_comm_mine(const struct nr_comm *c, int64_t i) { return nr_comm_owner(c, i) == nr_comm_rank(c); }
 

@@ -20,15 +20,9 @@ static int run_all(struct nr_runner *r, const struct nr_evaluation *e, nr_each_b
 static int spread(struct nr_comm *comm, int64_t batch, int64_t count, int64_t width, float *const *x, int kinds, int32_t *label,
 	struct nr_error *err)
 {
-	if (!comm) return NR_OK;
-	int32_t *owner = malloc((size_t)count * sizeof *owner);
-	int code = owner ? NR_OK : nr_fail(err, NR_EMEMORY, "cannot keep the features", NULL, "out of memory");
-	for (int64_t i = 0; owner && i < count; i++) owner[i] = nr_comm_owner(comm, i / batch);
-	for (int k = 0; k < kinds && !code; k++)
-		if (x[k]) code = nr_comm_spread(comm, count, (size_t)width * sizeof **x, owner, x[k], err);
-	if (!code) code = nr_comm_spread(comm, count, sizeof *label, owner, label, err);
-	free(owner);
-	return code;
+	for (int k = 0; k < kinds; k++)
+		if (x[k] && nr_comm_spread_batches(comm, count, batch, (size_t)width * sizeof **x, x[k], err)) return err->code;
+	return nr_comm_spread_batches(comm, count, batch, sizeof *label, label, err);
 }
 
 static int count_samples(const struct nr_evaluation *e, int64_t *count, struct nr_error *err)

@@ -7,8 +7,10 @@
 
 #include "base/json.h"
 #include "base/mem.h"
+#include "base/safetensors.h"
 #include "base/str.h"
 #include "base/yaml.h"
+#include "fetch/checksum.h"
 #include "infer/segmenter.h"
 #include "infer/weights.h"
 #include "models/detector.h"
@@ -52,6 +54,34 @@ char *nr_weights_path(const char *path, struct nr_arena *arena)
 static int out_of_memory(const char *path, struct nr_error *err)
 {
 	return nr_fail(err, NR_EMEMORY, "cannot load", path, "out of memory");
+}
+
+static int sum_parts(const struct nr_st_file *f, char *hex, struct nr_error *err)
+{
+	struct nr_str all = { 0 };
+	const char *part;
+	int64_t n = 0;
+	int code = NR_OK;
+	for (; !code && (part = nr_st_part(f, n)); n++) {
+		code = nr_checksum_file(part, NR_SHA256, hex, err);
+		nr_str_add(&all, hex);
+	}
+	if (!code && all.failed) code = out_of_memory(nr_st_path(f), err);
+	if (!code && n > 1) nr_checksum_bytes(nr_str_text(&all), all.len, NR_SHA256, hex);
+	nr_str_release(&all);
+	return code;
+}
+
+int nr_weights_checksum(const char *path, char *hex, struct nr_error *err)
+{
+	struct nr_arena *arena = nr_arena_make();
+	struct nr_st_file *f = NULL;
+	const char *own = arena ? nr_weights_path(path, arena) : NULL;
+	int code = own ? nr_st_open(&f, own, err) : out_of_memory(path, err);
+	if (!code) code = sum_parts(f, hex, err);
+	nr_st_close(f);
+	nr_arena_free(arena);
+	return code;
 }
 
 static int read_classes(struct nr_weights *w, const char *text, const char *path, struct nr_error *err)

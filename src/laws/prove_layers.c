@@ -1,135 +1,17 @@
-/* Laws of a norm and the linear layer beside it: folding, weights whose length does not matter, and Dual PatchNorm. See prove.h. */
+/* Laws of a norm and the linear layer beside it: folding by the code of `norma fold`, weights whose length does not matter, and Dual
+ * PatchNorm. See prove.h. */
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/mem.h"
 #include "base/rng.h"
-#include "laws/norm_trial.h"
 #include "laws/prove.h"
 #include "norma/nn.h"
+#include "surgery/fold.h"
 
 enum { STREAM_X = 41, STREAM_DY, STREAM_WEIGHT, STREAM_BIAS, STREAM_GAIN, STREAM_SHIFT, STREAM_MEAN, STREAM_VAR };
 enum { OUT = 7 };                       /* outputs of the layer */
-
-/* ---- W n(x) + b = W' m(x) + b' ------------------------------------------------------------------------------------------ */
-
-/* A layer (OUT,C) and what it becomes when the norm before it is s m(x) + t per channel: W' = W s, b' = b + W t. */
-struct layer { int64_t C; double *w, *b, *folded_w, *folded_b, *s, *t; };
-
-static bool make_layer(struct layer *l, int64_t C, struct nr_arena *arena)
-{
-	double *room = arena ? nr_arena_alloc(arena, (size_t)(2 * (OUT * C + OUT) + 2 * C) * sizeof *room) : NULL;
-	*l = (struct layer){ .C = C, .w = room };
-	if (!room) return false;
-	l->b = l->w + OUT * C;
-	l->folded_w = l->b + OUT;
-	l->folded_b = l->folded_w + OUT * C;
-	l->s = l->folded_b + OUT;
-	l->t = l->s + C;
-	return true;
-}
-
-static void fill_layer(const struct layer *l, uint64_t seed)
-{
-	const struct nr_rng w = nr_rng_make(seed, STREAM_WEIGHT, 0), b = nr_rng_make(seed, STREAM_BIAS, 0);
-	for (int64_t i = 0; i < OUT; i++) {
-		l->folded_b[i] = l->b[i] = nr_rng_normal(b, (uint64_t)i);
-		for (int64_t j = 0; j < l->C; j++) {
-			const double v = l->w[i * l->C + j] = nr_rng_normal(w, (uint64_t)(i * l->C + j));
-			l->folded_w[i * l->C + j] = v * l->s[j];
-			l->folded_b[i] += v * l->t[j];
-		}
-	}
-}
-
-static void apply(const struct layer *l, bool folded, int64_t rows, const real *x, real *y)
-{
-	const double *w = folded ? l->folded_w : l->w, *b = folded ? l->folded_b : l->b;
-	for (int64_t r = 0; r < rows; r++)
-		for (int64_t i = 0; i < OUT; i++) {
-			double sum = b[i];
-			for (int64_t j = 0; j < l->C; j++) sum += w[i * l->C + j] * (double)x[r * l->C + j];
-			y[r * OUT + i] = (real)sum;
-		}
-}
-
-static double at(const struct nr_trial *t, const char *name, int64_t i, double otherwise)
-{
-	const struct nr_entry *e = nr_store_find(t->store, name);
-	return e ? (double)nr_value(e)[e->count == 1 ? 0 : i] : otherwise;
-}
-
-static void set(const struct nr_trial *t, const char *name, double mean, double deviation, uint64_t seed, uint32_t stream)
-{
-	const struct nr_entry *e = nr_store_find(t->store, name);
-	if (e) nr_prove_random(e->count, nr_value(e), mean, deviation, seed, stream);
-}
-
-/* Gain, bias and running statistics of all kinds of norm; those it does not have stay out. */
-static void fill_norm(const struct nr_trial *t, uint64_t seed)
-{
-	const struct nr_entry *var = nr_store_find(t->store, "running_var");
-	set(t, "weight", 1, .5, seed, STREAM_GAIN);
-	set(t, "bias", 0, 1, seed, STREAM_SHIFT);
-	set(t, "running_mean", .5, 1, seed, STREAM_MEAN);
-	set(t, "running_var", 0, 1, seed, STREAM_VAR);
-	for (int64_t i = 0; var && i < var->count; i++) nr_value(var)[i] = nr_value(var)[i] * nr_value(var)[i] + (real).1;
-}
-
-/* bare: what is left of the norm. Batch norms are those of evaluation. */
-static int folds(const char *whole, const char *bare, const struct nr_prove_options *o, struct nr_proof *p, struct nr_error *err)
-{
-	const struct nr_trial_shape s = { .batch = o->batch, .tokens = o->tokens, .channels = o->channels, .eps = 1e-5 };
-	struct nr_trial a, b;
-	if (nr_trial_open(&a, whole, &s, err)) return err->code;
-	if (nr_trial_open(&b, bare, &s, err)) {
-		nr_trial_close(&a);
-		return err->code;
-	}
-	const int64_t n = nr_len(a.x), C = nr_cols(a.x), rows = n / C;
-	const bool running = nr_store_find(a.store, "running_mean") != NULL;
-	struct nr_arena *arena = nr_arena_make();
-	struct layer l;
-	real *y = make_layer(&l, C, arena) ? nr_arena_alloc(arena, (size_t)(2 * rows * OUT) * sizeof *y) : NULL;
-	if (!y) nr_fail(err, NR_EMEMORY, "cannot prove", whole, "out of memory");
-	for (uint64_t seed = 1; y && seed <= (uint64_t)o->seeds; seed++) {
-		const struct nr_exec ex = { .seed = 1 };
-		nr_prove_random(n, nr_trial_x(&a), .5, 1.5, seed, STREAM_X);
-		memcpy(nr_trial_x(&b), nr_trial_x(&a), (size_t)n * sizeof(real));
-		fill_norm(&a, seed);
-		for (int64_t i = 0; i < C; i++) {
-			const double k = running ? at(&a, "weight", i, 1) / sqrt(at(&a, "running_var", i, 1) + 1e-5) : at(&a, "weight", i,
-				1);
-			l.s[i] = k + at(&a, "eta", i, 0);
-			l.t[i] = at(&a, "bias", i, 0) - (running ? k * at(&a, "running_mean", i, 0) : 0);
-		}
-		fill_layer(&l, seed);
-		nr_plan_run(a.plan, &ex, NR_RUN_FORWARD);
-		nr_plan_run(b.plan, &ex, NR_RUN_FORWARD);
-		apply(&l, false, rows, nr_trial_y(&a), y);
-		apply(&l, true, rows, nr_trial_y(&b), y + rows * OUT);
-		nr_proof_compare(p, "y", rows * OUT, y, y + rows * OUT);
-	}
-	nr_arena_free(arena);
-	nr_trial_close(&b);
-	nr_trial_close(&a);
-	nr_proof_close(p, o->tolerance);
-	return err->code;
-}
-
-static int layer_folds(const struct nr_prove_options *o, struct nr_proof *p, struct nr_error *err)
-{
-	return folds("layer", "layer:affine=0", o, p, err);
-}
-static int rms_folds(const struct nr_prove_options *o, struct nr_proof *p, struct nr_error *err)
-{
-	return folds("rms", "rms:affine=0", o, p, err);
-}
-static int batch_folds(const struct nr_prove_options *o, struct nr_proof *p, struct nr_error *err) { return folds("batch", "none", o, p,
-	err); }
-static int repbn_folds(const struct nr_prove_options *o, struct nr_proof *p, struct nr_error *err) { return folds("repbn", "none", o, p,
-	err); }
 
 /* ---- nets with a layer ----------------------------------------------------------------------------------------------------- */
 
@@ -164,6 +46,86 @@ static int make(struct made *m, const char *plan, const char *before, const char
 
 static void run(const struct made *m) { nr_plan_run(m->plan, &(struct nr_exec){ .train = 1, .seed = 1 }, NR_RUN_FORWARD | NR_RUN_BACKWARD);
 	}
+static void run_trained(const struct made *m) { nr_plan_run(m->plan, &(struct nr_exec){ .seed = 1 }, NR_RUN_FORWARD); }
+
+/* ---- W n(x) + b = W' m(x) + b' ------------------------------------------------------------------------------------------ */
+
+static void set(const struct made *m, const char *name, double mean, double deviation, uint64_t seed, uint32_t stream)
+{
+	const struct nr_entry *e = nr_store_find(m->store, name);
+	if (e) nr_prove_random(e->count, nr_value(e), mean, deviation, seed, stream);
+}
+
+/* The layer; gain, bias and running statistics of all kinds of norm before it. Those it does not have stay out. */
+static void fill(const struct made *m, uint64_t seed)
+{
+	const struct nr_entry *var = nr_store_find(m->store, "before.running_var");
+	set(m, "layer.weight", 0, 1, seed, STREAM_WEIGHT);
+	set(m, "layer.bias", 0, 1, seed, STREAM_BIAS);
+	set(m, "before.weight", 1, .5, seed, STREAM_GAIN);
+	set(m, "before.bias", 0, 1, seed, STREAM_SHIFT);
+	set(m, "before.running_mean", .5, 1, seed, STREAM_MEAN);
+	set(m, "before.running_var", 0, 1, seed, STREAM_VAR);
+	for (int64_t i = 0; var && i < var->count; i++) nr_value(var)[i] = nr_value(var)[i] * nr_value(var)[i] + (real).1;
+}
+
+/* b: the net with what is left of the norm, after `norma fold` has changed the layer of a; false: it left something else. */
+static bool fold_into(const struct made *a, const struct made *b, const char *bare, struct nr_arena *arena, struct nr_error *err)
+{
+	struct nr_folding f;
+	if (nr_fold_recorded(a->net, a->store, NULL, arena, &f, err)) return false;
+	for (int64_t i = 0; i < nr_store_count(b->store); i++) {
+		const struct nr_entry *to = nr_store_at(b->store, i), *from = nr_store_find(a->store, to->name);
+		if (from) memcpy(nr_value(to), nr_value(from), (size_t)to->count * sizeof(real));
+	}
+	return f.folded == 1 && !strcmp(f.site[0].name, "before") && !strcmp(f.site[0].became, bare);
+}
+
+/* bare: what is left of the norm. Batch norms are those of evaluation. */
+static int folds(const char *whole, const char *bare, const struct nr_prove_options *o, struct nr_proof *p, struct nr_error *err)
+{
+	char plan[2][64];
+	struct made a, b;
+	bool as_said = true;
+	snprintf(plan[0], sizeof plan[0], "before=%s", whole);
+	snprintf(plan[1], sizeof plan[1], "before=%s", bare);
+	if (make(&a, plan[0], "before", "behind", o, err)) return err->code;
+	if (make(&b, plan[1], "before", "behind", o, err)) {
+		unmake(&a);
+		return err->code;
+	}
+	const int64_t n = nr_len(a.x), outputs = nr_len(a.y);
+	struct nr_arena *arena = nr_arena_make();
+	if (!arena) nr_fail(err, NR_EMEMORY, "cannot prove", whole, "out of memory");
+	for (uint64_t seed = 1; !err->code && seed <= (uint64_t)o->seeds; seed++) {
+		nr_prove_random(n, nr_plan_data(a.plan, a.x), .5, 1.5, seed, STREAM_X);
+		memcpy(nr_plan_data(b.plan, b.x), nr_plan_data(a.plan, a.x), (size_t)n * sizeof(real));
+		fill(&a, seed);
+		run_trained(&a);
+		as_said &= fold_into(&a, &b, bare, arena, err);
+		run_trained(&b);
+		nr_proof_compare(p, "y", outputs, nr_plan_data(a.plan, a.y), nr_plan_data(b.plan, b.y));
+	}
+	nr_arena_free(arena);
+	unmake(&b);
+	unmake(&a);
+	nr_proof_close(p, o->tolerance);
+	if (!as_said) p->holds = 0, snprintf(p->note, sizeof p->note, "norma fold leaves something else than %s", bare);
+	return err->code;
+}
+
+static int layer_folds(const struct nr_prove_options *o, struct nr_proof *p, struct nr_error *err)
+{
+	return folds("layer", "layer:affine=0,eps=1e-05", o, p, err);
+}
+static int rms_folds(const struct nr_prove_options *o, struct nr_proof *p, struct nr_error *err)
+{
+	return folds("rms", "rms:affine=0,eps=1e-05", o, p, err);
+}
+static int batch_folds(const struct nr_prove_options *o, struct nr_proof *p, struct nr_error *err) { return folds("batch", "none", o, p,
+	err); }
+static int repbn_folds(const struct nr_prove_options *o, struct nr_proof *p, struct nr_error *err) { return folds("repbn", "none", o, p,
+	err); }
 
 /* ---- <W, dW> + <b, db> = 0 before a norm -------------------------------------------------------------------------------------- */
 

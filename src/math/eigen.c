@@ -104,12 +104,13 @@ static int ql(int64_t n, double *d, double *e, double *a)
 {
 	double most = 0;
 	for (int64_t k = 0; k < n; k++) most = fmax(most, fmax(fabs(d[k]), fabs(e[k])));
+	int64_t steps = 0; /* in all: where many values are zero the first may take hundreds, the others then next to none */
 	for (int64_t k = 0; k < n; k++)
-		for (int step = 0;; step++) {
+		for (;; steps++) {
 			int64_t last = k; /* a coupling far below the rounding of the matrix is none, even between zeros */
 			while (last + 1 < n && fabs(e[last]) > 1e-16 * (fabs(d[last]) + fabs(d[last + 1])) + 1e-20 * most) last++;
 			if (last == k) break;
-			if (step == 60) return 0;
+			if (steps == 60 * n) return 0;
 			ql_step(n, k, last, d, e, a);
 		}
 	return 1;

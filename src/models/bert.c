@@ -33,13 +33,10 @@ static const struct nr_preset presets[] = {
 	{ NULL, NULL },
 };
 
-#define HEADS                                                                                                                  \
-	{ "mlm.dense.", "cls.predictions.transform.dense." }, { "mlm.norm.", "cls.predictions.transform.LayerNorm." },          \
-	{ "mlm.", "cls.predictions." }, { "nsp.", "cls.seq_relationship." }
-static const struct nr_rename with_heads[] = { NR_BERT_NAMES("bert."), HEADS, { NULL, NULL } };
-static const struct nr_rename base[] = { NR_BERT_NAMES(""), HEADS, { NULL, NULL } };
+static const struct nr_rename with_heads[] = { NR_BERT_NAMES("bert."), NR_BERT_HEADS, { NULL, NULL } };
+static const struct nr_rename base[] = { NR_BERT_NAMES(""), NR_BERT_HEADS, { NULL, NULL } };
 /* The first checkpoints: LayerNorm.gamma and LayerNorm.beta. */
-static const struct nr_rename gamma_names[] = { NR_BERT_NAMES("bert."), HEADS, { "LayerNorm.weight", "LayerNorm.gamma" },
+static const struct nr_rename gamma_names[] = { NR_BERT_NAMES("bert."), NR_BERT_HEADS, { "LayerNorm.weight", "LayerNorm.gamma" },
 	{ "LayerNorm.bias", "LayerNorm.beta" }, { NULL, NULL } };
 /* As SimCSE's public training code holds them. */
 static const struct nr_rename simcse[] = {

@@ -59,5 +59,9 @@ json_t *nr_bert_config(const struct nr_saved *, const char *prefix, bool heads);
 	{ "mlp.fc1.", "intermediate.dense." }, { "mlp.fc2.", "output.dense." }, { "mlp.res.", "output.LayerNorm." },            \
 	{ "blocks.", P "encoder.layer." }, { "pooler.", P "pooler." }, { "special.", "cls_norm_layer." },                       \
 	{ "rest.", "tok_norm_layer." }, { "simcse.", "mlp." }, { "head.", "classifier." }
+/* And BERT's own heads. */
+#define NR_BERT_HEADS                                                                                                          \
+	{ "mlm.dense.", "cls.predictions.transform.dense." }, { "mlm.norm.", "cls.predictions.transform.LayerNorm." },          \
+	{ "mlm.", "cls.predictions." }, { "nsp.", "cls.seq_relationship." }
 
 #endif

@@ -29,11 +29,8 @@ static const struct nr_preset presets[] = {
 	{ NULL, NULL },
 };
 
-#define HEADS                                                                                                                  \
-	{ "mlm.dense.", "cls.predictions.transform.dense." }, { "mlm.norm.", "cls.predictions.transform.LayerNorm." },          \
-	{ "mlm.", "cls.predictions." }, { "nsp.", "cls.seq_relationship." }
-static const struct nr_rename with_heads[] = { NR_BERT_NAMES("bert."), HEADS, { NULL, NULL } };
-static const struct nr_rename base[] = { NR_BERT_NAMES(""), HEADS, { NULL, NULL } };
+static const struct nr_rename with_heads[] = { NR_BERT_NAMES("bert."), NR_BERT_HEADS, { NULL, NULL } };
+static const struct nr_rename base[] = { NR_BERT_NAMES(""), NR_BERT_HEADS, { NULL, NULL } };
 static const char *const unused[] = { "bert.embeddings.position_ids", "embeddings.position_ids", "bert.pooler.weight", "bert.pooler.bias",
 	"pooler.weight", "pooler.bias", "cls.predictions.decoder.weight", "cls.predictions.decoder.bias", NULL };
 /* transformers gives every model a pooler, which its classifier does not read. */

@@ -29,17 +29,6 @@ static int match_shape(struct nr_node *k)
 	return 0;
 }
 
-/* Which of the n numbers in list count: a draw of `want` of them comes first. */
-static void draw(struct nr_rng rng, uint64_t number, int32_t *list, int64_t n, int64_t want)
-{
-	for (int64_t i = 0; i < want; i++) {
-		const int64_t j = i + (int64_t)nr_rng_below(rng, number + (uint64_t)i, (uint64_t)(n - i));
-		const int32_t other = list[j];
-		list[j] = list[i];
-		list[i] = other;
-	}
-}
-
 struct drawn { int64_t positives, negatives; };
 
 /* weight becomes 1 for those that count; list: 2 n numbers. */
@@ -58,8 +47,8 @@ static struct drawn choose(const struct nr_call *k, int64_t b, const int32_t *ma
 	if (o->rows > 0) {
 		const struct nr_rng rng = nr_rng_make(k->ex->seed, NR_STREAM_ANCHORS + a->stream, (uint32_t)k->ex->step);
 		const int64_t p = nr_min64(d.positives, (int64_t)((double)o->rows * o->positive)), q = nr_min64(d.negatives, o->rows - p);
-		draw(rng, (uint64_t)b << 32, list, d.positives, p);
-		draw(rng, (uint64_t)b << 32 | 1u << 31, negative, d.negatives, q);
+		nr_rng_sample(rng, (uint64_t)b << 32, list, d.positives, p);
+		nr_rng_sample(rng, (uint64_t)b << 32 | 1u << 31, negative, d.negatives, q);
 		d = (struct drawn){ p, q };
 	} else {
 		step = o->every;

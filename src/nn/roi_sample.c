@@ -83,17 +83,6 @@ static int64_t gather(const struct nr_call *k, int64_t b, const struct room *r)
 	return n + G;
 }
 
-/* The first `want` of list become a draw of n. */
-static void draw(struct nr_rng rng, uint64_t number, int32_t *list, int64_t n, int64_t want)
-{
-	for (int64_t i = 0; i < want; i++) {
-		const int64_t j = i + (int64_t)nr_rng_below(rng, number + (uint64_t)i, (uint64_t)(n - i));
-		const int32_t other = list[j];
-		list[j] = list[i];
-		list[i] = other;
-	}
-}
-
 /* Which rows picture b gets, in r->positive; how many. */
 static int64_t choose(const struct nr_call *k, int64_t b, const struct room *r, int64_t n)
 {
@@ -111,8 +100,8 @@ static int64_t choose(const struct nr_call *k, int64_t b, const struct room *r, 
 		const struct nr_rng rng = nr_rng_make(k->ex->seed, NR_STREAM_ROIS + a->stream, (uint32_t)k->ex->step);
 		const int64_t p = nr_min64(positives, (int64_t)((double)a->o.rows * a->o.positive));
 		const int64_t q = nr_min64(negatives, a->o.rows - p);
-		draw(rng, (uint64_t)b << 32, r->positive, positives, p);
-		draw(rng, (uint64_t)b << 32 | 1u << 31, r->negative, negatives, q);
+		nr_rng_sample(rng, (uint64_t)b << 32, r->positive, positives, p);
+		nr_rng_sample(rng, (uint64_t)b << 32 | 1u << 31, r->negative, negatives, q);
 		positives = p, negatives = q;
 	}
 	memcpy(r->positive + positives, r->negative, (size_t)negatives * sizeof *r->negative);

@@ -80,57 +80,40 @@ const char nr_fold_bare[] = "it has no gain";
 
 /* ---- the norm in numbers ---------------------------------------------------------------------------------------------------- */
 
-static double number(const struct nr_norm *norm, const void *conf, const char *option, double otherwise)
-{
-	char text[32];
-	const struct nr_option *o = nr_option_find(norm->options, option);
-	if (!o) return otherwise;
-	nr_option_text(o, conf, text, sizeof text);
-	return o->type == NR_TBOOL ? !strcmp(text, "true") : strtod(text, NULL);
-}
-
-struct parsed { const struct nr_norm *norm; void *conf; };
-static int parse(const struct nr_net *n, const char *text, struct parsed *p, struct nr_error *err)
-{
-	return nr_norm_parse(text, nr_norms_eps(n), n->arena, &p->norm, &p->conf, err);
-}
-
-static bool is_named(const struct parsed *p, const char *name) { return !strcmp(p->norm->name, name); }
-
 /* What folds of the norm at a site, whose output is y, and what it becomes; NULL: nothing, and *why. */
-static const char *affine_of(const struct nr_net *n, const struct nr_store *store, const struct nr_site *site, const struct parsed *p,
-	const nr_t *y, struct nr_affine *a, const char **why)
+static const char *affine_of(const struct nr_net *n, const struct nr_store *store, const struct nr_site *site,
+	const struct nr_affine_norm *p, const nr_t *y, struct nr_affine *a, const char **why)
 {
 	const int64_t C = nr_cols(y);
 	const struct nr_entry *weight = nr_affine_part(store, site->name, "weight"), *bias = nr_affine_part(store, site->name, "bias");
-	const bool batch = is_named(p, "batch") || is_named(p, "repbn"), later = is_named(p, "prepbn");
+	const bool batch = nr_affine_is(p, "batch") || nr_affine_is(p, "repbn"), later = nr_affine_is(p, "prepbn");
 	if (batch || later) {
 		nr_affine_running(store, later ? nr_arena_printf(n->arena, "%s.norm2", site->name) : site->name,
-			number(p->norm, p->conf, "eps", 1e-5), C, a);
+			nr_affine_number(p, "eps", 1e-5), C, a);
 		return "none";
 	}
-	if (is_named(p, "taper")) {
+	if (nr_affine_is(p, "taper")) {
 		const struct nr_entry *factor = nr_affine_part(store, site->name, "c");
 		const struct nr_entry *scale = nr_affine_part(store, site->name, "scale_weight");
-		if (nr_affine_value(nr_affine_part(store, site->name, "gate"), 0, number(p->norm, p->conf, "gate", 1)) > 0)
+		if (nr_affine_value(nr_affine_part(store, site->name, "gate"), 0, nr_affine_number(p, "gate", 1)) > 0)
 			return *why = "its gate is not 0: the training was not long enough", NULL;
 		for (int64_t i = 0; i < C; i++) a->s[i] = nr_affine_value(factor, 0, 1) * nr_affine_value(scale, i, 1), a->t[i] = 0;
 		return "none";
 	}
-	if (is_named(p, "sep")) return *why = "special tokens and others have norms of their own, but share the next layer", NULL;
-	const bool constant = is_named(p, "none") && !strstr(site->norm, "gain=head");
-	if (!constant && !is_named(p, "layer") && !is_named(p, "rms") && !is_named(p, "dyt") && !is_named(p, "derf"))
+	if (nr_affine_is(p, "sep")) return *why = "special tokens and others have norms of their own, but share the next layer", NULL;
+	const bool constant = nr_affine_is(p, "none") && !nr_affine_has(p, "gain", "head");
+	if (!constant && !nr_affine_is(p, "layer") && !nr_affine_is(p, "rms") && !nr_affine_is(p, "dyt") && !nr_affine_is(p, "derf"))
 		return *why = "its gain depends on the tokens, or is one for each head", NULL;
 	if (!weight && !bias) return *why = nr_fold_bare, NULL;
-	const struct nr_row_norm *row = is_named(p, "layer") || is_named(p, "rms") ? y->src->attr : NULL;
+	const struct nr_row_norm *row = nr_affine_is(p, "layer") || nr_affine_is(p, "rms") ? y->src->attr : NULL;
 	for (int64_t i = 0; i < C; i++) {
 		a->s[i] = (row ? (double)row->offset : 0) + nr_affine_value(weight, i, 1);
 		a->t[i] = (row ? (double)row->times : 1) * nr_affine_value(bias, i, 0);
 	}
 	if (constant) return "none";
 	if (!row) return nr_arena_printf(n->arena, "%s:affine=0", p->norm->name);
-	return nr_arena_printf(n->arena, "%s:affine=0,eps=%.9g%s", p->norm->name, number(p->norm, p->conf, "eps", 0),
-		strstr(site->norm, "scale=depth") ? ",scale=depth" : "");
+	return nr_arena_printf(n->arena, "%s:affine=0,eps=%.9g%s", p->norm->name, nr_affine_number(p, "eps", 0),
+		nr_affine_has(p, "scale", "depth") ? ",scale=depth" : "");
 }
 
 static bool has_shift(const struct nr_affine *a, int64_t C)
@@ -142,21 +125,17 @@ static bool has_shift(const struct nr_affine *a, int64_t C)
 
 /* ---- one site --------------------------------------------------------------------------------------------------------------- */
 
+static struct nr_affine_layer layer_of(const struct nr_node *k)
+{
+	return (struct nr_affine_layer){ k->in[1]->entry, k->n_in > 2 ? k->in[2]->entry : NULL };
+}
+
 /* Into the columns of each reader; values of the store change. */
 static void into_columns(const struct readers *r, const struct nr_affine *a)
 {
 	for (int k = 0; k < r->count; k++) {
-		const struct nr_entry *w = r->node[k]->in[1]->entry, *b = r->node[k]->n_in > 2 ? r->node[k]->in[2]->entry : NULL;
-		const int64_t rows = w->d[0], cols = w->count / rows;
-		for (int64_t i = 0; i < rows; i++) {
-			double sum = b ? (double)nr_value(b)[i] : 0;
-			for (int64_t j = 0; j < cols; j++) {
-				const double v = (double)nr_value(w)[i * cols + j];
-				sum += v * a->t[j];
-				nr_value(w)[i * cols + j] = (real)(v * a->s[j]);
-			}
-			if (b) nr_value(b)[i] = (real)sum;
-		}
+		const struct nr_affine_layer l = layer_of(r->node[k]);
+		nr_affine_before(a, &l, &l);
 	}
 }
 
@@ -164,9 +143,9 @@ static int fold_site(const struct nr_net *n, struct nr_store *store, const struc
 	struct nr_error *err)
 {
 	struct readers r = { .count = 0 };
-	struct parsed p;
+	struct nr_affine_norm p;
 	const nr_t *y = made_in(n, site->name);
-	if (parse(n, site->norm, &p, err)) return err->code;
+	if (nr_affine_parse(n, site->norm, &p, err)) return err->code;
 	if (!y) return out->why = "it does nothing", NR_OK;
 	const int64_t C = nr_cols(y);
 	struct nr_affine a;
@@ -187,7 +166,7 @@ static int fold_site(const struct nr_net *n, struct nr_store *store, const struc
 }
 
 /* gamma of a LayerScale into the rows of the layer before it. */
-static void fold_gamma(const struct nr_net *n, const struct nr_node *k, struct nr_fold_site *out)
+static int fold_gamma(const struct nr_net *n, const struct nr_node *k, struct nr_fold_site *out, struct nr_error *err)
 {
 	const nr_t *x = k->in[0];
 	const struct nr_node *l = NULL;
@@ -195,16 +174,16 @@ static void fold_gamma(const struct nr_net *n, const struct nr_node *k, struct n
 		if (n->node[i]->out[0] == x) l = n->node[i];
 	if (!l || !is_op(l, "linear") || !l->in[1]->entry || users(n, x) > 1 || users(n, l->in[1]) > 1) {
 		out->why = "no linear layer of its own stands before it";
-		return;
+		return NR_OK;
 	}
-	const struct nr_entry *w = l->in[1]->entry, *b = l->n_in > 2 ? l->in[2]->entry : NULL, *g = k->in[1]->entry;
-	const int64_t rows = w->d[0], cols = w->count / rows;
-	for (int64_t i = 0; i < rows; i++) {
-		const real f = nr_value(g)[g->count == 1 ? 0 : i];
-		for (int64_t j = 0; j < cols; j++) nr_value(w)[i * cols + j] *= f;
-		if (b) nr_value(b)[i] *= f;
-	}
+	const struct nr_affine_layer layer = layer_of(l);
+	const int64_t rows = layer.weight->d[0];
+	struct nr_affine a;
+	if (nr_affine_make(&a, rows, n->arena, err)) return err->code;
+	for (int64_t i = 0; i < rows; i++) a.s[i] = nr_affine_value(k->in[1]->entry, i, 1), a.t[i] = 0;
+	nr_affine_behind(&a, &layer, &layer);
 	out->became = "none";
+	return NR_OK;
 }
 
 /* ---- all of them -------------------------------------------------------------------------------------------------------------- */
@@ -234,19 +213,19 @@ static const char *output_scope(const struct nr_weights *w, struct nr_error *err
 	return scope;
 }
 
-static int fold_all(const struct nr_net *n, struct nr_weights *w, struct nr_store *store, struct nr_folding *f, struct nr_error *err)
+int nr_fold_recorded(const struct nr_net *n, struct nr_store *store, const char *output, struct nr_arena *arena, struct nr_folding *f,
+	struct nr_error *err)
 {
 	int64_t sites, gammas = 0;
 	const struct nr_site *site = nr_sites(n, &sites);
-	const char *output = output_scope(w, err);
-	if (err->code) return err->code;
+	*f = (struct nr_folding){ 0 };
 	for (int32_t i = 0; i < n->n_node; i++) gammas += is_gamma(n->node[i]);
-	if (!(f->site = nr_arena_alloc(w->arena, (size_t)(sites + gammas + 1) * sizeof *f->site))) return out_of_memory(err);
+	if (!(f->site = nr_arena_alloc(arena, (size_t)(sites + gammas + 1) * sizeof *f->site))) return out_of_memory(err);
 	for (int64_t i = 0; i < sites; i++) {
 		if (!site[i].norm) continue;
 		struct nr_fold_site *out = &f->site[f->sites++];
-		*out = (struct nr_fold_site){ .name = nr_arena_strdup(w->arena, site[i].name),
-			.norm = nr_arena_strdup(w->arena, site[i].norm) };
+		*out = (struct nr_fold_site){ .name = nr_arena_strdup(arena, site[i].name),
+			.norm = nr_arena_strdup(arena, site[i].norm) };
 		if (!out->name || !out->norm) return out_of_memory(err);
 		if (output && !strcmp(output, site[i].name)) out->why = "the tokens behind it are the model's output";
 		else if (fold_site(n, store, &site[i], out, err)) return err->code;
@@ -255,15 +234,15 @@ static int fold_all(const struct nr_net *n, struct nr_weights *w, struct nr_stor
 		if (!is_gamma(n->node[i])) continue;
 		const char *name = n->node[i]->in[1]->entry->name;
 		struct nr_fold_site *out = &f->site[f->sites++];
-		*out = (struct nr_fold_site){ .name = nr_arena_printf(w->arena, "%.*s", (int)strlen(name) - 6, name),
+		*out = (struct nr_fold_site){ .name = nr_arena_printf(arena, "%.*s", (int)strlen(name) - 6, name),
 			.norm = "LayerScale" };
 		if (!out->name) return out_of_memory(err);
-		fold_gamma(n, n->node[i], out);
+		if (fold_gamma(n, n->node[i], out, err)) return err->code;
 	}
 	for (int64_t i = 0; i < f->sites; i++) {
 		struct nr_fold_site *s = &f->site[i];
-		if (s->became) s->became = nr_arena_strdup(w->arena, s->became);
-		if (s->why) s->why = nr_arena_strdup(w->arena, s->why);
+		if (s->became) s->became = nr_arena_strdup(arena, s->became);
+		if (s->why) s->why = nr_arena_strdup(arena, s->why);
 		f->folded += s->became != NULL;
 	}
 	return NR_OK;
@@ -371,7 +350,8 @@ int nr_fold_norms(struct nr_weights *w, struct nr_folding *f, struct nr_error *e
 	if (!code && !(was = nr_surgery_record(w, copy, w->norms, err))) code = err->code;
 	if (!code) code = nr_store_seal(copy, err);
 	if (!code) copy_values(w->store, copy);
-	if (!code) code = fold_all(was, w, copy, f, err);
+	const char *output = code ? NULL : output_scope(w, err);
+	if (!code) code = err->code ? (int)err->code : nr_fold_recorded(was, copy, output, w->arena, f, err);
 	const char *plan = code ? NULL : new_plan(w, was, f);
 	if (!code && !plan) code = out_of_memory(err);
 	if (!code) keep_gammas(f, copy);

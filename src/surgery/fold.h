@@ -27,6 +27,10 @@ struct nr_folding {
 };
 /* After a failure the weights are as they were. Nothing that folds is no failure. */
 int nr_fold_norms(struct nr_weights *, struct nr_folding *, struct nr_error *);
+/* The norms of a net recorded with this store, whose layers change; what each site becomes is for the caller to record. output: the scope
+ * whose tokens are what the model is for, or NULL. f in the arena, but for before and after. */
+int nr_fold_recorded(const struct nr_net *, struct nr_store *, const char *output, struct nr_arena *, struct nr_folding *f,
+	struct nr_error *);
 
 /* For models with the option `folded` (LeViT), whose batch norms at LAYER.norm stand behind layers without a bias, or before a head: they
  * all become part of their layers (fold_deployed.c). *folded: how many norms. After a failure the weights are as they were. */

@@ -36,27 +36,16 @@ static int fold(const struct nr_weights *w, struct nr_store *store, const char *
 	const struct nr_entry *from = nr_affine_part(w->store, layer, "weight"), *had = nr_affine_part(w->store, layer, "bias");
 	const struct nr_entry *to = nr_affine_part(store, layer, "weight"), *bias = nr_affine_part(store, layer, "bias");
 	if (!from || !to || !bias) return nr_fail(err, NR_EVALUE, "cannot fold the norm of", layer, "there is no layer of that name");
-	const int64_t rows = from->d[0], cols = from->count / rows;
-	for (int64_t r = 0; r < rows; r++) {
-		double b = had ? nr_affine_value(had, r, 0) : a->t[r];
-		for (int64_t c = 0; c < cols; c++) {
-			const double x = nr_affine_value(from, r * cols + c, 0);
-			nr_value(to)[r * cols + c] = (real)(x * (had ? a->s[c] : a->s[r]));
-			if (had) b += x * a->t[c];
-		}
-		nr_value(bias)[r] = (real)b;
-	}
+	(had ? nr_affine_before : nr_affine_behind)(a, &(struct nr_affine_layer){ from, had }, &(struct nr_affine_layer){ to, bias });
 	return NR_OK;
 }
 
 /* LAYER of a site LAYER.norm that has a batch norm. */
-static int layer_of(const struct nr_site *site, char *layer, size_t size, struct nr_error *err)
+static int layer_of(const struct nr_site *site, const struct nr_affine_norm *p, char *layer, size_t size, struct nr_error *err)
 {
-	char kind[64];
 	const size_t n = strlen(site->name);
-	snprintf(kind, sizeof kind, "%.*s", (int)strcspn(site->norm, ":("), site->norm);
 	snprintf(layer, size, "%.*s", n > 5 ? (int)n - 5 : 0, site->name);
-	if (n > 5 && !strcmp(site->name + n - 5, ".norm") && nr_norm_find(kind, NULL) == nr_norm_find("batch", NULL)) return NR_OK;
+	if (n > 5 && !strcmp(site->name + n - 5, ".norm") && nr_affine_is(p, "batch")) return NR_OK;
 	nr_fail(err, NR_EVALUE, "cannot fold the norm at", site->name, "it is '%s'", site->norm);
 	return nr_hint(err, "only batch norms right after a layer, or before a head, are the same for every sample");
 }
@@ -73,10 +62,10 @@ static int fill(const struct nr_weights *w, struct nr_store *store, const struct
 	for (int64_t i = 0; i < sites; i++) {
 		char layer[256];
 		struct nr_affine a = { 0 };
+		struct nr_affine_norm p;
 		if (!site[i].norm) continue;
-		const char *eps = strstr(site[i].norm, "eps=");
-		if (layer_of(&site[i], layer, sizeof layer, err) ||
-		    affine_of(w, site[i].name, eps ? strtod(eps + 4, NULL) : nr_norms_eps(was), &a, err) || fold(w, store, layer, &a, err))
+		if (nr_affine_parse(was, site[i].norm, &p, err) || layer_of(&site[i], &p, layer, sizeof layer, err) ||
+		    affine_of(w, site[i].name, nr_affine_number(&p, "eps", 1e-5), &a, err) || fold(w, store, layer, &a, err))
 			return err->code;
 		++*folded;
 	}

@@ -156,12 +156,10 @@ static int look(struct mae *s, const struct nr_evaluation *e, int64_t batches, d
 /* What ranks saw, to all of them. kept: pictures. */
 static int share(struct mae *s, struct nr_comm *comm, int64_t batches, double *loss, int64_t kept, struct nr_error *err)
 {
-	int32_t owner[METER];
 	const size_t row = (size_t)s->tokens->d[2] * sizeof(real);
-	for (int64_t i = 0; i < kept; i++) owner[i] = nr_comm_owner(comm, i / s->batch);
 	if (nr_comm_spread(comm, batches, sizeof *loss, NULL, loss, err)) return err->code;
-	if (s->tokens->tok->special && nr_comm_spread(comm, kept, row, owner, s->cls, err)) return err->code;
-	return nr_comm_spread(comm, kept, row, owner, s->token, err);
+	if (s->tokens->tok->special && nr_comm_spread_batches(comm, kept, s->batch, row, s->cls, err)) return err->code;
+	return nr_comm_spread_batches(comm, kept, s->batch, row, s->token, err);
 }
 
 static int evaluate(struct nr_task_run *r, const struct nr_evaluation *e, double *value, int64_t *samples, struct nr_error *err)

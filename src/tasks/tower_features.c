@@ -10,6 +10,7 @@
 #include "base/save.h"
 #include "fetch/checksum.h"
 #include "graph/comm.h"
+#include "infer/weights.h"
 #include "norma/safetensors.h"
 
 struct nr_augment nr_tower_view(const struct nr_weights *w)
@@ -33,7 +34,7 @@ static int name_file(struct nr_tower_features *f, const struct nr_weights *w, co
 	char of_weights[80], of_all[80];
 	struct nr_error ignored = { 0 };
 	if (!how->folder || nr_folder_make(how->folder, &ignored) || access(how->folder, W_OK)) return NR_OK;
-	if (nr_checksum_file(how->tower, NR_SHA256, of_weights, err)) return err->code;
+	if (nr_weights_checksum(how->tower, of_weights, err)) return err->code;
 	const char *all = nr_arena_printf(arena, "%s;%s;%s;%s;%lld;%lld;%lld;%g;%g;%g;%d", of_weights, w->model.text, w->norms, how->what,
 		(long long)s->count[NR_TRAIN], (long long)s->count[NR_VAL], (long long)s->count[NR_TEST], w->view.crop_share, w->mean[0],
 		w->std[0], (int)w->view.filter);
@@ -104,22 +105,11 @@ int nr_tower_features_open(struct nr_tower_features *f, const struct nr_weights 
 	return name_file(f, w, s, how, arena, err);
 }
 
-/* Has every rank found them? */
-static int all_kept(struct nr_tower_features *f, struct nr_comm *comm, struct nr_error *err)
-{
-	bool *have = malloc((size_t)nr_comm_size(comm) * sizeof *have);
-	int code = have ? nr_comm_gather(comm, &f->kept, sizeof *have, have, err)
-			: nr_fail(err, NR_EMEMORY, "cannot start", NULL, "out of memory");
-	for (int r = 0; r < nr_comm_size(comm) && !code; r++) f->kept = f->kept && have[r];
-	free(have);
-	return code;
-}
-
 int nr_tower_features_make(struct nr_tower_features *f, const struct nr_weights *w, const struct nr_source *s,
 	const struct nr_tower_how *how, struct nr_error *err)
 {
 	read_kept(f, how);
-	int code = all_kept(f, how->comm, err);
+	int code = nr_comm_every(how->comm, &f->kept, err);
 	if (!code && !f->kept) {
 		code = compute(f, w, s, how, err);
 		if (!code && nr_comm_rank(how->comm) == 0) code = keep(f, err);

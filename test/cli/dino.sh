@@ -41,16 +41,7 @@ grep -q '"event":"warning".*collapse' "$tmp/flat/events.jsonl" || fail "the reco
 # the same bits when stopped and resumed, on any number of threads, also across the end of the last layer's rest
 part=("${settings[@]}" --norm "sep(bn,ln)" --model "vit_nano:dim=24,depth=2,heads=3,patch=7,drop_path=0.2" --steps 24 --checkpoint-steps 5
 	--freeze-last-layer 1.2 --out run --json)
-N=$(realpath "$NORMA")
-mkdir "$tmp/whole" "$tmp/killed"
-(cd "$tmp/whole" && "$N" --threads 1 dino "${part[@]}" >/dev/null 2>&1) || fail "not trained"
-(cd "$tmp/killed" && exec "$N" --threads 2 dino "${part[@]}" >/dev/null 2>&1) &
-pid=$!
-await lines 9 "$tmp/killed/run/metrics.csv"
-slay $pid
-ran="norma dino --resume"
-(cd "$tmp/killed" && "$N" --threads 2 dino --resume --out run --json >/dev/null 2>"$tmp/err") || fail "$(cat "$tmp/err")"
-cmp -s "$tmp/whole/run/model.safetensors" "$tmp/killed/run/model.safetensors" || fail "the teacher differs from that of the undisturbed run"
+resumes dino "${part[@]}"
 
 # the teacher is of use: neighbours as the evaluation saw them; weights to go on with
 run 0 knn "$tmp/run/model.safetensors" --k 5 --json; below 0.3 "$(number top1)"

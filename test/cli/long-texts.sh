@@ -90,7 +90,8 @@ run 1 data info "labelled:path=$tmp/bad.csv"; complains "line 3 has 1 columns, b
 printf '{"text": "x", "label": 1}\n{"text": "y"}\n' >"$tmp/bad.jsonl"
 run 1 data info "labelled:path=$tmp/bad.jsonl"; complains "line 2: 'label' is missing"; one_line
 printf '\xef\xbb\xbfText,Label\r\n"a ""fine"", long\r\nfilm",good\r\n,bad\r\n' >"$tmp/dos.csv"
-run 0 data info "labelled:path=$tmp/dos.csv,val=0"; says "2 train"
+run 0 data info "labelled:path=$tmp/dos.csv,val=0"; says "2 train"; ! grep -q documents <<<"$out" || fail "labels are no documents"
+run 0 data info "listops:path=$tmp/listops"; says "classes   10"
 printf 'text;label\nx;1\n' >"$tmp/bad.csv"
 run 1 data info "labelled:path=$tmp/bad.csv"; complains "columns of .csv are separated by commas"; one_line
 awk 'NR == 7 { sub("score\": [0-9.]*", "score\": \"none\"") } { print }' "$tmp/values.jsonl" >"$tmp/mixed.jsonl"

@@ -76,6 +76,15 @@ tells probe "$tmp/tower/model.safetensors" --batch 16 --weight-decay 1e-2,1e-3 -
 rm "$tmp/tower/probe.json"
 tells probe "$tmp/tower/model.safetensors" --batch 16 --solver lars --epochs 2 --warmup 1 --json        # two ranks take the features that one process kept
 [ -s "$tmp/tower/probe.json" ] || fail "nobody wrote probe.json"
+mkdir "$tmp/has" "$tmp/lacks"                                           # features that one rank alone finds are computed by both
+probe=("$NORMA" --threads 1 probe "$tmp/tower/model.safetensors" --batch 16 --weight-decay 1e-2 --cache kept --json)
+(cd "$tmp/has" && "${probe[@]}" >"$tmp/alone" 2>"$tmp/err") || fail "$(cat "$tmp/err")"
+ran="probe on two ranks, one of which has the features" code=0
+"$MPIRUN" -n 1 -wdir "$tmp/has" "${probe[@]}" : -n 1 -wdir "$tmp/lacks" "${probe[@]}" >"$tmp/both" 2>"$tmp/err" </dev/null || code=$?
+[ "$code" = 0 ] || fail "exit code $code: $(cat "$tmp/err")"
+! grep -q '"cached": *true' "$tmp/both" || fail "one rank alone takes what it has: $(cat "$tmp/both")"
+for k in alone both; do sed -E 's/"(seconds|cached|settings|command)": ?[^,]*,?//g' "$tmp/$k" >"$tmp/$k.same"; done
+cmp "$tmp/alone.same" "$tmp/both.same" || fail "other numbers"
 tells eval "$tmp/run" --json                # texts
 for k in 0 2; do on 0 "$k" 1 analyze "$tmp/tower" --only map --samples 60 --batch 16 --out "$tmp/map$k"; done
 cmp "$tmp/map0/map.csv" "$tmp/map2/map.csv" || fail "another map on two ranks"

@@ -43,16 +43,7 @@ run 0 pretrain "${settings[@]}" --model vit_nano:dim=32,depth=2,heads=2,class_to
 
 # the same bits when stopped and resumed, on any number of threads
 part=("${settings[@]}" --norm "$sep" --uniform cls --steps 24 --ema 0.9 --checkpoint-steps 5 --out run --json)
-N=$(realpath "$NORMA")
-mkdir "$tmp/whole" "$tmp/killed"
-(cd "$tmp/whole" && "$N" --threads 1 pretrain "${part[@]}" >/dev/null 2>&1) || fail "not trained"
-(cd "$tmp/killed" && exec "$N" --threads 2 pretrain "${part[@]}" >/dev/null 2>&1) &
-pid=$!
-await lines 9 "$tmp/killed/run/metrics.csv"
-slay $pid
-ran="norma pretrain --resume"
-(cd "$tmp/killed" && "$N" --threads 2 pretrain --resume --out run --json >/dev/null 2>"$tmp/err") || fail "$(cat "$tmp/err")"
-cmp -s "$tmp/whole/run/model.safetensors" "$tmp/killed/run/model.safetensors" || fail "the weights differ from those of the undisturbed run"
+resumes pretrain "${part[@]}"
 
 # what was learned is of use
 run 0 knn "$tmp/run/model.safetensors" --k 5 --json; below 0.5 "$(number top1)"

@@ -32,6 +32,9 @@ run 0 probe "$ckpt" --features mean --weight-decay 1e-3 --cache "$tmp/cache" --o
 says '"held_out":0'; says '"mean"'; ls "$tmp"/cache/features-train-*.safetensors >/dev/null || fail "nothing kept"
 [ "$(head -n 1 "$tmp/told/spectrum.csv")" = "index,mean" ] || fail "spectrum.csv has more than was asked for"
 
+# the run's folder stands for its weights
+run 0 probe "$tmp/run" --json; says "\"file\":\"$tmp/run/model.safetensors\""; says '"cached":true'
+
 # MAE's protocol, four heads in one pass
 lars=(--solver lars --epochs 40 --warmup 2 --head-batch 32 --base-lr "30,100" --weight-decay "0,1e-3")
 run 0 probe "$ckpt" "${lars[@]}" --threads 1 --json; above "$(number top1)" 0.95; first=$(results)

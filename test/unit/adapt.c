@@ -1,6 +1,6 @@
 /* src/surgery/adapt.c: what adapts, and what does not; statistics between running ones and the batch's; starting anew. */
+#include "unit/built.h"
 #include "unit/datasets.h"
-#include "unit/rig.h"
 
 #include <math.h>
 
@@ -13,35 +13,19 @@ enum { BATCH = 12, CLASSES = 4, SIDE = 8 };
 /* A model with values of its own; running statistics that no batch has. */
 static struct nr_weights *opened(const char *norms)
 {
-	struct nr_error err = { 0 };
-	struct nr_arena *arena = nr_arena_make();
-	struct nr_store *store;
-	struct nr_model_spec model;
-	struct nr_weights *w;
-	char line[1200], path[512];
-	strcpy(path, made_path("weights.safetensors"));
+	struct built b = build_whole(VIT, norms, 3);
 	value_seed = 3;
-	assert_int_equal(nr_model_parse(&model, VIT, arena, &err), 0);
-	assert_int_equal(nr_store_make(&store, 3, &err), 0);
-	struct nr_net *n = nr_net_make(store);
-	assert_int_equal(nr_norms_use(n, norms, &model.norms, &err), 0);
-	const struct nr_inputs in = nr_model_inputs(n, &model, 1);
-	assert_non_null(nr_model_logits(n, &model, &in));
-	assert_int_equal(nr_store_seal(store, &err), 0);
-	for (int64_t i = 0; i < nr_store_count(store); i++) {
-		const struct nr_entry *e = nr_store_at(store, i);
+	for (int64_t i = 0; i < nr_store_count(b.store); i++) {
+		const struct nr_entry *e = nr_store_at(b.store, i);
 		for (int64_t k = 0; k < e->count; k++) {
 			const real v = value() / 4;
 			nr_value(e)[k] += e->buffer ? v * v + (real)0.1 : v;
 		}
 	}
-	assert_int_equal(nr_model_export(store, model.of, path, "norma", NULL, 0, &err), 0);
-	nr_net_free(n);
-	nr_store_free(store);
-	nr_arena_free(arena);
-	if (nr_weights_open(&w, path, &(struct nr_weights_how){ .model = VIT, .norms = norms }, &err))
-		fail_msg("%s", nr_error_text(&err, line, sizeof line));
-	return w;
+	const char *path = made_path("weights.safetensors");
+	write_built(&b, path, "norma", NULL, 0);
+	discard(&b);
+	return open_built(path, VIT, norms);
 }
 
 static const float *pictures(int which)

@@ -1,5 +1,5 @@
 /* src/analysis/{taps,attention_stats,gradients,analysis}.c on a small ViT with first values. */
-#include "unit/rig.h"
+#include "unit/built.h"
 
 #include "analysis/analysis.h"
 #include "analysis/attention_distance.h"
@@ -11,16 +11,8 @@ enum { B = 4, T = 17, C = 8, PIXELS = 64 };
 
 static struct nr_weights made(const char *model, const char *norms)
 {
-	struct nr_error err = { 0 };
-	struct nr_weights w = { .arena = nr_arena_make(), .norms = norms };
-	assert_int_equal(nr_model_parse(&w.model, model, w.arena, &err), 0);
-	assert_int_equal(nr_store_make(&w.store, 7, &err), 0);
-	struct nr_net *n = nr_net_make(w.store);
-	assert_int_equal(nr_norms_use(n, norms, &w.model.norms, &err), 0);
-	const struct nr_inputs in = nr_model_inputs(n, &w.model, 1);
-	assert_non_null(nr_model_logits(n, &w.model, &in));
-	assert_int_equal(nr_store_seal(w.store, &err), 0);
-	nr_net_free(n);
+	const struct built b = build_whole(model, norms, 7);
+	struct nr_weights w = { .arena = b.arena, .store = b.store, .model = b.model, .norms = norms };
 	for (int64_t i = 0; i < nr_store_count(w.store); i++) {         /* gains and biases that differ */
 		struct nr_entry *e = nr_store_at(w.store, i);
 		for (int64_t k = 0; !e->buffer && k < e->count; k++) nr_value(e)[k] += value();

@@ -1,7 +1,7 @@
 /* Swin, PVT and T2T-ViT under each of their names: a file is read back by what it looks like and gives the same logits. What other code
  * orders in another way, or has beside it, is as there. */
+#include "unit/built.h"
 #include "unit/datasets.h"
-#include "unit/rig.h"
 
 #include "base/mem.h"
 #include "base/safetensors.h"
@@ -10,24 +10,15 @@
 enum { BATCH = 2, CLASSES = 5, MOST = 3 * 40 * 40 };
 #define SWIN "swin:image=32,patch=2,dim=8,depths=2-1-1-1,heads=2-2-4-4,windows=4,classes=5,pad_first=1"
 
-static struct nr_store *made(struct nr_arena *arena, struct nr_model_spec *model, const char *text, const char *norms)
+static struct built made(const char *text, const char *norms)
 {
-	struct nr_error err = { 0 };
-	struct nr_store *store;
-	assert_int_equal(nr_model_parse(model, text, arena, &err), 0);
-	assert_int_equal(nr_store_make(&store, 5, &err), 0);
-	struct nr_net *n = nr_net_make(store);
-	assert_int_equal(nr_norms_use(n, norms, &model->norms, &err), 0);
-	const struct nr_inputs in = nr_model_inputs(n, model, 1);
-	assert_non_null(nr_model_logits(n, model, &in));
-	assert_int_equal(nr_store_seal(store, &err), 0);
+	const struct built b = build_whole(text, norms, 5);
 	value_seed = 7;
-	for (int64_t i = 0; i < nr_store_count(store); i++) {
-		const struct nr_entry *e = nr_store_at(store, i);
+	for (int64_t i = 0; i < nr_store_count(b.store); i++) {
+		const struct nr_entry *e = nr_store_at(b.store, i);
 		for (int64_t k = 0; k < e->count; k++) nr_value(e)[k] += value() / (e->nd == 1 ? 2 : 8);
 	}
-	nr_net_free(n);
-	return store;
+	return b;
 }
 
 static void logits_of(const struct nr_weights *w, real *out)
@@ -58,22 +49,15 @@ static void every_naming_gives_the_same_logits(void **state)
 	for (size_t m = 0; m < sizeof all / sizeof *all; m++) {
 		real first[BATCH * CLASSES], other[BATCH * CLASSES];
 		for (int i = 0; i < 6 && all[m].names[i]; i++) {
-			struct nr_error err = { 0 };
-			struct nr_arena *arena = nr_arena_make();
-			struct nr_model_spec model;
-			struct nr_weights *w;
-			char line[1200];
-			struct nr_store *store = made(arena, &model, all[m].model, all[m].norms);
+			struct built b = made(all[m].model, all[m].norms);
 			const char *path = made_path("m%d-%s.safetensors", (int)m, all[m].names[i]);
-			assert_int_equal(nr_model_export(store, model.of, path, all[m].names[i], NULL, 0, &err), 0);
-			const struct nr_weights_how how = { .model = all[m].model, .norms = all[m].norms };
-			if (nr_weights_open(&w, path, &how, &err)) fail_msg("%s", nr_error_text(&err, line, sizeof line));
+			write_built(&b, path, all[m].names[i], NULL, 0);
+			struct nr_weights *w = open_built(path, all[m].model, all[m].norms);
 			assert_string_equal(w->naming, all[m].names[i]);
 			logits_of(w, i ? other : first);
 			if (i) assert_memory_equal(first, other, sizeof first);
 			nr_weights_close(w);
-			nr_store_free(store);
-			nr_arena_free(arena);
+			discard(&b);
 		}
 	}
 }
@@ -83,19 +67,17 @@ static void merged_tokens_are_in_mmdets_order(void **state)
 {
 	(void)state;
 	struct nr_error err = { 0 };
-	struct nr_arena *arena = nr_arena_make();
-	struct nr_model_spec model;
 	struct nr_st_file *f;
-	struct nr_store *store = made(arena, &model, SWIN, "");
+	struct built b = made(SWIN, "");
 	const char *path = made_path("mmdet.safetensors");
-	assert_int_equal(nr_model_export(store, model.of, path, "mmdet", NULL, 0, &err), 0);
+	write_built(&b, path, "mmdet", NULL, 0);
 	assert_int_equal(nr_st_open(&f, path, &err), 0);
 	static const int order[] = { 0, 2, 1, 3 };
 	static const char *const pair[][2] = { { "stages.1.merge.reduction.weight", "stages.0.downsample.reduction.weight" },
 		{ "stages.1.merge.in.weight", "stages.0.downsample.norm.weight" }, { "stages.1.merge.in.bias",
 			"stages.0.downsample.norm.bias" } };
 	for (int p = 0; p < 3; p++) {
-		const struct nr_entry *e = nr_store_find(store, pair[p][0]);
+		const struct nr_entry *e = nr_store_find(b.store, pair[p][0]);
 		const struct nr_st_tensor *t = nr_st_find(f, pair[p][1]);
 		assert_non_null(e);
 		assert_non_null(t);
@@ -109,20 +91,17 @@ static void merged_tokens_are_in_mmdets_order(void **state)
 					assert_true(theirs[r * width + c * 4 + k] == nr_value(e)[r * width + order[k] * C + c]);
 	}
 	nr_st_close(f);
-	nr_store_free(store);
-	nr_arena_free(arena);
+	discard(&b);
 }
 
 static void dtn_has_the_bias_that_its_code_has(void **state)
 {
 	(void)state;
 	struct nr_error err = { 0 };
-	struct nr_arena *arena = nr_arena_make();
-	struct nr_model_spec model;
 	struct nr_st_file *f;
-	struct nr_store *store = made(arena, &model, SWIN, "dtn");
+	struct built b = made(SWIN, "dtn");
 	const char *path = made_path("dtn.safetensors");
-	assert_int_equal(nr_model_export(store, model.of, path, "timm_dtn", NULL, 0, &err), 0);
+	write_built(&b, path, "timm_dtn", NULL, 0);
 	assert_int_equal(nr_st_open(&f, path, &err), 0);
 	const struct nr_st_tensor *weight = nr_st_find(f, "layers.0.blocks.0.norm1.pos_proj.weight");
 	const struct nr_st_tensor *bias = nr_st_find(f, "layers.0.blocks.0.norm1.pos_proj.bias");
@@ -134,12 +113,8 @@ static void dtn_has_the_bias_that_its_code_has(void **state)
 	assert_int_equal(nr_st_to_real(bias, zeros, 2, &err), 0);
 	assert_true(zeros[0] == 0 && zeros[1] == 0);
 	nr_st_close(f);
-	struct nr_weights *w;
-	const struct nr_weights_how how = { .model = SWIN, .norms = "dtn" };
-	assert_int_equal(nr_weights_open(&w, path, &how, &err), 0);        /* and is read again */
-	nr_weights_close(w);
-	nr_store_free(store);
-	nr_arena_free(arena);
+	nr_weights_close(open_built(path, SWIN, "dtn"));           /* and is read again */
+	discard(&b);
 }
 
 int main(void)

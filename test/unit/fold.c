@@ -2,8 +2,8 @@
  * each of its names, which tell the model by themselves; what cannot be folded stays as it was. */
 #include <math.h>
 
+#include "unit/built.h"
 #include "unit/datasets.h"
-#include "unit/rig.h"
 
 #include "base/mem.h"
 #include "norma/safetensors.h"
@@ -29,35 +29,12 @@ static void shake(const struct nr_store *s)
 
 static const char *made(const char *of, const char *name, const char *norms, const char *naming)
 {
-	struct nr_error err = { 0 };
-	struct nr_arena *arena = nr_arena_make();
-	struct nr_store *store;
-	struct nr_model_spec model;
-	char line[1200];
+	struct built b = build_whole(of, norms, 5);
 	const char *path = made_path("%s", name);
-	assert_int_equal(nr_model_parse(&model, of, arena, &err), 0);
-	assert_int_equal(nr_store_make(&store, 5, &err), 0);
-	struct nr_net *n = nr_net_make(store);
-	assert_int_equal(nr_norms_use(n, norms, &model.norms, &err), 0);
-	const struct nr_inputs in = nr_model_inputs(n, &model, 1);
-	assert_non_null(nr_model_logits(n, &model, &in));
-	assert_int_equal(nr_store_seal(store, &err), 0);
-	shake(store);
-	if (nr_model_export(store, model.of, path, naming, NULL, 0, &err)) fail_msg("%s", nr_error_text(&err, line, sizeof line));
-	nr_net_free(n);
-	nr_store_free(store);
-	nr_arena_free(arena);
+	shake(b.store);
+	write_built(&b, path, naming, NULL, 0);
+	discard(&b);
 	return path;
-}
-
-static struct nr_weights *opened(const char *of, const char *path, const char *norms)
-{
-	struct nr_error err = { 0 };
-	struct nr_weights *w;
-	char line[1200];
-	const struct nr_weights_how how = { .model = of, .norms = norms };
-	if (nr_weights_open(&w, path, &how, &err)) fail_msg("%s", nr_error_text(&err, line, sizeof line));
-	return w;
 }
 
 static void logits_of(const struct nr_weights *w, real *out)
@@ -89,7 +66,7 @@ static void folded_norms_give_the_same_logits(void **state)
 	(void)state;
 	struct nr_error err = { 0 };
 	real before[BATCH * CLASSES], after[BATCH * CLASSES], again[BATCH * CLASSES];
-	struct nr_weights *w = opened(TINY, made(TINY, "levit.safetensors", "", "norma"), NULL);
+	struct nr_weights *w = open_built(made(TINY, "levit.safetensors", "", "norma"), TINY, NULL);
 	int64_t folded = 0, size = 0;
 	logits_of(w, before);
 	for (int i = 0; i < BATCH * CLASSES; i++) size += fabs((double)before[i]) > 0.05;
@@ -105,9 +82,7 @@ static void folded_norms_give_the_same_logits(void **state)
 		const char *path = made_path("folded-%d.safetensors", i);
 		err = (struct nr_error){ 0 };
 		assert_int_equal(nr_model_export(w->store, w->model.of, path, names[i], NULL, 0, &err), 0);
-		struct nr_weights *back;
-		const struct nr_weights_how how = { .model = w->model.text, .norms = "none" };
-		assert_int_equal(nr_weights_open(&back, path, &how, &err), 0);
+		struct nr_weights *back = open_built(path, w->model.text, "none");
 		assert_string_equal(back->naming, names[i]);
 		logits_of(back, again);
 		assert_memory_equal(after, again, sizeof after);
@@ -121,7 +96,7 @@ static void norms_of_the_sample_are_not_folded(void **state)
 	(void)state;
 	struct nr_error err = { 0 };
 	real before[BATCH * CLASSES], after[BATCH * CLASSES];
-	struct nr_weights *w = opened(TINY, made(TINY, "layer.safetensors", "layer", "norma"), "layer");
+	struct nr_weights *w = open_built(made(TINY, "layer.safetensors", "layer", "norma"), TINY, "layer");
 	int64_t folded = 0;
 	logits_of(w, before);
 	assert_int_equal(nr_fold_deployed(w, &folded, &err), NR_EVALUE);
@@ -137,7 +112,7 @@ static void every_naming_gives_the_same_logits(void **state)
 	static const char *const names[] = { "norma", "timm", "official", "huggingface" };
 	real first[BATCH * CLASSES], other[BATCH * CLASSES];
 	for (int i = 0; i < 4; i++) {
-		struct nr_weights *w = opened(TINY, made(TINY, names[i], "", names[i]), NULL);
+		struct nr_weights *w = open_built(made(TINY, names[i], "", names[i]), TINY, NULL);
 		assert_string_equal(w->naming, names[i]);
 		logits_of(w, i ? other : first);
 		if (i) assert_memory_equal(first, other, sizeof first);
@@ -166,7 +141,7 @@ static void norms_before_layers_fold(void **state)
 		struct nr_folding f;
 		char line[1200];
 		real before[BATCH * CLASSES], after[BATCH * CLASSES];
-		struct nr_weights *w = opened(VIT, made(VIT, "vit.safetensors", cases[i].norms, "norma"), cases[i].norms);
+		struct nr_weights *w = open_built(made(VIT, "vit.safetensors", cases[i].norms, "norma"), VIT, cases[i].norms);
 		logits_of(w, before);
 		if (nr_fold_norms(w, &f, &err)) fail_msg("%s: %s", cases[i].norms, nr_error_text(&err, line, sizeof line));
 		logits_of(w, after);
@@ -192,7 +167,7 @@ static void norms_that_others_read_stay(void **state)
 		struct nr_error err = { 0 };
 		struct nr_folding f;
 		real before[BATCH * CLASSES], after[BATCH * CLASSES];
-		struct nr_weights *w = opened(VIT, made(VIT, "vit.safetensors", cases[i].norms, "norma"), cases[i].norms);
+		struct nr_weights *w = open_built(made(VIT, "vit.safetensors", cases[i].norms, "norma"), VIT, cases[i].norms);
 		logits_of(w, before);
 		assert_int_equal(nr_fold_norms(w, &f, &err), 0);
 		if (f.folded || !strstr(f.site[0].why, cases[i].why)) fail_msg("%s: %d, %s", cases[i].norms, (int)f.folded, f.site[0].why);

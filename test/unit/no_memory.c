@@ -21,6 +21,7 @@
 #include "study/job.h"
 #include "study/results.h"
 #include "unit/sanitized.h"
+#include "unit/study_conf.h"
 #include "rundir.h"
 
 #ifndef SANITIZED
@@ -133,16 +134,6 @@ static void json_that_lacks_a_part_is_not_written(void **state)
 }
 
 /* ---- studies ------------------------------------------------------------------------------------------------------------- */
-
-struct conf { char *data, *norm, *out; int64_t seed; };
-static const struct nr_option rows[] = {
-	NR_OPT_STRING(struct conf, data, "", "data"),
-	NR_OPT_STRING(struct conf, norm, "", "norm"),
-	NR_OPT_STRING(struct conf, out, "", "out"),
-	NR_OPT_INT(struct conf, seed, 0, 0, 9e15, "seed"),
-	NR_OPT_END
-};
-static const struct nr_study_command commands[] = { { "train", rows, sizeof(struct conf), false, true }, { NULL, NULL, 0, false, false } };
 
 static int parse(struct nr_study *s, struct nr_arena *arena, struct nr_error *err)
 {

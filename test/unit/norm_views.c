@@ -1,5 +1,5 @@
 /* src/analysis/{sphere,flow,ragged,uniformity}.c against closed forms and plain sums. */
-#include "unit/rig.h"
+#include "unit/built.h"
 
 #include "analysis/flow.h"
 #include "analysis/ragged.h"
@@ -138,32 +138,17 @@ static void post_norm_sets_lengths_and_rezero_keeps_them(void **state)
 
 enum { B = 4, T = 9, C = 6, S = 1 };
 
-static struct nr_weights made(const char *norms)
-{
-	struct nr_error err = { 0 };
-	struct nr_weights w = { .arena = nr_arena_make(), .norms = norms };
-	assert_int_equal(nr_model_parse(&w.model, "vit:image=8,channels=1,patch=4,dim=6,depth=1,heads=2,classes=3", w.arena, &err), 0);
-	assert_int_equal(nr_store_make(&w.store, 7, &err), 0);
-	struct nr_net *n = nr_net_make(w.store);
-	assert_int_equal(nr_norms_use(n, norms, &w.model.norms, &err), 0);
-	const struct nr_inputs in = nr_model_inputs(n, &w.model, 1);
-	assert_non_null(nr_model_logits(n, &w.model, &in));
-	assert_int_equal(nr_store_seal(w.store, &err), 0);
-	nr_net_free(n);
-	return w;
-}
-
 static double ragged(const char *norm, const real *x, double least)
 {
-	struct nr_weights w = made(norm);
+	struct built b = build_whole("vit:image=8,channels=1,patch=4,dim=6,depth=1,heads=2,classes=3", norm, 7);
+	const struct nr_weights w = { .arena = b.arena, .store = b.store, .model = b.model, .norms = norm };
 	struct nr_error err = { 0 };
 	char line[1200];
 	double change = -1;
 	const struct nr_tokens tok = { .special = S, .h = 2, .w = 4, .heads = 2 };
 	if (nr_ragged_change(&w, "final", norm, &tok, B, T, C, x, least, &change, &err)) fail_msg("%s", nr_error_text(&err, line,
 		sizeof line));
-	nr_store_free(w.store);
-	nr_arena_free(w.arena);
+	discard(&b);
 	return change;
 }
 

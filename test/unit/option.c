@@ -253,6 +253,12 @@ static void help_shows_default_and_range(void **state)
 	has(&s, "      --init CHOICE    how weights start (default: normal; one of zeros, ones,\n                       normal)\n");
 	has(&s, "      --data-dir TEXT  data (required)\n");
 	nr_str_release(&s);
+	static const struct nr_option without[] = {
+		{ .name = "no_token", .type = NR_TBOOL, .size = sizeof(bool), .text = "0", .help = "open" }, NR_OPT_END
+	};
+	nr_option_help(without, &s);
+	has(&s, "      --no-token  open");
+	nr_str_release(&s);
 }
 
 static void man_rows_are_scdoc(void **state)

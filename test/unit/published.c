@@ -15,17 +15,7 @@
 #include "base/str.h"
 #include "study/published.h"
 #include "study/results.h"
-
-struct conf { char *data, *norm, *out; int64_t seed, epochs; };
-static const struct nr_option rows[] = {
-	NR_OPT_STRING(struct conf, data, "", "data"),
-	NR_OPT_STRING(struct conf, norm, "", "norm"),
-	NR_OPT_STRING(struct conf, out, "", "out"),
-	NR_OPT_INT(struct conf, seed, 0, 0, 9e15, "seed"),
-	NR_OPT_INT(struct conf, epochs, 1, 1, 100, "epochs"),
-	NR_OPT_END
-};
-static const struct nr_study_command commands[] = { { "train", rows, sizeof(struct conf), false, true }, { NULL, NULL, 0, false, false } };
+#include "unit/study_conf.h"
 
 static const char printed[] =
 	"seeds:\n  paper:\n    title: On Norms\n    protocol: {main: {model: ViT-B, epochs: 300}, other: {epochs: 9}}\n"

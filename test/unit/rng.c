@@ -148,6 +148,22 @@ static void permute_spreads_each_place_evenly(void **state)
 		assert_true(abs(seen[k] - 2000) < 220);
 }
 
+static void a_sample_has_each_number_equally_often_and_loses_none(void **state)
+{
+	(void)state;
+	int seen[5] = { 0 };
+	for (uint32_t step = 0; step < 20000; step++) {
+		int32_t list[5] = { 0, 1, 2, 3, 4 };
+		nr_rng_sample(nr_rng_make(6, 0, step), 1ull << 32, list, 5, 2);
+		assert_true(is_permutation(list, 5));
+		for (int k = 0; k < 2; k++) seen[list[k]]++;
+	}
+	for (int k = 0; k < 5; k++) assert_true(abs(seen[k] - 8000) < 350);      /* five standard deviations */
+	int32_t all[3] = { 7, 8, 9 };
+	nr_rng_sample(nr_rng_make(1, 0, 0), 0, all, 3, 0);
+	assert_true(all[0] == 7 && all[1] == 8 && all[2] == 9);
+}
+
 static void seed_stream_and_step_each_change_the_draws(void **state)
 {
 	(void)state;
@@ -168,6 +184,7 @@ int main(void)
 		cmocka_unit_test(uniform_and_normal_have_their_moments),
 		cmocka_unit_test(below_is_in_range_and_even),
 		cmocka_unit_test(shuffle_makes_each_order_equally_often),
+		cmocka_unit_test(a_sample_has_each_number_equally_often_and_loses_none),
 		cmocka_unit_test(permute_is_a_permutation_of_any_size),
 		cmocka_unit_test(permute_spreads_each_place_evenly),
 		cmocka_unit_test(seed_stream_and_step_each_change_the_draws),

@@ -1,6 +1,6 @@
 /* src/infer/{runner,smiles_runner}.c, src/optim/params.c: what a program gets in one call. */
+#include "unit/built.h"
 #include "unit/datasets.h"
-#include "unit/rig.h"
 
 #include <math.h>
 
@@ -13,31 +13,15 @@
 /* A model with first values in a file, and what our files say beside them. */
 static struct nr_weights *opened(const char *text, const struct nr_st_meta *meta, int64_t n_meta)
 {
-	struct nr_error err = { 0 };
-	struct nr_arena *arena = nr_arena_make();
-	struct nr_store *store;
-	struct nr_model_spec model;
-	struct nr_weights *w;
-	char line[1200], path[512];
-	strcpy(path, made_path("weights.safetensors"));
-	assert_int_equal(nr_model_parse(&model, text, arena, &err), 0);
-	assert_int_equal(nr_store_make(&store, 3, &err), 0);
-	struct nr_net *n = nr_net_make(store);
-	assert_int_equal(nr_norms_use(n, "", &model.norms, &err), 0);
-	const struct nr_inputs in = nr_model_inputs(n, &model, 1);
-	assert_non_null(nr_model_logits(n, &model, &in));
-	assert_int_equal(nr_store_seal(store, &err), 0);
-	for (int64_t i = 0; i < nr_store_count(store); i++) {
-		const struct nr_entry *e = nr_store_at(store, i);
+	struct built b = build_whole(text, "", 3);
+	for (int64_t i = 0; i < nr_store_count(b.store); i++) {
+		const struct nr_entry *e = nr_store_at(b.store, i);
 		for (int64_t k = 0; k < e->count; k++) nr_value(e)[k] += value() / 4;
 	}
-	assert_int_equal(nr_model_export(store, model.of, path, "norma", meta, n_meta, &err), 0);
-	nr_net_free(n);
-	nr_store_free(store);
-	nr_arena_free(arena);
-	if (nr_weights_open(&w, path, &(struct nr_weights_how){ .model = text }, &err))
-		fail_msg("%s", nr_error_text(&err, line, sizeof line));
-	return w;
+	const char *path = made_path("weights.safetensors");
+	write_built(&b, path, "norma", meta, n_meta);
+	discard(&b);
+	return open_built(path, text, NULL);
 }
 
 static const struct nr_st_meta of_training[] = {

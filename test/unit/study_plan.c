@@ -12,23 +12,8 @@
 
 #include "base/str.h"
 #include "study/tune.h"
+#include "unit/study_conf.h"
 #include "unit/arena.h"
-
-struct conf { char *data, *norm, *out; double lr, wd; int64_t seed, epochs; };
-static const struct nr_option rows[] = {
-	NR_OPT_STRING(struct conf, data, "", "data"),
-	NR_OPT_STRING(struct conf, norm, "", "norm"),
-	NR_OPT_STRING(struct conf, out, "", "out"),
-	NR_OPT_FLOAT(struct conf, lr, 1e-3, 0, 1, "rate"),
-	NR_OPT_FLOAT(struct conf, wd, 1e-3, 0, 1, "decay"),
-	NR_OPT_INT(struct conf, seed, 0, 0, 9e15, "seed"),
-	NR_OPT_INT(struct conf, epochs, 1, 1, 100, "epochs"),
-	NR_OPT_END
-};
-static const struct nr_study_command commands[] = {
-	{ "train", rows, sizeof(struct conf), false, true }, { "probe", rows, sizeof(struct conf), true, false },
-	{ NULL, NULL, 0, false, false },
-};
 
 static struct nr_study s;
 static struct nr_yaml_errors errors;

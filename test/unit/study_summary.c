@@ -17,16 +17,8 @@
 #include "base/str.h"
 #include "study/job.h"
 #include "study/results.h"
+#include "unit/study_conf.h"
 
-struct conf { char *data, *norm, *out; int64_t seed; };
-static const struct nr_option rows[] = {
-	NR_OPT_STRING(struct conf, data, "", "data"),
-	NR_OPT_STRING(struct conf, norm, "", "norm"),
-	NR_OPT_STRING(struct conf, out, "", "out"),
-	NR_OPT_INT(struct conf, seed, 0, 0, 9e15, "seed"),
-	NR_OPT_END
-};
-static const struct nr_study_command commands[] = { { "train", rows, sizeof(struct conf), false, true }, { NULL, NULL, 0, false, false } };
 static const double score[3][5] = {
 	{ .90, .91, .89, .92, .90 }, { .915, .922, .905, .93, .918 }, { .90, .93, .88, .925, NAN },
 };

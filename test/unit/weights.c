@@ -5,7 +5,9 @@
 
 #include "analysis/probe_features.h"
 #include "base/mem.h"
+#include "fetch/checksum.h"
 #include "infer/features.h"
+#include "infer/weights.h"
 #include "models/mae.h"
 #include "norma/safetensors.h"
 
@@ -187,6 +189,27 @@ static void kept_features_are_found_again_and_only_for_the_same_case(void **stat
 	nr_source_close(s);
 }
 
+/* What is kept of several files follows from all of them, not from their index alone. */
+static void the_checksum_of_several_files_is_of_all(void **state)
+{
+	(void)state;
+	static const char index[] = "{\"weight_map\": {\"a\": \"m-1.safetensors\", \"b\": \"m-2.safetensors\"}}";
+	struct nr_error err = { 0 };
+	float x[] = { 1, 2 };
+	const struct nr_st_tensor a = { "a", NR_ST_F32, 1, { 1 }, x, 4 }, b = { "b", NR_ST_F32, 1, { 1 }, x + 1, 4 };
+	char sum[3][65];
+	made_text(made_path("model.safetensors.index.json"), index);
+	assert_int_equal(nr_st_write(made_path("m-1.safetensors"), &a, 1, NULL, 0, &err), 0);
+	for (int i = 0; i < 2; i++, x[1]++) {
+		assert_int_equal(nr_st_write(made_path("m-2.safetensors"), &b, 1, NULL, 0, &err), 0);
+		assert_int_equal(nr_weights_checksum(made_path("."), sum[i], &err), 0);
+	}
+	assert_string_not_equal(sum[0], sum[1]);
+	assert_int_equal(nr_weights_checksum(made_path("m-1.safetensors"), sum[0], &err), 0);
+	assert_int_equal(nr_checksum_file(made_path("m-1.safetensors"), NR_SHA256, sum[2], &err), 0);
+	assert_string_equal(sum[0], sum[2]);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -194,6 +217,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(a_masked_autoencoder_looks_like_its_encoder, made_setup, made_teardown),
 		cmocka_unit_test_setup_teardown(features_are_the_class_token_and_the_mean_of_the_patches, made_setup, made_teardown),
 		cmocka_unit_test_setup_teardown(kept_features_are_found_again_and_only_for_the_same_case, made_setup, made_teardown),
+		cmocka_unit_test_setup_teardown(the_checksum_of_several_files_is_of_all, made_setup, made_teardown),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

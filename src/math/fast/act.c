@@ -4,7 +4,7 @@
  *   gelu(x) = max(x, 0) - a Q(a),   gelu'(x) = d(a) for x < 0, 1 - d(a) for x > 0,   d(a) = (a Q(a))'
  * so nothing cancels on either side. erf form: Q and d are polynomials in VL pieces of [0, 5.8], whose coefficients lie in
  * registers and are picked by a permutation: fewer operations than one long polynomial takes, and no exp or division. The fits
- * (scripts/gelu-table) are good to 4e-8; beyond the interval a is clamped, where a Q and |d| are below 2e-7. Q on AVX2, whose
+ * (scripts/curve-tables) are good to 4e-8; beyond the interval a is clamped, where a Q and |d| are below 2e-7. Q on AVX2, whose
  * pieces would be too few: its fourth root is smooth and errors shrink by the third power of it, so that one polynomial of
  * degree 10 does (minimax by Lawson's iteration, 2e-8 / max(1,a)). */
 #include "math/act.h"

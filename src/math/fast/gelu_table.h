@@ -1,4 +1,4 @@
-/* Made by scripts/gelu-table: row k holds the k-th coefficient of every piece. */
+/* Made by scripts/curve-tables gelu: row k holds the k-th coefficient of every piece. */
 #ifndef NR_GELU_TABLE_H
 #define NR_GELU_TABLE_H
 

@@ -1,7 +1,7 @@
 /* The squash family in vectors: one pass over memory; the curve is what takes the time. stream: the data come from memory and go there
  * past the caches (math/stream.h).
  *
- * Curves are polynomials in VL pieces (scripts/squash-table), whose coefficients are picked by a permutation: no division, which takes
+ * Curves are polynomials in VL pieces (scripts/curve-tables), whose coefficients are picked by a permutation: no division, which takes
  * longer than all the rest, and no exp. Relative error below 6e-7, of the slope of erf absolute (test/unit/squash.c). */
 #include "math/squash.h"
 

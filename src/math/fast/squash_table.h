@@ -1,4 +1,4 @@
-/* Made by scripts/squash-table: row k holds the k-th coefficient of every piece. */
+/* Made by scripts/curve-tables squash: row k holds the k-th coefficient of every piece. */
 #ifndef NR_SQUASH_TABLE_H
 #define NR_SQUASH_TABLE_H
 
