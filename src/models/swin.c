@@ -398,11 +398,11 @@ static bool measure(const struct nr_look *l, struct nr_sighting *s)
 static json_t *windows_json(const char *text)
 {
 	json_t *list = json_array();
-	double h, w;
+	json_int_t h, w;
 	char *end;
-	for (const char *s = text; *s && (h = w = strtod(s, &end)) > 0; s = end + (*end == '-')) {
-		if (*end == 'x') w = strtod(end + 1, &end);
-		json_array_append_new(list, json_pack("[I, I]", (json_int_t)h, (json_int_t)w));
+	for (const char *s = text; *s && (h = w = strtoll(s, &end, 10)) > 0; s = end + (*end == '-')) {
+		if (*end == 'x') w = strtoll(end + 1, &end, 10);
+		json_array_append_new(list, json_pack("[I, I]", h, w));
 	}
 	if (json_array_size(list) != 1) return list;
 	json_t *pair = json_array_get(list, 0), *side = json_array_get(pair, 0);
