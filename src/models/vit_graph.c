@@ -165,10 +165,13 @@ static nr_t *part_linear(struct nr_net *n, nr_t *x, nr_t *weight, nr_t *bias, in
 	return nr_linear_tied(n, x, weight, bias);
 }
 
-/* A learned query's attention to all tokens, then an MLP. Zhai et al. 2022, arXiv:2106.04560, section 3.2; timm's AttentionPoolLatent. */
+/* A learned query's attention to the patches' tokens, then an MLP, which has no gates: those of a packed one count twice. Zhai et al. 2022,
+ * arXiv:2106.04560, section 3.2; timm's AttentionPoolLatent. */
 static nr_t *attention_pool(struct nr_net *n, nr_t *x, const struct nr_vit *c)
 {
-	const struct nr_block b = { .hidden = nr_mlp_width(c->mlp, c->dim), .act = c->act };
+	const struct nr_block b = { .hidden = nr_mlp_width(c->mlp * (c->glu == NR_GLU_PACKED ? 2 : 1), c->dim), .act = c->act };
+	if (x->tok) x = nr_span(n, x, x->tok->special, NR_END);
+	if (!x) return NULL;
 	nr_push(n, "attn_pool");
 	nr_t *latent = nr_param(n, "latent", NR_TRUNC_02, NR_SHAPE(1, 1, c->dim));
 	nr_t *weight = nr_param(n, "qkv.weight", NR_XAVIER, NR_SHAPE(3 * c->dim, c->dim));
