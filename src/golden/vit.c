@@ -249,10 +249,17 @@ int golden_model_deit(struct golden_case *c)
 		"huggingface_deit", "");
 }
 
+/* With registers or without; two thirds of a SwiGLU's units, rounded up to eights. */
 int golden_model_dinov2(struct golden_case *c)
 {
-	const char *text = nr_arena_printf(c->arena, "%s,pool=class_avg,qkv_bias=%g", sizes_text(c, "vit"), flag(c, "qkv_bias", 1));
-	return whole_case(c, text, "huggingface_dinov2", "layer residual=layerscale");
+	const double dim = golden_number(c, "hidden_size"), registers = flag(c, "num_register_tokens", 0);
+	const bool glu = flag(c, "use_swiglu_ffn", 0) > 0;
+	const int64_t hidden = (int64_t)((double)(int64_t)(dim * flag(c, "mlp_ratio", 4)) * 2 / 3);
+	const char *text = nr_arena_printf(c->arena, "%s,pool=class_avg,qkv_bias=%g,registers=%g", sizes_text(c, "vit"),
+		flag(c, "qkv_bias", 1), registers);
+	if (glu) text = nr_arena_printf(c->arena, "%s,glu=packed,mlp=%.17g", text, (double)((hidden + 7) / 8 * 8) / dim);
+	const char *naming = nr_arena_printf(c->arena, "huggingface_dinov2%s%s", registers > 0 ? "_registers" : "", glu ? "_swiglu" : "");
+	return whole_case(c, text, naming, "layer residual=layerscale");
 }
 
 int golden_model_clip_vision(struct golden_case *c)
