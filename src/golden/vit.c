@@ -243,10 +243,13 @@ int golden_model_cait(struct golden_case *c)
 	return whole_case(c, text, "timm", timm_norms(c));
 }
 
+/* With the teacher's head, or with a distillation token that nothing reads. */
 int golden_model_deit(struct golden_case *c)
 {
-	return whole_case(c, nr_arena_printf(c->arena, "%s,distilled=1,qkv_bias=%g", sizes_text(c, "vit"), flag(c, "qkv_bias", 1)),
-		"huggingface_deit", "");
+	const bool plain = golden_has(c, "param.classifier.weight");
+	const char *text = nr_arena_printf(c->arena, "%s,%s,qkv_bias=%g", sizes_text(c, "vit"),
+		plain ? "registers=1,register_pos=1" : "distilled=1", flag(c, "qkv_bias", 1));
+	return whole_case(c, text, plain ? "huggingface_deit_plain" : "huggingface_deit", "");
 }
 
 /* With registers or without; two thirds of a SwiGLU's units, rounded up to eights. */
