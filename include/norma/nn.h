@@ -114,6 +114,7 @@ struct nr_rope {
 	int64_t width, turned;              /* channels of a head; heads that turn */
 	double theta;                       /* the longest period, about: 10000 in EVA-02, 100 in DINOv3 */
 	int64_t reference;                  /* EVA-02: places are counted as on a grid of that many rows and columns; 0: of their own */
+	int64_t reference_w;                /* its columns, where they are not as many as rows; 0: they are */
 };
 NR_API nr_t *nr_rope(struct nr_net *, nr_t *x, struct nr_rope);
 

@@ -225,6 +225,12 @@ static char *names_to_write(struct cli *c, const struct nr_weights *w, char *to)
 {
 	const bool folded = nr_model_int(&w->model, "folded") == 1, plain = !strcmp(to, "norma");
 	const size_t n = strlen(to);
+	const struct nr_naming *names = nr_naming_find(w->model.of, to, NULL);
+	const char *why = names && w->model.of->file && w->model.of->file->refuses ? w->model.of->file->refuses(&w->model, names) : NULL;
+	if (why) {
+		nr_fail(c->err, NR_EUSAGE, "cannot write the names", to, "%s", why);
+		return NULL;
+	}
 	if (n > 7 && !strcmp(to + n - 7, "_folded") && !folded) {
 		nr_fail(c->err, NR_EUSAGE, "cannot write the names", to, "the norms of '%s' are not folded", w->model.text);
 		nr_hint(c->err, "--fold does it");

@@ -1,5 +1,6 @@
 /* norma-golden-model-1, families of hierarchical models (pvt_v2, pvt, swin, levit, t2t): public weights in, logits, stages, feature
  * pyramids, loss, gradients and three steps of AdamW out. */
+#include <math.h>
 #include <string.h>
 
 #include "golden/model.h"
@@ -21,6 +22,7 @@ struct run {
 	struct golden_model m;
 	const char *text, *naming, *norms;
 	double eps;
+	bool last;                          /* maps of a shape that is both are (B,H,W,C), not (B,C,H,W) */
 	nr_t *image, *labels, *logits;
 };
 
@@ -41,13 +43,15 @@ static void open_case(struct golden_case *c, struct run *r)
 }
 
 /* A feature map (B,T,C) as (B,C,H,W), if the file has it like that, or as it is. */
-static void check_map(struct golden_case *c, const real *x, const nr_t *t, const char *name)
+static void check_map(struct golden_case *c, const struct run *r, const real *x, const nr_t *t, const char *name)
 {
 	const char *full = nr_arena_printf(c->arena, "out.%s", name);
 	if (!golden_has(c, full)) return;
 	const struct golden_tensor want = golden_tensor(c, -1, "%s", full);
 	const int64_t C = nr_cols(t), T = t->d[1];
-	const bool first = want.nd == 4 && want.d[1] == C && want.d[2] * want.d[3] == T;
+	const int64_t h = t->tok ? t->tok->h : 0, w = t->tok ? t->tok->w : 0;
+	const bool rows = want.nd == 4 && want.d[1] == h && want.d[2] == w && want.d[3] == C;
+	const bool first = want.nd == 4 && want.d[1] == C && want.d[2] * want.d[3] == T && !(rows && r->last);
 	real *moved = golden_reals(c, nr_len(t));
 	for (int64_t i = 0; i < nr_len(t); i++) {
 		const int64_t b = i / (T * C), p = i / C % T, ch = i % C;
@@ -61,7 +65,7 @@ static void check_taps(struct golden_case *c, struct run *r, const char *tap, co
 	for (int i = 0; i < 128; i++) {
 		const nr_t *t = nr_plan_tap(r->m.plan, nr_arena_printf(c->arena, "%s%d", tap, i), NULL);
 		if (!t) break;
-		check_map(c, nr_plan_data(r->m.plan, t), t, nr_arena_printf(c->arena, "%s%d", name, i));
+		check_map(c, r, nr_plan_data(r->m.plan, t), t, nr_arena_printf(c->arena, "%s%d", name, i));
 	}
 }
 
@@ -85,7 +89,7 @@ static void check_pyramid(struct golden_case *c, struct run *r)
 		golden_stop(c, NULL, "%s", nr_error_text(&err, line, sizeof line));
 	memcpy(nr_plan_data(plan, image), x.x, (size_t)x.n * sizeof(real));
 	nr_plan_run(plan, &(struct nr_exec){ 0 }, NR_RUN_FORWARD);
-	for (int i = 0; i < count; i++) check_map(c, nr_plan_data(plan, level[i]), level[i], nr_arena_printf(c->arena, "pyramid%d", i));
+	for (int i = 0; i < count; i++) check_map(c, r, nr_plan_data(plan, level[i]), level[i], nr_arena_printf(c->arena, "pyramid%d", i));
 	nr_plan_free(plan);
 	nr_net_free(n);
 }
@@ -154,22 +158,56 @@ static const char *dtn_rules(struct golden_case *c, int64_t stages)
 	return text;
 }
 
+/* Side `nth` of a setting that is one number or a pair. */
+static double side(const json_t *v, size_t nth, double otherwise)
+{
+	const json_t *one = json_is_array(v) ? json_array_get(v, json_array_size(v) > 1 ? nth : 0) : v;
+	return json_is_number(one) ? json_number_value(one) : otherwise;
+}
+
+/* The larger side of the picture, or the patch, which are numbers or pairs. */
+static double largest(struct golden_case *c, const char *name, const char *other, double otherwise)
+{
+	const json_t *v = json_object_get(c->config, name);
+	if (!v && other) v = json_object_get(c->config, other);
+	return fmax(side(v, 0, otherwise), side(v, 1, otherwise));
+}
+
+/* Swin's windows as "8x4-7": a number, a pair or one of these for each stage; no larger than the grid unless it is padded to them. */
+static const char *windows(struct golden_case *c, int64_t stages, bool clamp)
+{
+	const json_t *all = json_object_get(c->config, "window_size"), *size = json_object_get(c->config, "img_size");
+	const bool each = json_is_array(all) && (json_array_size(all) != 2 || json_is_array(json_array_get(all, 0)));
+	const double patch = largest(c, "patch_size", NULL, 4);
+	const char *text = "";
+	for (int64_t i = 0; i < stages; i++) {
+		const json_t *v = each ? json_array_get(all, (size_t)i) : all;
+		double win[2];
+		for (size_t k = 0; k < 2; k++) {
+			double grid = ceil(side(size ? size : json_object_get(c->config, "image_size"), k, 224) / patch);
+			for (int64_t j = 0; j < i; j++) grid = ceil(grid / 2);
+			win[k] = side(v, k, 7);
+			if (clamp) win[k] = fmin(win[k], grid);
+		}
+		text = nr_arena_printf(c->arena, "%s%s%gx%g", text, i ? "-" : "", win[0], win[1]);
+	}
+	return text;
+}
+
 int golden_model_swin(struct golden_case *c)
 {
 	static const char *const known[][2] = { { "timm+dtn-official", "timm_dtn" }, { "timm+dtn-paper", "timm" },
-		{ "swin-official", "official" },
-		{ NULL, NULL } };
-	struct run r = { .eps = golden_config(c, "ln_eps", "layer_norm_eps", 1e-5), .naming = naming_of(c, known) };
-	const bool hf = !strncmp(r.naming, "huggingface", 11);
+		{ "swin-official", "official" }, { NULL, NULL } };
+	struct run r = { .eps = golden_config(c, "ln_eps", "layer_norm_eps", 1e-5), .naming = naming_of(c, known), .last = true };
+	const bool hf = !strncmp(r.naming, "huggingface", 11), tv = !strcmp(r.naming, "torchvision");
+	const int64_t stages = (int64_t)json_array_size(json_object_get(c->config, "depths"));
 	r.text = nr_arena_printf(c->arena,
 		"swin:image=%g,patch=%g,channels=%g,classes=%g,dim=%g,depths=%s,heads=%s,windows=%s,mlp=%.17g,qkv_bias=%g,"
-		"pad_first=%d,shift_both=%d,act=%s", golden_config(c, "img_size", "image_size", 224),
-		golden_config(c, "patch_size", NULL, 4),
+		"pad_first=%d,shift_both=%d,clamp=%d,act=%s", largest(c, "img_size", "image_size", 224), largest(c, "patch_size", NULL, 4),
 		golden_config(c, "in_chans", "num_channels", 3), golden_config(c, "num_classes", "num_labels", 1000),
-		golden_config(c, "embed_dim", NULL, 96), list(c, "depths", NULL, ""), list(c, "num_heads", NULL, ""), list(c,
-			"window_size", NULL, "7"),
-		golden_config(c, "mlp_ratio", NULL, 4), golden_config(c, "qkv_bias", NULL, 1), hf, hf, golden_config_act(c));
-	const int64_t stages = (int64_t)json_array_size(json_object_get(c->config, "depths"));
+		golden_config(c, "embed_dim", NULL, 96), list(c, "depths", NULL, ""), list(c, "num_heads", NULL, ""),
+		windows(c, stages, !tv),
+		golden_config(c, "mlp_ratio", NULL, 4), golden_config(c, "qkv_bias", NULL, 1), hf || tv, hf, !tv, golden_config_act(c));
 	/* Hugging Face's eps is not that of patches and merging */
 	r.norms = nr_arena_printf(c->arena, "layer%s%s%s", dtn_rules(c, stages), hf ? " patch.out=layer:eps=1e-5" : "",
 		hf && stages > 1 ? " merge.in=layer:eps=1e-5" : "");

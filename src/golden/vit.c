@@ -12,11 +12,11 @@ struct run { struct golden_model m; nr_t *logits; };
 
 static bool is(struct golden_case *c, const char *key, const char *value) { return !strcmp(golden_config_text(c, key, NULL, ""), value); }
 static double flag(struct golden_case *c, const char *key, double otherwise) { return golden_config(c, key, NULL, otherwise); }
-/* A number, or the first of a list. */
-static double first(struct golden_case *c, const char *key, const char *other, double otherwise)
+/* A number, or one of a list. */
+static double item(struct golden_case *c, const char *key, size_t i, const char *other, double otherwise)
 {
 	const json_t *v = json_object_get(c->config, key);
-	return json_is_array(v) ? json_number_value(json_array_get(v, 0)) : golden_config(c, key, other, otherwise);
+	return json_is_array(v) ? json_number_value(json_array_get(v, i)) : golden_config(c, key, other, otherwise);
 }
 
 /* Of all families: the sizes. */
@@ -25,7 +25,7 @@ static const char *sizes_text(struct golden_case *c, const char *family)
 	const double dim = golden_config(c, "embed_dim", "hidden_size", 1);
 	const double mlp = golden_config(c, "mlp_ratio", NULL, 0), hidden = golden_config(c, "intermediate_size", NULL, 4 * dim);
 	return nr_arena_printf(c->arena, "%s:image=%g,channels=%g,patch=%g,dim=%g,depth=%g,heads=%g,classes=%g,mlp=%.17g,act=%s", family,
-		first(c, "img_size", "image_size", 224), golden_config(c, "in_chans", "num_channels", 3),
+		item(c, "img_size", 0, "image_size", 224), golden_config(c, "in_chans", "num_channels", 3),
 		golden_config(c, "patch_size", NULL, 16), dim, golden_config(c, "depth", "num_hidden_layers", 1),
 		golden_config(c, "num_heads", "num_attention_heads", 1), golden_config(c, "num_classes", "num_labels", 10),
 		mlp > 0 ? mlp : hidden / dim, golden_config_act(c));
@@ -70,8 +70,9 @@ static const char *timm_text(struct golden_case *c, const char *family)
 		table ? "table" : "mlp", shared, relpos && table,
 		golden_config(c, "rel_pos_dim", NULL, 512));
 	if (!eva || !flag(c, "use_rot_pos_emb", 0)) return text;
-	return nr_arena_printf(c->arena, "%s,rope=%s,rope_theta=%.17g,rope_grid=%g", text, is(c, "rope_type", "dinov3") ? "dinov3" : "eva",
-		golden_config(c, "rope_temperature", NULL, 0), first(c, "ref_feat_shape", NULL, 0));
+	return nr_arena_printf(c->arena, "%s,rope=%s,rope_theta=%.17g,rope_grid=%g,rope_grid_w=%g", text,
+		is(c, "rope_type", "dinov3") ? "dinov3" : "eva", golden_config(c, "rope_temperature", NULL, 0),
+		item(c, "ref_feat_shape", 0, NULL, 0), item(c, "ref_feat_shape", 1, NULL, 0));
 }
 
 static const char *timm_norms(struct golden_case *c)
@@ -243,16 +244,26 @@ int golden_model_cait(struct golden_case *c)
 	return whole_case(c, text, "timm", timm_norms(c));
 }
 
+/* With the teacher's head, or with a distillation token that nothing reads. */
 int golden_model_deit(struct golden_case *c)
 {
-	return whole_case(c, nr_arena_printf(c->arena, "%s,distilled=1,qkv_bias=%g", sizes_text(c, "vit"), flag(c, "qkv_bias", 1)),
-		"huggingface_deit", "");
+	const bool plain = golden_has(c, "param.classifier.weight");
+	const char *text = nr_arena_printf(c->arena, "%s,%s,qkv_bias=%g", sizes_text(c, "vit"),
+		plain ? "registers=1,register_pos=1" : "distilled=1", flag(c, "qkv_bias", 1));
+	return whole_case(c, text, plain ? "huggingface_deit_plain" : "huggingface_deit", "");
 }
 
+/* With registers or without; two thirds of a SwiGLU's units, rounded up to eights. */
 int golden_model_dinov2(struct golden_case *c)
 {
-	const char *text = nr_arena_printf(c->arena, "%s,pool=class_avg,qkv_bias=%g", sizes_text(c, "vit"), flag(c, "qkv_bias", 1));
-	return whole_case(c, text, "huggingface_dinov2", "layer residual=layerscale");
+	const double dim = golden_number(c, "hidden_size"), registers = flag(c, "num_register_tokens", 0);
+	const bool glu = flag(c, "use_swiglu_ffn", 0) > 0;
+	const int64_t hidden = (int64_t)((double)(int64_t)(dim * flag(c, "mlp_ratio", 4)) * 2 / 3);
+	const char *text = nr_arena_printf(c->arena, "%s,pool=class_avg,qkv_bias=%g,registers=%g", sizes_text(c, "vit"),
+		flag(c, "qkv_bias", 1), registers);
+	if (glu) text = nr_arena_printf(c->arena, "%s,glu=packed,mlp=%.17g", text, (double)((hidden + 7) / 8 * 8) / dim);
+	const char *naming = nr_arena_printf(c->arena, "huggingface_dinov2%s%s", registers > 0 ? "_registers" : "", glu ? "_swiglu" : "");
+	return whole_case(c, text, naming, "layer residual=layerscale");
 }
 
 int golden_model_clip_vision(struct golden_case *c)

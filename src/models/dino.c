@@ -66,17 +66,19 @@ static nr_t *pooled(struct nr_net *n, const struct nr_model_spec *m, nr_t *image
 	return m->of->pool(n, nr_model_tokens(n, m, &(struct nr_inputs){ .image = image }), m->conf);
 }
 
-/* Layer i of the head, then a norm if wanted; names as in the released code, where activations are counted too. */
+/* Layer i of the head, then a norm if wanted; names as in the released code, where activations are counted too, but an only layer is not;
+ * so is the norms' eps. */
 static nr_t *layer(struct nr_net *n, const struct nr_dino *o, nr_t *x, int64_t i)
 {
 	char name[32];
 	const bool last = i + 1 == o->head_layers;
 	const int64_t place = (o->head_bn ? 3 : 2) * i;
-	snprintf(name, sizeof name, "mlp.%lld", (long long)place);
+	if (o->head_layers == 1) snprintf(name, sizeof name, "mlp");
+	else snprintf(name, sizeof name, "mlp.%lld", (long long)place);
 	x = nr_linear(n, name, x, last ? o->head_bottleneck : o->head_hidden);
 	if (last) return x;
 	snprintf(name, sizeof name, "mlp.%lld", (long long)place + 1);
-	if (o->head_bn) x = nr_norm_make(n, name, "batch", x);
+	if (o->head_bn) x = nr_norm_make(n, name, "batch:eps=1e-5", x);
 	return nr_activate(n, "gelu", x);
 }
 

@@ -17,7 +17,8 @@ static const struct nr_st_tensor *find(const struct nr_st_file *f, const struct 
 static bool read_sizes(struct nr_dino *o, const struct nr_st_file *f, const struct nr_naming *n, struct nr_arena *arena)
 {
 	const struct nr_st_tensor *v = find(f, n, "dino.last_layer.weight_v", arena), *g = find(f, n, "dino.last_layer.weight_g", arena);
-	const struct nr_st_tensor *first = find(f, n, "dino.mlp.0.weight", arena);
+	const struct nr_st_tensor *first = find(f, n, "dino.mlp.0.weight", arena), *only = find(f, n, "dino.mlp.weight", arena);
+	if (!first) first = only;
 	char entry[64];
 	if (!v || !g || !first || v->nd != 2 || first->nd != 2) return false;
 	o->head_bn = find(f, n, "dino.mlp.1.weight", arena) != NULL;

@@ -58,6 +58,8 @@ struct nr_model_file {
 	const char *doubt;                  /* what is assumed where no config.json says it */
 	/* config.json for these names. The caller owns it; NULL: there is none for these names. */
 	json_t *(*config)(const struct nr_saved *);
+	/* Why that software has no such model; NULL: it has. NULL: nothing is refused. */
+	const char *(*refuses)(const struct nr_model_spec *, const struct nr_naming *to);
 	const char *const *classes;         /* of Hugging Face, whose files are read: "ViTForImageClassification"; ends with NULL,
 		or NULL */
 	const char *const *types;           /* their model_type: "vit"; ends with NULL, or NULL: it is not looked at */

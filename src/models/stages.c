@@ -50,6 +50,18 @@ bool nr_stages_read(struct nr_net *n, const struct nr_stage_list *l, int64_t *co
 	return true;
 }
 
+const char *nr_stages_part(const char *text, int part, struct nr_arena *arena)
+{
+	const char *out = "";
+	for (bool more = true, first = true; out && more; first = false) {
+		const size_t n = strcspn(text, "-"), cut = strcspn(text, "x-"), from = part && cut < n ? cut + 1 : 0, end = part ? n : cut;
+		out = nr_arena_printf(arena, "%s%s%.*s", out, first ? "" : "-", (int)(end - from), text + from);
+		more = text[n] == '-';
+		text += n + more;
+	}
+	return out ? out : "";
+}
+
 int64_t nr_stages_count(const char *text)
 {
 	double value[NR_MAXLEVELS];

@@ -12,6 +12,8 @@ struct nr_stage_list { const char *option, *text; double *to; };
 bool nr_stages_read(struct nr_net *, const struct nr_stage_list *, int64_t *count);
 /* The first number of such a text, and what follows it: "-..." or "". NULL: it is none. */
 const char *nr_stages_next(const char *text, double *number);
+/* Of "8x4-7": "8-7" for part 0, "4-7" for part 1, as a number alone is both. "": out of memory. */
+const char *nr_stages_part(const char *text, int part, struct nr_arena *);
 /* Numbers as such a text; NULL: out of memory. */
 int64_t nr_stages_count(const char *text);
 int64_t nr_stages_last(const char *text);                      /* the number of the last stage; 0: it is no such text */

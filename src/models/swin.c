@@ -4,10 +4,14 @@
  * bias for each offset (Eq. 4); between stages 2 x 2 tokens are merged into one. Grids that windows do not tile are padded with zeros.
  *
  *   sites   patch.out; merge.in of later stages; those of every block; final; level of each stage, for the pyramid only */
+#include <stdlib.h>
+#include <string.h>
+
 #include "models/detector.h"
 #include "models/block.h"
 #include "models/guess.h"
 #include "models/image_config.h"
+#include "models/names.h"
 #include "models/stages.h"
 #include "norma/nn.h"
 #include "norma/safetensors.h"
@@ -15,7 +19,7 @@
 struct swin {
 	int64_t image, channels, classes, patch, dim;
 	double mlp, drop_path, dropout, attention_dropout;
-	bool qkv_bias, pad_first, shift_both;
+	bool qkv_bias, pad_first, shift_both, clamp;
 	char *depths, *heads, *windows, *act;
 };
 
@@ -26,13 +30,14 @@ static const struct nr_option options[] = {
 	NR_OPT_INT(struct swin, dim, 96, 1, 65536, "width of a token of the first stage; it doubles with each"),
 	NR_OPT_STRING(struct swin, depths, "2-2-6-2", "number of blocks, for each stage"),
 	NR_OPT_STRING(struct swin, heads, "3-6-12-24", "attention heads, for each stage"),
-	NR_OPT_STRING(struct swin, windows, "7", "side of a window, for each stage or all"),
+	NR_OPT_STRING(struct swin, windows, "7", "side of a window, or its rows and columns as 8x4, for each stage or all"),
 	NR_OPT_FLOAT(struct swin, mlp, 4, 0.01, 64, "width of the MLP relative to a token"),
 	NR_OPT_INT(struct swin, classes, 1000, 1, 1000000, "outputs of the head"),
 	NR_OPT_BOOL(struct swin, qkv_bias, "1", "bias of queries, keys and values"),
 	NR_OPT_BOOL(struct swin, pad_first, "0", "pad before the shift, as Hugging Face and detectors do; timm pads after it"),
 	NR_OPT_BOOL(struct swin, shift_both, "0",
 		"shift only where the grid is larger than a window in both directions, as Hugging Face; timm: in each that is"),
+	NR_OPT_BOOL(struct swin, clamp, "1", "windows are no larger than the grid of their stage; torchvision pads the grid instead"),
 	NR_OPT_STRING(struct swin, act, "gelu", "activation of the MLP: gelu, gelu_tanh, relu, silu"),
 	NR_OPT_FLOAT(struct swin, drop_path, 0, 0, 0.99, "share of samples that skip the last block; fewer skip earlier ones"),
 	NR_OPT_FLOAT(struct swin, dropout, 0, 0, 0.99, "dropout of the branches"),
@@ -104,25 +109,36 @@ static const struct nr_rename mmdet[] = {
 	{ "stages.#.merge.in.", "%stages.#-.downsample.norm." }, { "stages.#.merge.reduction.", "%stages.#-.downsample.reduction." },
 	{ "final.", "norm3." }, { "head.", "head.fc." }, { NULL, NULL },
 };
+/* torchvision's: merging and blocks are the layers of one list, whose first are the patches. */
+#define TV_STAGE(i, merge, block)                                                                                               \
+	{ "stages." #i ".merge.in.", "features." #merge ".norm." }, { "stages." #i ".merge.", "features." #merge "." },             \
+	{ "stages." #i ".blocks.", "features." #block "." }
+static const struct nr_rename torchvision[] = {
+	{ "patch.proj.", "features.0.0." }, { "patch.out.", "features.0.2." }, TV_STAGE(0, 0, 1), TV_STAGE(1, 2, 3), TV_STAGE(2, 4, 5),
+	TV_STAGE(3, 6, 7), TV_STAGE(4, 8, 9), TV_STAGE(5, 10, 11), TV_STAGE(6, 12, 13), TV_STAGE(7, 14, 15), { "attn.in.", "norm1." },
+	{ "mlp.in.", "norm2." }, { "attn.table", "attn.relative_position_bias_table" }, { "mlp.fc1.", "mlp.0." }, { "mlp.fc2.", "mlp.3." },
+	{ "final.", "norm." }, { NULL, NULL },
+};
 static const char *const ignored[] = { "*.relative_position_index", "*.attn_mask", "*.pos_proj.bias", NULL };
 static const struct nr_naming namings[] = {
 	{ .name = "timm", .rules = timm, .ignored = ignored }, { .name = "timm_dtn", .rules = timm_dtn, .ignored = ignored,
 	  .idle_bias = "pos_proj.weight" },
-	{ .name = "official", .rules = official, .ignored = ignored }, { .name = "mmdet", .rules = mmdet, .ignored = ignored },
-		{ .name = "huggingface", .rules = hf, .ignored = ignored },
+	{ .name = "official", .rules = official, .ignored = ignored }, { .name = "torchvision", .rules = torchvision, .ignored = ignored },
+	{ .name = "mmdet", .rules = mmdet, .ignored = ignored }, { .name = "huggingface", .rules = hf, .ignored = ignored },
 	{ .name = "huggingface_base", .rules = hf, .without = "swin.", .ignored = ignored },
 	{ .name = "huggingface5", .rules = hf5, .ignored = ignored }, NR_DETECTOR_NAMINGS(mmdet), { .name = NULL },
 };
 
 /* ---- the model ------------------------------------------------------------------------------------------------------ */
 
-struct stages { int64_t count, all; double depth[NR_MAXLEVELS], heads[NR_MAXLEVELS], window[NR_MAXLEVELS]; };
+struct stages { int64_t count, all; double depth[NR_MAXLEVELS], heads[NR_MAXLEVELS], rows[NR_MAXLEVELS], cols[NR_MAXLEVELS]; };
 
 static bool read_stages(struct nr_net *n, const struct swin *c, struct stages *s)
 {
+	struct nr_arena *arena = nr_net_arena(n);
 	const bool ok = nr_stages_read(n, (const struct nr_stage_list[]){ { "depths", c->depths, s->depth }, { "heads", c->heads,
-		s->heads },
-		{ "windows", c->windows, s->window }, { NULL, NULL, NULL } }, &s->count);
+		s->heads }, { "windows", nr_stages_part(c->windows, 0, arena), s->rows },
+		{ "windows", nr_stages_part(c->windows, 1, arena), s->cols }, { NULL, NULL, NULL } }, &s->count);
 	s->all = 0;
 	for (int64_t i = 0; i < s->count; i++) s->all += (int64_t)s->depth[i];
 	return ok;
@@ -130,25 +146,26 @@ static bool read_stages(struct nr_net *n, const struct swin *c, struct stages *s
 
 static int64_t up(int64_t n, int64_t unit) { return (n + unit - 1) / unit * unit; }
 
-/* Side of a window of stage i: the grid that the model is made for may be smaller. */
-static int64_t window_of(const struct swin *c, const struct stages *s, int64_t i)
+/* Rows or columns of a window of stage i: the grid that the model is made for may be smaller. */
+static int64_t side_of(const struct swin *c, double side, int64_t i)
 {
 	int64_t grid = up(c->image, c->patch) / c->patch;
 	for (int64_t k = 0; k < i; k++) grid = (grid + 1) / 2;
-	return grid < (int64_t)s->window[i] ? grid : (int64_t)s->window[i];
+	return c->clamp && grid < (int64_t)side ? grid : (int64_t)side;
 }
 
 /* x (B,T,C), normalised, to the branch's output: padded to whole windows, attention, cut again. */
 static nr_t *attention(struct nr_net *n, nr_t *x, const struct swin *c, const struct stages *s, int64_t i, bool shifted)
 {
 	if (!x) return NULL;
-	const int64_t C = nr_cols(x), h = x->tok->h, w = x->tok->w, win = window_of(c, s, i), ph = up(h, win), pw = up(w, win);
-	const bool pad = ph != h || pw != w, room = !c->shift_both || (h > win && w > win);
-	struct nr_window_attention a = { .heads = (int64_t)s->heads[i], .h = ph, .w = pw, .window_h = win, .window_w = win,
-		.roll_h = c->pad_first ? ph : h, .roll_w = c->pad_first ? pw : w, .shift_h = shifted && room && h > win ? win / 2 : 0,
-		.shift_w = shifted && room && w > win ? win / 2 : 0, .dropout = (float)c->attention_dropout };
-	nr_t *table = nr_param(n, "attn.table", NR_TRUNC_02 | NR_NO_DECAY, NR_SHAPE((2 * win - 1) * (2 * win - 1), a.heads));
-	a.bias = nr_grid_bias(n, table, (struct nr_grid_bias){ win, win, 1, 1 });
+	const int64_t C = nr_cols(x), h = x->tok->h, w = x->tok->w, wh = side_of(c, s->rows[i], i), ww = side_of(c, s->cols[i], i);
+	const int64_t ph = up(h, wh), pw = up(w, ww);
+	const bool pad = ph != h || pw != w, room = !c->shift_both || (h > wh && w > ww);
+	struct nr_window_attention a = { .heads = (int64_t)s->heads[i], .h = ph, .w = pw, .window_h = wh, .window_w = ww,
+		.roll_h = c->pad_first ? ph : h, .roll_w = c->pad_first ? pw : w, .shift_h = shifted && room && h > wh ? wh / 2 : 0,
+		.shift_w = shifted && room && w > ww ? ww / 2 : 0, .dropout = (float)c->attention_dropout };
+	nr_t *table = nr_param(n, "attn.table", NR_TRUNC_02 | NR_NO_DECAY, NR_SHAPE((2 * wh - 1) * (2 * ww - 1), a.heads));
+	a.bias = nr_grid_bias(n, table, (struct nr_grid_bias){ wh, ww, 1, 1 });
 	if (pad) x = nr_with_heads(n, nr_as_tokens(n, nr_fit_grid(n, nr_as_grid(n, x), ph, pw)), a.heads);
 	nr_t *qkv = nr_norm_qk(n, nr_linear_or(n, "attn.qkv", x, 3 * C, c->qkv_bias), a.heads);
 	x = nr_norm(n, "attn.inner", nr_norm(n, "attn.heads", nr_window_attention(n, qkv, a)));
@@ -239,9 +256,111 @@ static void saw_eps(const struct nr_look *l, struct nr_sighting *s, int64_t stag
 		stages > 1 ? " merge.in=layer:eps=1e-5" : ""));
 }
 
+static bool is_square(int64_t n) { return nr_root(n) % 2 == 1; }
+
+/* Rows and columns of a setting of a config.json: a number is both. */
+static bool read_pair(const json_t *v, double *pair)
+{
+	const bool two = json_array_size(v) == 2;
+	const json_t *h = two ? json_array_get(v, 0) : v, *w = two ? json_array_get(v, 1) : v;
+	const json_int_t rows = json_integer_value(h), cols = json_integer_value(w), most = 4096;
+	pair[0] = (double)rows, pair[1] = (double)cols;
+	return rows > 0 && cols > 0 && rows <= most && cols <= most;
+}
+
+/* Rows and columns of the picture, as config.json says. */
+static bool read_picture(const struct nr_look *l, double *pair)
+{
+	const json_t *args = json_object_get(l->config, "model_args"), *input = json_object_get(json_object_get(l->config,
+		"pretrained_cfg"), "input_size");
+	const json_t *size = json_object_get(args, "img_size"), *other = json_object_get(l->config, "image_size");
+	double width[2];
+	if (read_pair(size ? size : other, pair)) return true;
+	if (!read_pair(json_array_get(input, 1), pair) || !read_pair(json_array_get(input, 2), width)) return false;
+	pair[1] = width[1];
+	return true;
+}
+
+/* Columns of a window by the index into its table that some files have beside it: in its first row each next column is one less. 0: there
+ * is none, or its places lie in one line, rows or columns. */
+static int64_t columns_of_index(const struct nr_look *l, int64_t stage)
+{
+	enum { MOST = 4096 };
+	int64_t row[MOST], n = 1;
+	char order;
+	const char *table = nr_naming_text(l->naming, nr_arena_printf(l->arena, "stages.%d.blocks.0.attn.table", (int)stage), &order,
+		l->arena);
+	const char *tail = table ? strstr(table, "_bias_table") : NULL;
+	const char *name = tail ? nr_arena_printf(l->arena, "%.*s_index", (int)(tail - table), table) : NULL;
+	const struct nr_st_tensor *t = name ? nr_st_find(l->file, name) : NULL;
+	const int64_t cells = t ? nr_root(nr_st_elements(t)) : 0;
+	if (cells < 1 || cells > MOST) return 0;
+	struct nr_st_tensor first = *t;
+	first.nd = 1, first.shape[0] = cells, first.bytes = (size_t)cells * nr_st_width(t->dtype);
+	if (nr_st_to_i64(&first, row, cells, &(struct nr_error){ 0 }) || row[0] < 0) return 0;
+	while (n < cells && row[n] == row[0] - n) n++;
+	return n < cells ? n : 0;
+}
+
+/* The window whose table has so many offsets, if one side of it is known. */
+static bool with_columns(int64_t offsets, double cols, double *rows)
+{
+	const int64_t odd = 2 * (int64_t)cols - 1, other = odd > 0 ? offsets / odd : 0;
+	*rows = (double)(other + 1) / 2;
+	return odd > 0 && other % 2 == 1 && odd * other == offsets;
+}
+
+/* Rows and columns of the windows of a stage, whose table has so many offsets: by the index beside it, by config.json, which may set them
+ * larger than the grid; by a grid that is smaller than a square window; else a square. */
+static bool window(const struct nr_look *l, int64_t stage, int64_t offsets, double *rows, double *cols)
+{
+	const json_t *args = json_object_get(l->config, "model_args"), *all = json_object_get(args, "window_size");
+	if (!all) all = json_object_get(l->config, "window_size");
+	const bool each = json_is_array(all) && (json_array_size(all) != 2 || json_is_array(json_array_get(all, 0)));
+	double said[2], grid[2], patch = 1;
+	const struct nr_st_tensor *proj = nr_look_find(l, "patch.proj.weight");
+	const bool told = read_pair(each ? json_array_get(all, (size_t)stage) : all, said), seen = read_picture(l, grid);
+	*cols = (double)columns_of_index(l, stage);
+	if (*cols > 0 && with_columns(offsets, *cols, rows)) return true;
+	if (proj && proj->nd == 4) patch = (double)proj->shape[3];
+	for (int k = 0; seen && k < 2; k++) {
+		int64_t side = ((int64_t)grid[k] + (int64_t)patch - 1) / (int64_t)patch;
+		for (int64_t i = 0; i < stage; i++) side = (side + 1) / 2;
+		grid[k] = (double)side;
+	}
+	for (int clamp = 0; told && clamp < 1 + seen; clamp++) {
+		*cols = clamp && grid[1] < said[1] ? grid[1] : said[1];
+		*rows = clamp && grid[0] < said[0] ? grid[0] : said[0];
+		if ((2 * *rows - 1) * (2 * *cols - 1) == (double)offsets) return true;
+	}
+	if (!is_square(offsets) && seen && grid[0] < grid[1]) return *rows = grid[0], with_columns(offsets, *rows, cols);
+	if (!is_square(offsets) && seen) return *cols = grid[1], with_columns(offsets, *cols, rows);
+	*rows = *cols = (double)(nr_root(offsets) + 1) / 2;
+	return is_square(offsets);
+}
+
+/* "7", "8x4-7", ... */
+static const char *windows_text(const double *rows, const double *cols, int64_t count, struct nr_arena *arena)
+{
+	const char *text = "";
+	bool same = true;
+	for (int64_t i = 1; i < count; i++) same &= rows[i] == rows[0] && cols[i] == cols[0];
+	for (int64_t i = 0; i < (same ? 1 : count) && text; i++)
+		text = rows[i] == cols[i] ? nr_arena_printf(arena, "%s%s%.9g", text, i ? "-" : "", rows[i])
+			: nr_arena_printf(arena, "%s%s%.9gx%.9g", text, i ? "-" : "", rows[i], cols[i]);
+	return text;
+}
+
+static void saw_image(const struct nr_look *l, struct nr_sighting *s)
+{
+	double size[2];
+	if (read_picture(l, size)) nr_saw(s, "image", (int64_t)(size[0] > size[1] ? size[0] : size[1]));    /* windows are already cut */
+}
+
 static bool measure(const struct nr_look *l, struct nr_sighting *s)
 {
-	double depth[NR_MAXLEVELS], heads[NR_MAXLEVELS], window[NR_MAXLEVELS];
+	double depth[NR_MAXLEVELS], heads[NR_MAXLEVELS], rows[NR_MAXLEVELS], cols[NR_MAXLEVELS];
+	const bool tv = !strcmp(l->naming->name, "torchvision");
 	const struct nr_st_tensor *proj = nr_look_find(l, "patch.proj.weight");
 	if (!proj || proj->nd != 4) return false;
 	int64_t count = 0;
@@ -249,11 +368,10 @@ static bool measure(const struct nr_look *l, struct nr_sighting *s)
 		const char *blocks = nr_arena_printf(l->arena, "stages.%d.blocks", (int)count);
 		const struct nr_st_tensor *t = nr_look_find(l, nr_arena_printf(l->arena, "%s.0.attn.table", blocks));
 		if (!t || t->nd != 2) break;
-		int64_t side = 1;
-		while (side * side < t->shape[0]) side += 2;
+		if (!window(l, count, t->shape[0], &rows[count], &cols[count]))
+			nr_saw_misfit(s, "its windows are not square, and nothing says how many rows and columns they have");
 		depth[count] = (double)nr_look_depth_at(l, blocks, "attn.table");
 		heads[count] = (double)t->shape[1];
-		window[count] = (double)(side + 1) / 2;
 	}
 	const int64_t dim = proj->shape[0], hidden = nr_look_rows(l, "stages.0.blocks.0.mlp.fc1.weight", dim);
 	if (!count || hidden < 1) return false;
@@ -262,24 +380,49 @@ static bool measure(const struct nr_look *l, struct nr_sighting *s)
 	nr_saw_key(s, "dim", dim);
 	nr_saw_key_text(s, "depths", nr_stages_text(depth, count, l->arena));
 	nr_saw_text(s, "heads", nr_stages_text(heads, count, l->arena));
-	bool same = true;
-	for (int64_t i = 1; i < count; i++) same &= window[i] == window[0];
-	nr_saw_text(s, "windows", nr_stages_text(window, same ? 1 : count, l->arena));
+	nr_saw_text(s, "windows", windows_text(rows, cols, count, l->arena));
 	nr_saw_text(s, "mlp", nr_arena_printf(l->arena, "%.9g", (double)hidden / (double)dim));
 	nr_saw(s, "classes", nr_look_rows(l, "head.weight", 0));
 	nr_saw(s, "qkv_bias", nr_look_find(l, "stages.0.blocks.0.attn.qkv.bias") != NULL);
-	nr_saw(s, "pad_first", !strncmp(l->naming->name, "huggingface", 11) || !strcmp(l->naming->name, "mmdet"));
+	nr_saw(s, "pad_first", tv || !strncmp(l->naming->name, "huggingface", 11) || !strcmp(l->naming->name, "mmdet"));
+	if (tv) nr_saw(s, "clamp", 0);
 	nr_saw(s, "shift_both", !strncmp(l->naming->name, "huggingface", 11));
-	nr_config_saw_image(l, s);
+	saw_image(l, s);
 	nr_config_saw_act(l, s);
 	saw_eps(l, s, count);
-	if (json_object_get(l->config, "image_size")) nr_saw_all(s);
+	if (tv || json_object_get(l->config, "image_size")) nr_saw_all(s);
 	return true;
+}
+
+/* timm's: 7 for all stages, [8, 4] for all, or a pair for each; two numbers would be a pair there, too. */
+static json_t *windows_json(const char *text)
+{
+	json_t *list = json_array();
+	json_int_t h, w;
+	char *end;
+	for (const char *s = text; *s && (h = w = strtoll(s, &end, 10)) > 0; s = end + (*end == '-')) {
+		if (*end == 'x') w = strtoll(end + 1, &end, 10);
+		json_array_append_new(list, json_pack("[I, I]", h, w));
+	}
+	if (json_array_size(list) != 1) return list;
+	json_t *pair = json_array_get(list, 0), *side = json_array_get(pair, 0);
+	json_t *only = json_incref(json_equal(side, json_array_get(pair, 1)) ? side : pair);
+	json_decref(list);
+	return only;
+}
+
+/* Hugging Face has one square window for all stages. */
+static const char *refuses(const struct nr_model_spec *m, const struct nr_naming *to)
+{
+	const struct swin *c = m->conf;
+	return strncmp(to->name, "huggingface", 11) || !strpbrk(c->windows, "-x") ? NULL
+		: "that software has one square window for all stages";
 }
 
 static json_t *config(const struct nr_saved *w)
 {
 	const struct swin *c = w->model->conf;
+	if (!strcmp(w->naming->name, "torchvision")) return NULL;
 	const int64_t last = c->dim << (nr_stages_count(c->depths) - 1);
 	if (strncmp(w->naming->name, "huggingface", 11)) {
 		json_t *args = json_pack("{s:I, s:I, s:I, s:I, s:f, s:b}", "img_size", (json_int_t)c->image, "patch_size",
@@ -287,8 +430,7 @@ static json_t *config(const struct nr_saved *w)
 			"in_chans", (json_int_t)c->channels, "embed_dim", (json_int_t)c->dim, "mlp_ratio", c->mlp, "qkv_bias",
 				(int)c->qkv_bias);
 		nr_config_lists(args, (const char *[]){ "depths", c->depths, "num_heads", c->heads, NULL });
-		if (nr_stages_count(c->windows) > 1) nr_config_lists(args, (const char *[]){ "window_size", c->windows, NULL });
-		else json_object_set_new(args, "window_size", json_integer(nr_stages_last(c->windows)));
+		json_object_set_new(args, "window_size", windows_json(c->windows));
 		return nr_timm_config(w, "swin_tiny_patch4_window7_224", last, "avg", args);
 	}
 	json_t *j = json_pack("{s:[s], s:s, s:I, s:I, s:I, s:I, s:f, s:b, s:s, s:f}", "architectures",
@@ -305,6 +447,7 @@ static const char *const classes[] = { "SwinForImageClassification", "SwinModel"
 static const struct nr_model_file file = {
 	.classes = classes, .types = (const char *const[]){ "swin", NULL },
 	.signs = signs, .measure = measure, .config = config, .doubt = "the size of the picture is unknown: 224 is assumed",
+	.refuses = refuses,
 };
 
 const struct nr_model nr_model_swin = {

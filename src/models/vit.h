@@ -20,7 +20,7 @@ struct nr_vit {
 	char *act;
 	bool class_pos, register_pos, distilled, key_bias, split_qkv, patch_bias, head_bias, parallel, rel_pos_shared, rel_pos_decay;
 	int32_t glu, rope, rel_pos;         /* enum nr_glu, nr_rope_kind, nr_vit_relative */
-	int64_t rope_grid, rel_pos_dim;
+	int64_t rope_grid, rope_grid_w, rel_pos_dim;
 	double rope_theta;
 };
 

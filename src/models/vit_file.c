@@ -135,7 +135,6 @@ static void saw_pool(const struct nr_look *l, struct nr_sighting *s, int64_t dim
 	const char *said = json_string_value(json_object_get(l->config, "global_pool"));
 	const bool avg = fc || !cls || (said && !strcmp(said, "avg"));
 	if (fc && said && !strcmp(said, "token")) nr_saw_misfit(s, "it has a norm after pooling, but its config.json pools no tokens");
-	if (map && (cls || has(l, "register_token"))) nr_saw_misfit(s, "attention pooling beside special tokens is not understood");
 	const char *act = nr_hf_text(l->config, "pooler_act");
 	if (has(l, "pre_logits.weight") && act && strcmp(act, "tanh") != 0)
 		nr_saw_misfit(s,

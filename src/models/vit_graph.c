@@ -48,6 +48,7 @@ const struct nr_option nr_vit_options[] = {
 	NR_OPT_FLOAT(struct nr_vit, rope_theta, 0, 0, 1e9, "their longest period; 0: 10000 for eva, 100 for dinov3"),
 	NR_OPT_INT(struct nr_vit, rope_grid, 0, 0, 4096,
 		"rope=eva: rows and columns of the grid that places are counted on; 0: the picture's own"),
+	NR_OPT_INT(struct nr_vit, rope_grid_w, 0, 0, 4096, "columns of that grid, where they are not as many as rows; 0: they are"),
 	NR_OPT_ENUM(struct nr_vit, rel_pos, "none", nr_vit_relatives,
 		"bias of attention for the offset of two tokens: from a table (BEiT), or from an MLP (relpos)"),
 	NR_OPT_BOOL(struct nr_vit, rel_pos_shared, "0", "one such bias for all blocks"),
@@ -128,7 +129,8 @@ static nr_t *relative_bias(struct nr_net *n, const nr_t *x, const struct nr_vit 
 static nr_t *block(struct nr_net *n, nr_t *x, const struct nr_vit *c, int64_t i, nr_t *shared)
 {
 	const double theta = c->rope_theta > 0 ? c->rope_theta : c->rope == NR_ROPE_EVA ? 10000 : 100;
-	const struct nr_rope rope = { .kind = (enum nr_rope_kind)c->rope, .theta = theta, .reference = c->rope_grid };
+	const struct nr_rope rope = { .kind = (enum nr_rope_kind)c->rope, .theta = theta, .reference = c->rope_grid,
+		.reference_w = c->rope_grid_w };
 	struct nr_block b = { .heads = c->heads, .hidden = nr_mlp_width(c->mlp, c->dim), .act = c->act, .glu = c->glu,
 		.no_qkv_bias = !c->qkv_bias, .no_key_bias = !c->key_bias, .split_qkv = c->split_qkv, .position_bias = c->position_bias,
 		.rope = c->rope != NR_ROPE_NONE ? &rope : NULL, .bias = shared, .dropout = c->dropout,
@@ -165,10 +167,13 @@ static nr_t *part_linear(struct nr_net *n, nr_t *x, nr_t *weight, nr_t *bias, in
 	return nr_linear_tied(n, x, weight, bias);
 }
 
-/* A learned query's attention to all tokens, then an MLP. Zhai et al. 2022, arXiv:2106.04560, section 3.2; timm's AttentionPoolLatent. */
+/* A learned query's attention to the patches' tokens, then an MLP, which has no gates: those of a packed one count twice. Zhai et al. 2022,
+ * arXiv:2106.04560, section 3.2; timm's AttentionPoolLatent. */
 static nr_t *attention_pool(struct nr_net *n, nr_t *x, const struct nr_vit *c)
 {
-	const struct nr_block b = { .hidden = nr_mlp_width(c->mlp, c->dim), .act = c->act };
+	const struct nr_block b = { .hidden = nr_mlp_width(c->mlp * (c->glu == NR_GLU_PACKED ? 2 : 1), c->dim), .act = c->act };
+	if (x->tok) x = nr_span(n, x, x->tok->special, NR_END);
+	if (!x) return NULL;
 	nr_push(n, "attn_pool");
 	nr_t *latent = nr_param(n, "latent", NR_TRUNC_02, NR_SHAPE(1, 1, c->dim));
 	nr_t *weight = nr_param(n, "qkv.weight", NR_XAVIER, NR_SHAPE(3 * c->dim, c->dim));

@@ -31,20 +31,21 @@ static int shape(struct nr_node *k)
 	return 0;
 }
 
-static double angle(const struct attr *a, int64_t p, int64_t n, int64_t i)
+/* Of place p of n, which are counted as so many; 0: as they are. */
+static double angle(const struct attr *a, int64_t p, int64_t n, int64_t as, int64_t i)
 {
 	const double slower = pow(a->o.theta, -(double)i / ((double)a->o.width / 4));
 	if (a->o.kind == NR_ROPE_DINOV3) return 2 * M_PI * (2 * ((double)p + .5) / (double)n - 1) * slower;
-	return (double)p * (a->o.reference ? (double)a->o.reference / (double)n : 1) * slower;
+	return (double)p * (as ? (double)as / (double)n : 1) * slower;
 }
 
 /* Rows, then columns: (h + w, d/4, 2). */
 static const real *make_table(const struct attr *a, real *table)
 {
-	const int64_t quarter = a->o.width / 4;
+	const int64_t quarter = a->o.width / 4, rows = a->o.reference, cols = a->o.reference_w ? a->o.reference_w : rows;
 	for (int64_t p = 0; p < a->h + a->w; p++)
 		for (int64_t i = 0; i < quarter; i++) {
-			const double t = p < a->h ? angle(a, p, a->h, i) : angle(a, p - a->h, a->w, i);
+			const double t = p < a->h ? angle(a, p, a->h, rows, i) : angle(a, p - a->h, a->w, cols, i);
 			table[(p * quarter + i) * 2] = (real)cos(t);
 			table[(p * quarter + i) * 2 + 1] = (real)sin(t);
 		}
@@ -90,16 +91,17 @@ static void backward(const struct nr_call *k)
 	if (k->want & 1) run(k, &k->dy[0], &k->dx[0], -1, k->add[0]);
 }
 
-/* "e", "d" and "r" (with a reference grid): the kind; heads that turn, special tokens; the grid is 2 x 3 */
+/* "e", "d", "r" and "s" (with a reference grid, which need not be square): the kind; heads that turn, special tokens; the grid is 2 x 3 */
 static nr_t *try_case(struct nr_net *n, nr_t **x, const char *o)
 {
 	const struct nr_tokens tok = { .special = o[2] - '0', .h = 2, .w = 3, .pos = o[3] == 'p' ? x[1] : NULL };
 	const bool split = o[0] == 'd';
-	const struct nr_rope r = { split ? NR_ROPE_DINOV3 : NR_ROPE_EVA, split ? 8 : 4, o[1] - '0', 100, o[0] == 'r' ? 5 : 0 };
+	const struct nr_rope r = { split ? NR_ROPE_DINOV3 : NR_ROPE_EVA, split ? 8 : 4, o[1] - '0', 100,
+		o[0] == 'r' || o[0] == 's' ? 5 : 0, o[0] == 's' ? 2 : 0 };
 	return nr_rope(n, nr_with_tokens(n, x[0], tok), r);
 }
 static const struct nr_case cases[] = { { "2x6x8", "e20" }, { "1x7x12", "e21" }, { "2x8x24", "d22" }, { "1x6x8", "d10" },
-	{ "3x7x12", "r31" }, { "2x4x8 2x3:i0-5", "e21p" }, { NULL, NULL } };
+	{ "3x7x12", "r31" }, { "1x6x8", "s20" }, { "2x4x8 2x3:i0-5", "e21p" }, { NULL, NULL } };
 const struct nr_op nr_op_rope = {
 	.name = "rope", .shape = shape, .forward = forward, .backward = backward,
 	.flags = NR_CHEAP | NR_STRIDED | NR_INPLACE | NR_INPLACE_GRAD, .keeps = NR_KEEP_X(1), .try_case = try_case, .cases = cases,

@@ -119,6 +119,7 @@ static const struct nr_case cases[] = {
 	{ "2x16x12 2x4x4", "heads=2,shift_h=1,shift_w=1" }, { "1x1x3 1x1x1", "h=1,w=1,window_h=1,window_w=1" },
 	{ "2x24x6 1x6x6", "h=4,w=6,window_w=3,shift_w=1" }, { "3x16x12", "heads=2" },
 	{ "1x36x12 2x9x9", "heads=2,h=6,w=6,roll_h=5,roll_w=4,window_h=3,window_w=3,shift_h=1,shift_w=1" },
+	{ "1x48x12 2x8x8", "heads=2,h=8,w=6,roll_h=7,roll_w=5,window_h=4,window_w=2,shift_h=2,shift_w=1" },
 	{ "2x16x18 3x4x4", "heads=3,shift_h=1,dropout=0.3" }, { NULL, NULL },
 };
 const struct nr_op nr_op_window_attention = {

@@ -8,7 +8,9 @@ import numpy as np
 import timm
 import torch
 import transformers as hf
+from safetensors.torch import save_file
 from timm.models import save_for_hf
+from torchvision.models.swin_transformer import SwinTransformer
 
 from common import NORMA, scratch, shake
 
@@ -50,6 +52,13 @@ def of_timm(name, must, **options):
         compare(f"{name} {options}", Path(folder), model, x, lambda y: y, "logits", must)
 
 
+def of_torchvision(window, size):
+    with scratch() as folder:
+        model = shake(SwinTransformer([4, 4], 16, [2, 2], [2, 4], window, num_classes=5), 1).eval()
+        save_file(model.state_dict(), f"{folder}/model.safetensors")
+        compare(f"torchvision's Swin {window} {size}", Path(folder), model, picture(size), lambda y: y, "logits", True)
+
+
 def of_hf(cls, config, must, size=64, read=lambda y: y.logits, what="logits", **options):
     with scratch() as folder:
         model = shake(getattr(hf, cls)(getattr(hf, config)(**options)), 2).eval()
@@ -66,19 +75,25 @@ vit = dict(depth=2, img_size=64)
 for must, more in ((True, {}), (True, dict(act_layer="relu")), (True, dict(num_heads=2)), (True, dict(global_pool="avg")),
                    (True, dict(qk_norm=True)), (True, dict(reg_tokens=2, no_embed_class=True)), (True, dict(pre_norm=True)),
                    (True, dict(fc_norm=False, global_pool="avg")),
-                   (False, dict(fc_norm=True)), (False, dict(global_pool="map")), (False, dict(global_pool="max")),
+                   (False, dict(fc_norm=True)), (True, dict(global_pool="map")), (True, dict(global_pool="map", reg_tokens=2)),
+                   (False, dict(global_pool="max")),
                    (False, dict(global_pool="avgmax")), (False, dict(act_layer="mish")), (False, dict(norm_layer="rmsnorm")),
                    (False, dict(final_norm=False)), (False, dict(pos_embed="none")), (False, dict(img_size=(64, 32))),
                    (False, dict(img_size=(32, 128)))):
     of_timm("vit_tiny_patch16_224", must, **{**vit, **more})
+of_timm("vit_so150m_patch16_reg4_map_256", True, **vit)
 for must, more in ((True, {}), (True, dict(global_pool="token")), (False, dict(rope_temperature=50.)), (False, dict(use_rot_pos_emb=False)),
                    (False, dict(ref_feat_shape=(8, 8))), (False, dict(use_post_norm=True))):
     of_timm("vit_small_patch16_dinov3", must, **{**vit, **more})
 for must, more in ((True, {}), (True, dict(num_heads=2)), (False, dict(global_pool="avg"))):
     of_timm("cait_xxs24_224", must, **{**vit, **more})
 for must, more in ((True, {}), (True, dict(window_size=4)), (True, dict(depths=(1, 1), num_heads=(2, 4), embed_dim=32)),
-                   (False, dict(window_size=(4, 2))), (False, dict(global_pool="max")), (False, dict(always_partition=True))):
+                   (True, dict(window_size=(4, 2))), (True, dict(window_size=((4, 2), (2, 4), 4, 2))), (True, dict(img_size=(64, 96))),
+                   (True, dict(img_size=(32, 64), window_size=(4, 5))), (False, dict(global_pool="max")),
+                   (False, dict(always_partition=True))):
     of_timm("swin_tiny_patch4_window7_224", must, **{**dict(img_size=64), **more})
+for window, size in (([4, 4], 32), ([4, 2], 32), ([5, 3], (40, 28)), ([7, 7], 32)):
+    of_torchvision(window, size)
 for must, more in ((True, {}), (True, dict(act_layer="relu")), (True, dict(key_dim=8)), (False, dict(img_size=(64, 256))),
                    (False, dict(down_op="subsample")), (False, dict(stem_type="s8"))):
     of_timm("levit_128s", must, **{**dict(img_size=64), **more})

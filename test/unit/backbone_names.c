@@ -40,6 +40,7 @@ static void every_naming_gives_the_same_logits(void **state)
 	(void)state;
 	static const struct { const char *model, *norms, *names[6]; } all[] = {
 		{ SWIN, "", { "norma", "timm", "official", "mmdet", "huggingface", "huggingface5" } },
+		{ SWIN ",clamp=0", "", { "norma", "torchvision" } },
 		{ "pvt:image=32,patch=2,dims=8-12-16,depths=1-2-1,heads=2-2-4,mlp=2,sr=4-2-1,classes=5", "eps=1e-6",
 			{ "norma", "official", "huggingface" } },
 		{ "pvt_v2:image=32,dims=8-12-16,depths=1-2-1,heads=2-2-4,mlp=2,sr=2-2-1,classes=5", "eps=1e-6",

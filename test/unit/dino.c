@@ -144,6 +144,27 @@ static void batch_norms_of_the_head_see_all_crops(void **state)
 	done(&d);
 }
 
+/* The released code counts layers only where there are several. */
+static void an_only_layer_of_the_head_has_no_number(void **state)
+{
+	(void)state;
+	struct dino d = built(SMALL ",head_layers=1", "layer");
+	struct nr_st_file *f;
+	struct nr_dino seen;
+	char path[] = "/tmp/norma-dino-XXXXXX";
+	close(mkstemp(path));
+	assert_null(nr_store_find(d.r.store, "dino.mlp.0.weight"));
+	assert_int_equal(nr_model_export(d.r.store, d.model.of, path, "dino", NULL, 0, &d.r.err), 0);
+	assert_int_equal(nr_st_open(&f, path, &d.r.err), 0);
+	assert_non_null(nr_st_find(f, "head.mlp.weight"));
+	assert_non_null(nr_st_find(f, "head.mlp.bias"));
+	assert_true(nr_dino_guess(&seen, d.model.of, f, d.arena));
+	assert_true(seen.head_layers == 1 && !seen.head_bn && seen.head_bottleneck == 4);
+	nr_st_close(f);
+	unlink(path);
+	done(&d);
+}
+
 static void any_plan_builds_and_learns_on_both_grids(void **state)
 {
 	(void)state;
@@ -334,7 +355,7 @@ int main(void)
 		cmocka_unit_test(the_loss_is_that_of_plain_loops),
 		cmocka_unit_test(outputs_are_cosines_with_rows_of_the_last_layer),
 		cmocka_unit_test(crops_of_two_sizes_do_not_meet_in_the_encoder),
-		cmocka_unit_test(batch_norms_of_the_head_see_all_crops),
+		cmocka_unit_test(batch_norms_of_the_head_see_all_crops), cmocka_unit_test(an_only_layer_of_the_head_has_no_number),
 		cmocka_unit_test(any_plan_builds_and_learns_on_both_grids),
 		cmocka_unit_test(a_local_crop_is_half_the_picture_in_whole_patches),
 		cmocka_unit_test(targets_are_centred_and_sharpened),
