@@ -41,6 +41,8 @@ struct nr_architecture { const char *name, *text, *norms; };
 struct nr_rename { const char *ours, *theirs; };
 struct nr_st_file;
 struct nr_naming;
+enum { NR_MAXLEVELS = 8 };                  /* stages of a hierarchical model */
+struct nr_numbers { int64_t depth[NR_MAXLEVELS], levels; };     /* blocks of each stage; levels that a detector's neck reads */
 struct nr_scope_names { const char *scope; const struct nr_naming *of; };    /* "text.": what follows has names of its own */
 struct nr_naming {                          /* "timm", ...; lists end with a NULL name */
 	const char *name;
@@ -55,9 +57,9 @@ struct nr_naming {                          /* "timm", ...; lists end with a NUL
 	const struct nr_rename *wanted;     /* tensors that the software expects beside ours, written as zeros: `ours` is the entry whose */
 					    /* shape it has; ends with NULL, or NULL */
 	const char *idle_bias;              /* "pos_proj.weight": such tensors have a bias there that does nothing, written as 0; or NULL */
-	/* Where blocks are counted in another way, which depends on how many each of the NR_MAXLEVELS stages has: rules that come before
-	 * the others, in the arena (NULL: out of memory), and these numbers as a file has them. NULL: they are not. */
-	const struct nr_rename *(*numbered)(const int64_t *depth, struct nr_arena *);
+	/* Where blocks are counted in another way, which depends on how many there are: rules that come before the others, in the arena
+	 * (NULL: out of memory), and the blocks as a file has them. NULL: they are not. */
+	const struct nr_rename *(*numbered)(const struct nr_numbers *, struct nr_arena *);
 	void (*depths)(const struct nr_st_file *, int64_t *depth);
 };
 
@@ -74,7 +76,6 @@ struct nr_inputs {
 	nr_t *noise;                        /* (B,N,C), added to the embedded nodes (FLAG); NULL: none */
 };
 
-enum { NR_MAXLEVELS = 8 };                  /* stages of a hierarchical model */
 struct nr_model_file;
 struct nr_model {
 	const char *name, *title, *cite;

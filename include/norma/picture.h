@@ -23,14 +23,15 @@ struct nr_picture {                         /* 8 bits, rows of pixels of interle
 	int32_t h, w, channels;             /* 1 grey, 3 RGB */
 	uint8_t *pixels;
 	size_t capacity;                    /* of pixels, which belong to the picture; all zero is an empty picture */
+	int32_t turned;                     /* the EXIF orientation by which it was turned after it was read, 2 to 8; 0: it was not */
 };
 NR_API void nr_picture_release(struct nr_picture *);
 /* Room for a picture of this size; the old pixels are lost. */
 NR_API int nr_picture_resize(struct nr_picture *, int32_t h, int32_t w, int32_t channels, struct nr_error *);
 /* JPEG, PNG, WebP or TIFF (its first page), told apart by their first bytes; brought to channels (1 or 3; 0: as the file has it, grey
  * or RGB) with the bytes that Pillow's convert("RGB") or convert("L") of the RGB gives: CMYK is taken to be Adobe's, 16 bits lose
- * their lower half, palettes are looked up, alpha is ignored (TIFF: transparent is black). A JPEG whose EXIF data say that the camera
- * was turned is turned back, as exif_transpose does. (16-bit grey: the upper half too, where Pillow clips.) */
+ * their lower half, palettes are looked up, alpha is ignored (TIFF: transparent is black). A picture whose EXIF data say that the
+ * camera was turned is turned back, as exif_transpose does. (16-bit grey: the upper half too, where Pillow clips.) */
 NR_API int nr_picture_decode(struct nr_picture *, const void *bytes, size_t size, int32_t channels, const char *name, struct nr_error *);
 NR_API int nr_picture_read(struct nr_picture *, const char *path, int32_t channels, struct nr_error *);
 NR_API int nr_picture_write_png(const struct nr_picture *, const char *path, struct nr_error *);   /* atomically */

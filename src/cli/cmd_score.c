@@ -8,6 +8,7 @@
 #include "cli.h"
 #include "data/coco_results.h"
 #include "picture/mark.h"
+#include "picture/picture.h"
 #include "score_tables.h"
 
 struct score { int32_t of; char *pictures, *draw; int64_t count; double least; bool json; };
@@ -40,6 +41,7 @@ static int draw_one(struct cli *c, const struct score *o, const struct nr_coco *
 		memcpy(mark[n++].xywh, d->xywh, sizeof d->xywh);
 	}
 	if (!code) code = nr_picture_read(&from, path, 3, c->err);
+	if (!code) code = nr_picture_as_sized(&from, truth->image[image].h, truth->image[image].w, path, c->err);
 	if (!code) code = nr_picture_mark(&from, mark, n, 0, &to, c->err);
 	if (!code) code = nr_picture_write_png(&to, out, c->err);
 	nr_picture_release(&from);

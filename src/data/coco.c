@@ -13,10 +13,11 @@
 #include "data/dataset.h"
 #include "data/listed.h"
 #include "data/survey.h"
+#include "picture/picture.h"
 
 enum { SPLITS = 2 };                            /* train, val */
-struct coco { char *path, *train, *val, *train_json, *val_json; int32_t bad; bool empty, masks; };
-struct own { struct nr_listed listed; struct nr_coco split[SPLITS]; };     /* listed first: listed.c uses it */
+struct coco { char *path, *train, *val, *train_json, *val_json; int32_t bad; bool empty, masks, stored; };
+struct own { struct nr_listed listed; struct nr_coco split[SPLITS]; bool stored; };        /* listed first: listed.c uses it */
 
 static const char *const when_bad[] = { "fail", "skip", NULL };
 static const struct nr_option options[] = {
@@ -28,6 +29,7 @@ static const struct nr_option options[] = {
 	NR_OPT_ENUM(struct coco, bad, "fail", when_bad, "pictures and entries that cannot be used: fail names them, skip leaves them out"),
 	NR_OPT_BOOL(struct coco, empty, "0", "also train on pictures without objects (crowds do not count)"),
 	NR_OPT_BOOL(struct coco, masks, "1", "read the masks; without them opening takes less time and memory"),
+	NR_OPT_BOOL(struct coco, stored, "0", "boxes and masks are of pixels as the files store them: EXIF data turn no picture"),
 	NR_OPT_END
 };
 
@@ -133,6 +135,15 @@ static int list_pictures(struct nr_source *s, int split, const char *folder, con
 	return nr_hint(err, "is that the folder? bad=skip leaves such pictures out");
 }
 
+/* Most programs show pictures upright, and boxes are of what they show; some annotate what the files store. Where only that has the size
+ * that the annotation file tells, boxes are of that. */
+static int fit(const struct nr_source *s, enum nr_split split, int64_t i, struct nr_picture *p, const char *path, struct nr_error *err)
+{
+	const struct own *own = s->own;
+	const struct nr_objects *o = &own->split[split].image[nr_listed_label(s, split, i)];
+	return own->stored ? nr_picture_as_stored(p, path, err) : nr_picture_as_sized(p, o->h, o->w, path, err);
+}
+
 /* Boxes mean nothing in a picture of another size. */
 static int check_size(const struct nr_source *s, enum nr_split split, int64_t i, const struct nr_picture *p, const char *path,
 	struct nr_error *err)
@@ -147,9 +158,10 @@ static int check_size(const struct nr_source *s, enum nr_split split, int64_t i,
 /* The sizes in the annotation file decide which pictures fit. */
 static const char *stamp_of(const struct nr_source *s)
 {
-	const char *text = "";
+	const struct own *own = s->own;
+	const char *text = own->stored ? "stored\n" : "";
 	for (int k = 0; k < SPLITS && text; k++) {
-		const char *path = ((const struct own *)s->own)->split[k].path;
+		const char *path = own->split[k].path;
 		struct stat st;
 		if (path && !stat(path, &st))
 			text = nr_arena_printf(s->arena, "%s%s %lld %lld.%ld\n", text, path, (long long)st.st_size,
@@ -186,7 +198,8 @@ static int open_coco(struct nr_source *s, const char *dir, const void *conf, str
 		nr_fail(err, NR_EIO, "cannot open", s->dir, "No such file or directory");
 		return nr_hint(err, "`norma data make shapes` draws pictures with boxes and masks");
 	}
-	own->listed = (struct nr_listed){ .dir = s->dir, .check = check_size };
+	own->listed = (struct nr_listed){ .dir = s->dir, .fit = fit, .check = check_size };
+	own->stored = o->stored;
 	int64_t empty = 0, bad = 0;
 	for (int k = NR_TRAIN; k < SPLITS; k++)
 		if (open_split(s, k, o, &empty, err)) return err->code;

@@ -188,6 +188,7 @@ static const char *stamp_of(const struct nr_source *s)
 {
 	const struct nr_label_maps *m = s->own;
 	struct nr_str text = { 0 };
+	if (m->stored) nr_str_add(&text, "stored\n");
 	for (int64_t i = 0; i < m->maps; i++) {
 		struct stat st;
 		if (stat(nr_arena_printf(s->arena, "%s/%s", s->dir, m->map[i]), &st)) continue;
@@ -216,7 +217,9 @@ int nr_label_folder_open(struct nr_source *s, const struct nr_label_folder *how,
 	for (int k = 0; k < NR_SPLITS; k++) all += s->count[k];
 	if (!all) return not_found(s, err);
 	for (int k = 0; k < 3 && how->mean; k++) s->mean[k] = how->mean[k], s->std[k] = how->std[k];
-	struct nr_listed *listed = &((struct nr_label_maps *)s->own)->listed;
+	struct nr_label_maps *own = s->own;
+	struct nr_listed *listed = &own->listed;
+	own->stored = how->stored;
 	listed->check = check_size;
 	if (!how->mean) listed->stamp = stamp_of(s);
 	if (!how->mean && nr_survey(s, how->root, how->skip, &bad, err)) return err->code;

@@ -7,6 +7,17 @@
 #include "base/mem.h"
 #include "picture/picture.h"
 
+/* The size of a map tells whether it is of the upright picture or of the one that the file stores. */
+static int fit(const struct nr_source *s, enum nr_split split, int64_t i, struct nr_picture *p, const char *path, struct nr_error *err)
+{
+	const struct nr_label_maps *m = s->own;
+	char file[1024];
+	int32_t h, w;
+	if (m->stored) return nr_picture_as_stored(p, path, err);
+	nr_png_size(nr_label_maps_file(s, split, i, file, sizeof file), &h, &w);
+	return nr_picture_as_sized(p, h, w, path, err);
+}
+
 struct nr_label_maps *nr_label_maps_make(struct nr_source *s, struct nr_error *err)
 {
 	struct nr_label_maps *m = s->own = nr_arena_alloc(s->arena, sizeof *m);
@@ -15,6 +26,7 @@ struct nr_label_maps *nr_label_maps_make(struct nr_source *s, struct nr_error *e
 		return NULL;
 	}
 	m->listed.dir = s->dir;
+	m->listed.fit = fit;
 	for (int i = 0; i < 256; i++) m->class_of[i] = NR_UNKNOWN_NUMBER;
 	return m;
 }

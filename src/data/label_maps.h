@@ -11,6 +11,7 @@ struct nr_label_maps {
 	const char **map;                   /* files, relative to the set's folder */
 	int64_t maps, room;
 	int16_t class_of[256];              /* of numbers: a class, NR_NO_CLASS or NR_UNKNOWN_NUMBER */
+	bool stored;                        /* they are of pixels as the files of the pictures store them */
 	bool by_colour;                     /* colours decide, also those of a palette: */
 	int32_t colours;
 	struct { uint8_t rgb[3]; int16_t class_; } colour[256];
@@ -29,6 +30,7 @@ int32_t nr_label_maps_none(const struct nr_source *, enum nr_split, int64_t i);
 struct nr_label_folder {
 	const char *root;                   /* of all data sets: what was measured of pictures is kept there */
 	double val;                         /* share set apart where the folder is not divided; < 0: .1 */
+	bool stored;                        /* EXIF data turn no picture */
 	bool skip;                          /* leave out what cannot be read or has no label map */
 	int32_t ignored;                    /* a number that does not count, beside 255; -1: none */
 	/* Of a known set, else NULL and seen in the files: */

@@ -76,6 +76,7 @@ int nr_listed_get(const struct nr_source *s, enum nr_split split, int64_t i, str
 	nr_str_printf(&path, "%s%s%s", *file == '/' ? "" : l->dir, *file == '/' ? "" : "/", file);
 	int e = path.failed ? nr_fail(err, NR_EMEMORY, "cannot read", l->split[split].path[i], "out of memory") :
 		nr_picture_read(p, path.text, s->channels, err);
+	if (!e && p->turned && l->fit) e = l->fit(s, split, i, p, path.text, err);
 	if (!e && p->h <= l->cut)
 		e = nr_fail(err, NR_EFORMAT, "cannot use", path.text,
 			"it has %d rows, the lower %d of which do not belong to the picture", p->h, l->cut);

@@ -7,6 +7,9 @@
 struct nr_listed {
 	const char *dir;                    /* what the paths are relative to */
 	int32_t cut;                        /* rows at the bottom of every picture that do not belong to it */
+	/* For pictures that were turned by their EXIF data: turns them back where what belongs to them, boxes or a label map, was made for
+	 * the pixels as they are stored. NULL: nothing belongs to them. */
+	int (*fit)(const struct nr_source *, enum nr_split, int64_t i, struct nr_picture *, const char *path, struct nr_error *);
 	/* What else must hold of a picture that was read; NULL: nothing. */
 	int (*check)(const struct nr_source *, enum nr_split, int64_t i, const struct nr_picture *, const char *path, struct nr_error *);
 	const char *stamp;                  /* tells one state of what that depends on from another; NULL: it depends on nothing */

@@ -18,7 +18,7 @@
 enum { FULL = 20000,
 	TOLD = 50,
 	MANY = 2000,
-	VERSION = 1 };
+	VERSION = 2 };
 
 struct seen {
 	double mean[3], square[3];

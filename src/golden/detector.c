@@ -20,24 +20,6 @@ double golden_number_in(struct golden_case *c, const char *key, const char *othe
 	return golden_number(c, find(c, key) ? key : otherwise);
 }
 
-/* The names of a detector on three levels, with P6 and P7 behind as many as there are. */
-static const struct nr_naming *naming_of(struct golden_case *c, int levels, int of)
-{
-	const struct nr_naming *usual = nr_detector_naming(of);
-	struct nr_naming *n = golden_alloc(c, 1, sizeof *n);
-	int rules = 0;
-	*n = *usual;
-	if (of != NR_TORCHVISION || levels == 3) return usual;
-	while (usual->rules[rules].ours) rules++;
-	struct nr_rename *own = golden_alloc(c, rules + 3, sizeof *own);
-	for (int i = 0; i < 2; i++)
-		own[i] = (struct nr_rename){ nr_arena_printf(c->arena, "levels.%d.neck.extra.conv.", levels + i),
-			nr_arena_printf(c->arena, "backbone.fpn.extra_blocks.p%d.", 6 + i) };
-	memcpy(own + 2, usual->rules, (size_t)rules * sizeof *own);
-	n->rules = own;
-	return n;
-}
-
 void golden_detector_open(struct golden_case *c, struct golden_detector *d, const char *norms)
 {
 	static const char *const known[] = { "torchvision", "mmdet", NULL };
@@ -62,7 +44,8 @@ void golden_detector_open(struct golden_case *c, struct golden_detector *d, cons
 		d->B = x.d[0];
 	}
 	golden_expect(c, d->levels > 0, "in.feat0");
-	d->m.naming = naming_of(c, d->levels, of);
+	d->m.naming = nr_detector_naming(of, d->levels, c->arena);
+	if (!d->m.naming) golden_stop(c, NULL, "out of memory");
 	for (int64_t i = 0; i < d->image.n; i++) {
 		const int64_t place = golden_place_of(&d->image, i);
 		golden_expect(c, d->image.x[i] >= 0 && d->image.x[i] < d->B, "in.box_image");

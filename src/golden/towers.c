@@ -4,6 +4,7 @@
 
 #include "golden/model.h"
 #include "models/bert.h"
+#include "models/hf_config.h"
 #include "models/names.h"
 #include "norma/nn.h"
 
@@ -158,9 +159,11 @@ static const real *features(struct golden_case *c, struct towers *w, int64_t *wi
 	const json_t *v = json_object_get(c->config, "image");
 	const struct golden_tensor x = golden_tensor(c, 4, "in.image");
 	const char *act = strstr(json_string_value(json_object_get(v, "act")), "tanh") ? "gelu_tanh" : "gelu";
-	const char *text = nr_arena_printf(c->arena, "vit:image=%g,channels=%g,patch=%g,dim=%g,depth=%g,heads=%g,mlp=%.17g,act=%s",
-		number(v, "img_size"), number(v, "in_chans"), number(v, "patch_size"), number(v, "embed_dim"), number(v, "depth"),
-		number(v, "num_heads"), number(v, "mlp_ratio"), act);
+	const int bias = !json_is_false(json_object_get(v, "qkv_bias"));
+	const char *text = nr_arena_printf(c->arena,
+		"vit:image=%g,channels=%g,patch=%g,dim=%g,depth=%g,heads=%g,mlp=%.17g,act=%s,qkv_bias=%d", number(v, "img_size"),
+		number(v, "in_chans"), number(v, "patch_size"), number(v, "embed_dim"), number(v, "depth"), number(v, "num_heads"),
+		number(v, "mlp_ratio"), act, bias);
 	golden_model_open(c, &w->frozen, text, "timm", "", number(v, "ln_eps"));
 	prefixed = *w->frozen.naming;
 	prefixed.prefix = "img.";
@@ -187,9 +190,11 @@ int golden_model_lit(struct golden_case *c)
 	int64_t C;
 	const real *z = features(c, &w, &C);
 	const json_t *t = json_object_get(c->config, "text");
+	const char *named = json_string_value(json_object_get(t, "hidden_act")), *act = named ? nr_hf_act(named) : "gelu";
+	if (!act) golden_stop(c, NULL, "no code for the activation '%s'", named);
 	const char *text = nr_arena_printf(c->arena, "bert:vocab=%g,hidden=%g,positions=%g,types=%g,pool=cls,classes=%lld,%s",
 		number(t, "vocab_size"), number(t, "intermediate_size"), number(t, "max_position_embeddings"), number(t, "type_vocab_size"),
-		(long long)C, sizes(c, t, "gelu"));
+		(long long)C, sizes(c, t, act));
 	golden_model_open(c, &w.m, text, "huggingface_base", "", number(t, "layer_norm_eps"));
 	nr_net_keep_hidden(w.m.net, 0);
 	const struct golden_tensor x = golden_tensor(c, 4, "in.image");

@@ -7,9 +7,10 @@ void nr_anchor_shapes(struct nr_anchor_level *l, int ratios, const double *ratio
 {
 	for (int r = 0; r < ratios; r++)
 		for (int s = 0; s < sizes; s++) {
-			const double root = sqrt(ratio[r]), x = size[s] / root / 2, y = size[s] * root / 2;
-			l->half[r * sizes + s][0] = rounded ? nearbyint(x) : x;
-			l->half[r * sizes + s][1] = rounded ? nearbyint(y) : y;
+			const double root = sqrt(ratio[r]), x = size[s] * (1 / root) / 2, y = size[s] * root / 2;
+			const float near = sqrtf((float)ratio[r]), side = (float)size[s];
+			l->half[r * sizes + s][0] = rounded ? nearbyintf(1 / near * side / 2) : x;
+			l->half[r * sizes + s][1] = rounded ? nearbyintf(near * side / 2) : y;
 		}
 }
 

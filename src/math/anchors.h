@@ -12,7 +12,8 @@ struct nr_anchor_grid {
 	int levels, shapes;
 	struct nr_anchor_level { int64_t h, w; double dx, dy, half[NR_ANCHOR_SHAPES][2]; } level[NR_ANCHOR_LEVELS];   /* half: x, y */
 };
-/* The shapes of a level: sizes (roots of areas) for each ratio h / w; rounded: half sides are whole numbers, as torchvision's are. */
+/* The shapes of a level: sizes (roots of areas) for each ratio h / w; rounded: half sides are whole numbers, made in single precision, as
+ * torchvision's are. Others have mmdetection's last bits, which decide what ties for a box. */
 void nr_anchor_shapes(struct nr_anchor_level *, int ratios, const double *ratio, int sizes, const double *size, int rounded);
 int64_t nr_anchor_count(const struct nr_anchor_grid *);
 int64_t nr_anchor_count_at(const struct nr_anchor_grid *, int level);

@@ -47,8 +47,8 @@ nr_t *nr_detector_detections(struct nr_net *, const struct nr_model_spec *, cons
 /* A norm plan's text without the rules that mean neck and heads; NULL: out of memory. */
 const char *nr_detector_backbone_norms(const char *text, struct nr_arena *);
 bool nr_detector_entry(const char *name);   /* is it the detector's, not the backbone's? */
-/* Public names of the entries of a detector, without the scope and the backbone. */
-const struct nr_naming *nr_detector_naming(int convention);
+/* Public names of the entries of a detector on so many levels, without the scope and the backbone; NULL: out of memory. */
+const struct nr_naming *nr_detector_naming(int convention, int64_t levels, struct nr_arena *);
 /* The same as scopes of a backbone's naming, by convention. */
 extern const struct nr_scope_names nr_detector_scopes[2][2];
 #define NR_DETECTOR_NAMINGS(rules_)                                                                                       \

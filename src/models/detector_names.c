@@ -3,13 +3,12 @@
 
 #include <string.h>
 
+#include "base/mem.h"
 #include "models/names.h"
 
 static const struct nr_rename torchvision[] = {
 	{ "levels.#.neck.lateral.conv.", "backbone.fpn.inner_blocks.#.0." },
 	{ "levels.#.neck.lateral.", "backbone.fpn.inner_blocks.#.1." },
-	{ "levels.3.neck.extra.conv.", "backbone.fpn.extra_blocks.p6." },
-	{ "levels.4.neck.extra.conv.", "backbone.fpn.extra_blocks.p7." },
 	{ "levels.#.neck.out.conv.", "backbone.fpn.layer_blocks.#.0." },
 	{ "levels.#.neck.out.", "backbone.fpn.layer_blocks.#.1." },
 	{ "tower.#.head.class.conv.", "head.classification_head.conv.#.0." },
@@ -45,8 +44,26 @@ static const struct nr_rename mmdetection[] = {
 	{ "tower.#.head.mask.conv.", "roi_head.mask_head.convs.#.conv." }, { "tower.#.head.mask.", "roi_head.mask_head.convs.#.bn." },
 	{ "mask.up.", "roi_head.mask_head.upsample." }, { "mask.out.", "roi_head.mask_head.conv_logits." }, { NULL, NULL },
 };
-static const struct nr_naming names[2] = { { .name = "torchvision", .rules = torchvision }, { .name = "mmdet", .rules = mmdetection } };
-const struct nr_naming *nr_detector_naming(int convention) { return &names[convention]; }
+/* torchvision's further levels are P6, P7, ... behind any number of levels. */
+static const struct nr_rename *further_levels(const struct nr_numbers *n, struct nr_arena *arena)
+{
+	enum { MOST = NR_MAXLEVELS };
+	struct nr_rename *rule = nr_arena_alloc(arena, (MOST + 1) * sizeof *rule);
+	for (int i = 0; rule && i < MOST; i++) {
+		rule[i].ours = nr_arena_printf(arena, "levels.%lld.neck.extra.conv.", (long long)n->levels + i);
+		rule[i].theirs = nr_arena_printf(arena, "backbone.fpn.extra_blocks.p%d.", 6 + i);
+		if (!rule[i].ours || !rule[i].theirs) return NULL;
+	}
+	if (rule) rule[MOST] = (struct nr_rename){ NULL, NULL };
+	return rule;
+}
+
+static const struct nr_naming names[2] = { { .name = "torchvision", .rules = torchvision, .numbered = further_levels },
+	{ .name = "mmdet", .rules = mmdetection } };
+const struct nr_naming *nr_detector_naming(int convention, int64_t levels, struct nr_arena *arena)
+{
+	return nr_naming_numbered(&names[convention], &(struct nr_numbers){ .levels = levels }, arena);
+}
 
 const struct nr_scope_names nr_detector_scopes[2][2] = { { { "detect.", &names[NR_TORCHVISION] }, { NULL, NULL } },
 	{ { "detect.", &names[NR_MMDETECTION] }, { NULL, NULL } } };

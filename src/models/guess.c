@@ -385,9 +385,9 @@ static void consider(const struct nr_look *l, struct nr_guess *best, int *most)
 /* A naming for the blocks that the file has; NULL: out of memory. */
 static const struct nr_naming *for_file(const struct nr_naming *n, const struct nr_st_file *f, struct nr_arena *arena)
 {
-	int64_t depth[NR_MAXLEVELS] = { 0 };
-	if (n->depths) n->depths(f, depth);
-	return nr_naming_numbered(n, depth, arena);
+	struct nr_numbers numbers = { .levels = 0 };
+	if (n->depths) n->depths(f, numbers.depth);
+	return nr_naming_numbered(n, &numbers, arena);
 }
 
 bool nr_json_three(const json_t *list, double *to)

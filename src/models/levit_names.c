@@ -83,8 +83,9 @@ static void branches(struct list *l, const char *scope, const char *before, int6
 		*before == 'b' ? "" : "odule"));
 }
 
-static const struct nr_rename *by_stage(const int64_t *depth, struct nr_arena *arena)
+static const struct nr_rename *by_stage(const struct nr_numbers *numbers, struct nr_arena *arena)
 {
+	const int64_t *depth = numbers->depth;
 	struct list l = make(depth, arena);
 	for (int i = 0; i < NR_MAXLEVELS && !l.failed; i++) {
 		const char *here = nr_arena_printf(arena, "levit.encoder.stages.%d.layers.", i);
@@ -112,8 +113,14 @@ static const struct nr_rename *by_model(const int64_t *depth, struct nr_arena *a
 	}
 	return finish(&l);
 }
-static const struct nr_rename *by_model_plain(const int64_t *depth, struct nr_arena *arena) { return by_model(depth, arena, false); }
-static const struct nr_rename *by_model_folded(const int64_t *depth, struct nr_arena *arena) { return by_model(depth, arena, true); }
+static const struct nr_rename *by_model_plain(const struct nr_numbers *n, struct nr_arena *arena)
+{
+	return by_model(n->depth, arena, false);
+}
+static const struct nr_rename *by_model_folded(const struct nr_numbers *n, struct nr_arena *arena)
+{
+	return by_model(n->depth, arena, true);
+}
 
 /* ---- blocks of each stage in a file ---------------------------------------------------------------------------------------- */
 

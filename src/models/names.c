@@ -8,15 +8,20 @@
 #include "models/names.h"
 #include "norma/model.h"
 
-/* How many blocks each stage of the store's model has. */
-static void count_blocks(const struct nr_store *s, int64_t *depth)
+/* How many blocks each stage of the store's model has, and how many of its levels a neck reads. */
+static struct nr_numbers numbers_of(const struct nr_store *s)
 {
-	memset(depth, 0, NR_MAXLEVELS * sizeof *depth);
+	struct nr_numbers n = { .levels = 0 };
 	for (int64_t i = 0; i < nr_store_count(s); i++) {
+		const char *name = nr_store_at(s, i)->name;
 		long long stage, block;
-		if (sscanf(nr_store_at(s, i)->name, "stages.%lld.blocks.%lld.", &stage, &block) != 2) continue;
-		if (stage >= 0 && stage < NR_MAXLEVELS && block >= depth[stage]) depth[stage] = block + 1;
+		int end = 0;
+		if (sscanf(name, "stages.%lld.blocks.%lld.", &stage, &block) == 2 && stage >= 0 && stage < NR_MAXLEVELS &&
+			block >= n.depth[stage])
+			n.depth[stage] = block + 1;
+		if (sscanf(name, "detect.levels.%lld.neck.lateral.%n", &stage, &end) == 1 && end && stage >= n.levels) n.levels = stage + 1;
 	}
+	return n;
 }
 
 /* ---- values with their order changed --------------------------------------------------------------------------------- */
@@ -71,18 +76,17 @@ static void tell(const struct reading *r, enum nr_import_fate fate, const char *
 
 static int choose(struct reading *r, const struct nr_model *m, struct nr_error *err)
 {
-	int64_t depth[NR_MAXLEVELS];
-	count_blocks(r->store, depth);
+	const struct nr_numbers numbers = numbers_of(r->store);
 	if (r->how->naming && strcmp(r->how->naming, "auto")) {
 		r->naming = nr_naming_find(m, r->how->naming, err);
 		if (!r->naming) return err->code;
-		r->naming = nr_naming_numbered(r->naming, depth, r->arena);
+		r->naming = nr_naming_numbered(r->naming, &numbers, r->arena);
 		return r->naming ? NR_OK : nr_fail(err, NR_EMEMORY, "cannot load", r->path, "out of memory");
 	}
 	int64_t best = hits(r, &nr_naming_ours);
 	r->naming = &nr_naming_ours;
 	for (const struct nr_naming *n = m->namings; n->name; n++) {
-		const struct nr_naming *here = nr_naming_numbered(n, depth, r->arena);
+		const struct nr_naming *here = nr_naming_numbered(n, &numbers, r->arena);
 		if (!here) return nr_fail(err, NR_EMEMORY, "cannot load", r->path, "out of memory");
 		const int64_t found = hits(r, here);
 		if (found > best) best = found, r->naming = here;
@@ -422,9 +426,8 @@ int nr_model_export(const struct nr_store *s, const struct nr_model *m, const ch
 	w.tensor = w.arena ? nr_arena_alloc(w.arena, (size_t)(w.room + 1) * sizeof *w.tensor) : NULL;
 	w.entry = w.arena ? nr_arena_alloc(w.arena, (size_t)(w.room + 1) * sizeof *w.entry) : NULL;
 	struct nr_st_meta *all = w.arena ? nr_arena_alloc(w.arena, (size_t)(n_meta + 1) * sizeof *all) : NULL;
-	int64_t depth[NR_MAXLEVELS];
-	count_blocks(s, depth);
-	if (w.arena) w.naming = nr_naming_numbered(w.naming, depth, w.arena);
+	const struct nr_numbers numbers = numbers_of(s);
+	if (w.arena) w.naming = nr_naming_numbered(w.naming, &numbers, w.arena);
 	int code = w.tensor && w.entry && all && w.naming ? NR_OK : nr_fail(err, NR_EMEMORY, "cannot write", path, "out of memory");
 	for (int64_t i = 0; !code && i < nr_store_count(s); i++) code = write_entry(&w, nr_store_at(s, i), path, err);
 	if (!code) code = write_wanted(&w, path, err);

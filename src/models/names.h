@@ -15,8 +15,8 @@ int64_t nr_naming_parts(const char *text);
 extern const struct nr_naming nr_naming_ours;   /* "norma" */
 /* Where value k of an entry stands in theirs; patch and channels: of a picture's patches. */
 int64_t nr_naming_place(char order, const struct nr_entry *, int64_t k, int64_t patch, int64_t channels);
-/* The naming with the rules for these numbers of blocks, in the arena; itself if they are not needed. NULL: out of memory. */
-const struct nr_naming *nr_naming_numbered(const struct nr_naming *, const int64_t *depth, struct nr_arena *);
+/* The naming with the rules for these numbers, its scopes too, in the arena; itself if they are not needed. NULL: out of memory. */
+const struct nr_naming *nr_naming_numbered(const struct nr_naming *, const struct nr_numbers *, struct nr_arena *);
 bool nr_naming_ignores(const struct nr_naming *, const char *name);     /* a tensor that public files carry and never use */
 
 /* Does a file have all entries of a store, with these names and shapes, and nothing else? *why: what speaks against it, in the arena. */

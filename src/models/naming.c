@@ -118,10 +118,9 @@ const char *nr_naming_text(const struct nr_naming *naming, const char *entry, ch
 	return text && (naming->prefix || naming->without) ? prefixed(text, naming->prefix, naming->without, arena) : text;
 }
 
-const struct nr_naming *nr_naming_numbered(const struct nr_naming *n, const int64_t *depth, struct nr_arena *arena)
+static const struct nr_naming *with_rules(const struct nr_naming *n, const struct nr_numbers *numbers, struct nr_arena *arena)
 {
-	if (!n->numbered) return n;
-	const struct nr_rename *first = n->numbered(depth, arena);
+	const struct nr_rename *first = n->numbered(numbers, arena);
 	int64_t a = 0, b = 0;
 	while (first && first[a].ours) a++;
 	while (n->rules[b].ours) b++;
@@ -133,6 +132,30 @@ const struct nr_naming *nr_naming_numbered(const struct nr_naming *n, const int6
 	*both = *n;
 	both->rules = rules;
 	return both;
+}
+
+/* The same scopes with other names in them. */
+static const struct nr_naming *with_scopes(const struct nr_naming *n, const struct nr_numbers *numbers, struct nr_arena *arena)
+{
+	int64_t count = 0;
+	while (n->scopes[count].scope) count++;
+	struct nr_naming *own = nr_arena_alloc(arena, sizeof *own);
+	struct nr_scope_names *scopes = nr_arena_alloc(arena, (size_t)(count + 1) * sizeof *scopes);
+	if (!own || !scopes) return NULL;
+	memcpy(scopes, n->scopes, (size_t)(count + 1) * sizeof *scopes);
+	for (int64_t i = 0; i < count; i++)
+		if (!(scopes[i].of = nr_naming_numbered(scopes[i].of, numbers, arena))) return NULL;
+	*own = *n;
+	own->scopes = scopes;
+	return own;
+}
+
+const struct nr_naming *nr_naming_numbered(const struct nr_naming *n, const struct nr_numbers *numbers, struct nr_arena *arena)
+{
+	bool scopes = false;
+	if (n->numbered) n = with_rules(n, numbers, arena);
+	for (const struct nr_scope_names *s = n ? n->scopes : NULL; s && s->scope; s++) scopes |= s->of->numbered != NULL;
+	return scopes ? with_scopes(n, numbers, arena) : n;
 }
 
 int64_t nr_naming_word(const char **text, char *name, size_t size)

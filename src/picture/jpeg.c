@@ -1,5 +1,5 @@
 /* JPEG through libturbojpeg, with the exact integer DCT and smooth chroma upsampling that Pillow uses. CMYK and YCCK files are
- * taken to be inverted, as Adobe writes them and as Pillow assumes. Pictures of a camera that was held sideways are turned. */
+ * taken to be inverted, as Adobe writes them and as Pillow assumes. */
 #include "picture/picture.h"
 
 #include <stdlib.h>
@@ -77,7 +77,7 @@ int nr_decode_jpeg(struct nr_picture *p, const uint8_t *bytes, size_t size, int3
 	if (!h) return nr_fail(err, NR_EMEMORY, "cannot decode", name, "out of memory for the JPEG decoder");
 	const int code = decode(h, p, bytes, size, channels, name, err);
 	tjDestroy(h);
-	return code ? code : nr_picture_upright(p, nr_exif_orientation(bytes, size), name, err);
+	return code;
 }
 
 int nr_jpeg_again(struct nr_picture *p, int quality, struct nr_error *err)

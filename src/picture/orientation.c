@@ -1,4 +1,5 @@
-/* How a camera was held: the EXIF tag 0x0112 of a JPEG (Exif 2.32, 4.6.4), and pictures turned by it. */
+/* How a camera was held: the EXIF tag 0x0112 (Exif 2.32, 4.6.4) of a JPEG, of a PNG's chunk eXIf and of a WebP's EXIF, and pictures turned
+ * by it. libtiff reads that of a TIFF. */
 #include "picture/picture.h"
 
 #include <stdlib.h>
@@ -25,13 +26,14 @@ static int read_directory(const uint8_t *p, size_t size)
 		const size_t entry = at + 2 + 12 * (size_t)i;
 		if (entry + 12 > size) return 1;
 		if (number(&b, entry, 2) != 0x0112) continue;
-		const uint32_t value = number(&b, entry + 8, 2);
-		return value >= 1 && value <= 8 && number(&b, entry + 2, 2) == 3 ? (int)value : 1;
+		static const int size_of[] = { 0, 1, 0, 2, 4 };         /* byte, short, long: some programs write another than short */
+		const uint32_t type = number(&b, entry + 2, 2), value = type <= 4 ? number(&b, entry + 8, size_of[type]) : 0;
+		return value >= 1 && value <= 8 ? (int)value : 1;
 	}
 	return 1;
 }
 
-int nr_exif_orientation(const uint8_t *bytes, size_t size)
+static int of_jpeg(const uint8_t *bytes, size_t size)
 {
 	for (size_t at = 2; at + 4 <= size && bytes[at] == 0xff;) {
 		const uint8_t marker = bytes[at + 1];
@@ -42,6 +44,30 @@ int nr_exif_orientation(const uint8_t *bytes, size_t size)
 		at += 2 + length;
 	}
 	return 1;
+}
+
+/* A PNG's chunks are length, name, data, checksum; those of a WebP name, length, data of an even length. */
+static int of_chunks(const uint8_t *bytes, size_t size, size_t from, bool png)
+{
+	const struct bytes b = { bytes, size, !png };
+	for (size_t at = from; at + 8 <= size;) {
+		const size_t length = number(&b, at + (png ? 0 : 4), 4), room = size - at - 8;
+		if (length > room) return 1;
+		if (!memcmp(bytes + at + (png ? 4 : 0), png ? "eXIf" : "EXIF", 4)) {
+			const uint8_t *data = bytes + at + 8;
+			const size_t skip = length >= 6 && !memcmp(data, "Exif\0", 6) ? 6 : 0;
+			return read_directory(data + skip, length - skip);
+		}
+		at += 8 + length + (png ? 4 : length % 2);
+	}
+	return 1;
+}
+
+int nr_exif_orientation(const uint8_t *bytes, size_t size)
+{
+	if (size > 12 && !memcmp(bytes, "\x89PNG", 4)) return of_chunks(bytes, size, 8, true);
+	if (size > 12 && !memcmp(bytes, "RIFF", 4)) return of_chunks(bytes, size, 12, false);
+	return size > 2 && bytes[0] == 0xff ? of_jpeg(bytes, size) : 1;
 }
 
 int nr_picture_upright(struct nr_picture *p, int orientation, const char *name, struct nr_error *err)
@@ -63,5 +89,20 @@ int nr_picture_upright(struct nr_picture *p, int orientation, const char *name, 
 		}
 	free(p->pixels);
 	*p = to;
+	p->turned = orientation;
 	return NR_OK;
+}
+
+int nr_picture_as_stored(struct nr_picture *p, const char *name, struct nr_error *err)
+{
+	const int back = p->turned == 6 ? 8 : p->turned == 8 ? 6 : p->turned;   /* mirror images and half turns undo themselves */
+	const int code = nr_picture_upright(p, back, name, err);
+	if (!code) p->turned = 0;
+	return code;
+}
+
+int nr_picture_as_sized(struct nr_picture *p, int32_t h, int32_t w, const char *name, struct nr_error *err)
+{
+	const bool quarter = p->turned > 4 && p->h != p->w;
+	return quarter && p->h == w && p->w == h ? nr_picture_as_stored(p, name, err) : NR_OK;
 }

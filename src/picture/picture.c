@@ -37,6 +37,7 @@ int nr_picture_room(struct nr_picture *p, int64_t h, int64_t w, int32_t channels
 		p->capacity = size;
 	}
 	p->h = (int32_t)h, p->w = (int32_t)w, p->channels = channels;
+	p->turned = 0;
 	return NR_OK;
 }
 
@@ -61,13 +62,9 @@ int nr_picture_convert(const struct nr_picture *from, int32_t channels, struct n
 	return NR_OK;
 }
 
-int nr_picture_decode(struct nr_picture *p, const void *bytes, size_t size, int32_t channels, const char *name, struct nr_error *err)
+static int decode(struct nr_picture *p, const uint8_t *b, size_t size, int32_t channels, const char *name, struct nr_error *err)
 {
 	static const uint8_t png[8] = { 0x89, 'P', 'N', 'G', '\r', '\n', 0x1a, '\n' };
-	const uint8_t *b = bytes;
-	if (channels != 0 && channels != 1 && channels != 3)
-		return nr_fail(err, NR_EVALUE, "cannot decode", name,
-			"channels must be 0 (those of the file), 1 or 3, not %d", (int)channels);
 	if (size >= 2 && b[0] == 0xff && b[1] == 0xd8) return nr_decode_jpeg(p, b, size, channels, name, err);
 	if (size >= sizeof png && memcmp(b, png, sizeof png) == 0) return nr_decode_png(p, b, size, channels, name, err);
 	if (size >= 12 && !memcmp(b, "RIFF", 4) && !memcmp(b + 8, "WEBP", 4)) return nr_decode_webp(p, b, size, channels, name, err);
@@ -75,6 +72,15 @@ int nr_picture_decode(struct nr_picture *p, const void *bytes, size_t size, int3
 		return nr_decode_tiff(p, b, size, channels, name, err);
 	nr_fail(err, NR_EFORMAT, "cannot decode", name, size ? "it is neither JPEG, PNG, WebP nor TIFF" : "it is empty");
 	return nr_hint(err, "convert it, or leave it out");
+}
+
+int nr_picture_decode(struct nr_picture *p, const void *bytes, size_t size, int32_t channels, const char *name, struct nr_error *err)
+{
+	if (channels != 0 && channels != 1 && channels != 3)
+		return nr_fail(err, NR_EVALUE, "cannot decode", name,
+			"channels must be 0 (those of the file), 1 or 3, not %d", (int)channels);
+	const int code = decode(p, bytes, size, channels, name, err);
+	return code ? code : nr_picture_upright(p, nr_exif_orientation(bytes, size), name, err);
 }
 
 static int read_failed(const char *path, struct nr_error *err)

@@ -36,6 +36,8 @@ int nr_picture_convert(const struct nr_picture *from, int32_t channels, struct n
  * Alpha is ignored; 16 bits are taken if the numbers fit into 8. */
 struct nr_palette { int32_t count; uint8_t colour[256][3]; };   /* count 0: the file has none */
 int nr_picture_numbers(struct nr_picture *, const char *path, struct nr_palette *, struct nr_error *);
+/* The size of a PNG, from its first bytes; 0 x 0: it is none. */
+void nr_png_size(const char *path, int32_t *h, int32_t *w);
 
 /* The formats, as nr_picture_decode. */
 int nr_decode_jpeg(struct nr_picture *, const uint8_t *bytes, size_t size, int32_t channels, const char *name, struct nr_error *);
@@ -46,9 +48,13 @@ int nr_decode_tiff(struct nr_picture *, const uint8_t *bytes, size_t size, int32
 /* The picture as it comes back from a JPEG of this quality, 1 to 100 (colours at half the resolution, as most programs write them). */
 int nr_jpeg_again(struct nr_picture *, int quality, struct nr_error *);
 
-/* How a camera was held, from the EXIF data of a JPEG: 1 (upright) to 8; 1 if nothing is said. */
+/* How a camera was held, from the EXIF data of a JPEG, PNG or WebP: 1 (upright) to 8; 1 if nothing is said. */
 int nr_exif_orientation(const uint8_t *bytes, size_t size);
 /* Turns and mirrors the picture so that it is upright. */
 int nr_picture_upright(struct nr_picture *, int orientation, const char *name, struct nr_error *);
+/* Undoes that. */
+int nr_picture_as_stored(struct nr_picture *, const char *name, struct nr_error *);
+/* Undoes that if the picture has this size then, and not now: what was said of it was said of the pixels as they are stored. */
+int nr_picture_as_sized(struct nr_picture *, int32_t h, int32_t w, const char *name, struct nr_error *);
 
 #endif

@@ -163,6 +163,18 @@ int nr_picture_numbers(struct nr_picture *p, const char *path, struct nr_palette
 	return code;
 }
 
+void nr_png_size(const char *path, int32_t *h, int32_t *w)
+{
+	struct nr_bytes b;
+	*h = *w = 0;
+	if (nr_bytes_map(&b, path, &(struct nr_error){ 0 })) return;
+	for (int i = 16; i < 24 && b.size >= 24 && !png_sig_cmp(b.data, 0, 8); i++) {
+		int32_t *to = i < 20 ? w : h;
+		*to = (int32_t)((uint32_t)*to << 8 | b.data[i]);
+	}
+	nr_bytes_release(&b);
+}
+
 struct writer {
 	png_structp png;
 	png_infop info;

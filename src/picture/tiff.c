@@ -94,6 +94,7 @@ static bool is_grey(TIFF *t)
 static int decode(TIFF *t, struct reader *r, struct nr_picture *p, int32_t channels, const char *name, struct nr_error *err)
 {
 	uint32_t w = 0, h = 0;
+	uint16_t held = ORIENTATION_TOPLEFT;
 	char why[1024] = "";
 	const bool sized = TIFFGetField(t, TIFFTAG_IMAGEWIDTH, &w) && TIFFGetField(t, TIFFTAG_IMAGELENGTH, &h);
 	if (!sized || !w || !h) return complain(r, name, err);
@@ -101,6 +102,7 @@ static int decode(TIFF *t, struct reader *r, struct nr_picture *p, int32_t chann
 		if (!*r->message) snprintf(r->message, sizeof r->message, "%.150s", why);
 		return complain(r, name, err);
 	}
+	if (!TIFFGetField(t, TIFFTAG_ORIENTATION, &held) || held < 1 || held > 8) held = ORIENTATION_TOPLEFT;
 	struct nr_picture rgb = { 0 };
 	const int32_t want = channels ? channels : is_grey(t) ? 1 : 3;
 	struct nr_picture *to = want == 3 ? p : &rgb;
@@ -109,9 +111,11 @@ static int decode(TIFF *t, struct reader *r, struct nr_picture *p, int32_t chann
 						: nr_picture_room(to, h, w, 3, name, err);
 	uint32_t *raster = code ? NULL : malloc((size_t)w * h * sizeof *raster);
 	if (!code && !raster) code = nr_fail(err, NR_EMEMORY, "cannot decode", name, "out of memory for %u rows", (unsigned)h);
-	if (!code && (!TIFFReadRGBAImageOriented(t, w, h, raster, ORIENTATION_TOPLEFT, 1) || r->failed)) code = complain(r, name, err);
+	/* asked for the orientation that it has, libtiff moves nothing: of those with quarter turns it would make mirror images */
+	if (!code && (!TIFFReadRGBAImageOriented(t, w, h, raster, held, 1) || r->failed)) code = complain(r, name, err);
 	if (!code) to_rgb(raster, (int64_t)w * h, to->pixels);
 	if (!code && to != p) code = nr_picture_convert(to, want, p, err);
+	if (!code) code = nr_picture_upright(p, held, name, err);
 	free(raster);
 	nr_picture_release(&rgb);
 	return code;

@@ -63,6 +63,16 @@ run 0 score "$tmp/all.json" "$ann"; says "boxes of"; says "all                  
 run 0 score "$tmp/some.json" "$ann" --json; json AP AP50 AR100 classes precision of pictures; silent
 run 0 score "$tmp/all.json" "$ann" --draw "$tmp/drawn" --pictures "$set/val"; says "3 pictures with the detections"; [ -s "$tmp/drawn/8.png" ] || fail "nothing drawn"
 run 2 score "$tmp/all.json" "$ann" --draw "$tmp/drawn"; complains "--draw needs --pictures"; one_line
+# boxes of the pixels as a file stores them, 37 x 29, though its EXIF data turn it: it is drawn lying, 11 times as large; else upright
+turned() { # turned HEIGHT WIDTH: of the annotations
+	echo '{"images":[{"id":1,"file_name":"exif-6.png","height":'"$1"',"width":'"$2"'}],"annotations":[{"id":1,"image_id":1,"category_id":1,' \
+		'"bbox":[20,5,6,9],"iscrowd":0,"area":54}],"categories":[{"id":1,"name":"a"}]}' >"$tmp/turned.json"
+	run 0 score "$tmp/found.json" "$tmp/turned.json" --draw "$tmp/drawn" --pictures test/data/pictures
+	size=$(od -An -tu1 -j16 -N8 "$tmp/drawn/1.png" | tr -s ' ')
+}
+echo '[{"image_id":1,"category_id":1,"bbox":[20,5,6,9],"score":0.9}]' >"$tmp/found.json"
+turned 29 37; [ "$size" = " 0 0 1 151 0 0 1 63" ] || fail "not 407 x 319 but $size"
+turned 37 29; [ "$size" = " 0 0 1 63 0 0 1 151" ] || fail "not 319 x 407 but $size"
 run 1 score "$tmp/all.json" "$ann" --of masks; complains "detection 1: it has no 'segmentation'"; one_line
 run 1 score "$ann" "$ann"; complains "not a list of detections"; one_line
 run 1 score "$tmp/all.json" "$set/annotations/instances_train.json"; complains "detection 1: there is no image 7"; one_line

@@ -76,6 +76,11 @@ run 0 predict "$tmp/w" $pictures/rgb.jpg $pictures/grey.png --top 2; says "class
 run 0 predict "$tmp/w" $pictures/rgb.jpg --json --top 9; json picture top; [ "$(grep -o probability <<<"$out" | wc -l)" = 5 ] || fail "not five classes"
 run 0 predict "$tmp/w" $pictures/rgb.jpg --json --pixels half; half=$out
 run 0 predict "$tmp/w" $pictures/rgb.jpg --json --pixels imagenet; [ "$out" != "$half" ] || fail "the scale of the pixels makes no difference"
+# a picture of a camera that was turned is what it is upright: the same one as PNG and as TIFF, and as it is stored
+answer() { run 0 predict "$tmp/w" "$pictures/$1" --json; out=${out#*\"top\"}; }
+answer exif-6.png; held=$out
+answer turned-6.tif; [ "$out" = "$held" ] || fail "a turned picture has other classes as TIFF"
+answer rgb.png; [ "$out" != "$held" ] || fail "a turned picture has the classes of the one that lies on its side"
 run 0 models vit_nano --write "$tmp/nano"; run 0 predict "$tmp/nano" $pictures/rgb.png; says "class"
 run 2 predict "$tmp/w"; complains "needs pictures"; one_line
 run 1 predict "$tmp/w" "$tmp/nosuch.jpg"; complains "nosuch.jpg"; one_line

@@ -33,6 +33,27 @@ static void rounded_anchors_have_whole_half_sides(void **state)
 	assert_true(l.half[1][0] == 4 && l.half[1][1] == 2);    /* 3.5, 1.8 */
 }
 
+/* The root of 1.69 is 1.3, in single precision a bit more: 90 pixels become 117 in height, of which half is just above 58.5. */
+static void rounded_anchors_are_those_of_single_precision(void **state)
+{
+	(void)state;
+	struct nr_anchor_level l = { .h = 1 };
+	nr_anchor_shapes(&l, 1, (double[]){ 1.69 }, 1, (double[]){ 90 }, 1);
+	assert_true(l.half[0][0] == 35 && l.half[0][1] == 59);
+	nr_anchor_shapes(&l, 1, (double[]){ 1 }, 2, (double[]){ 45, 47 }, 1);   /* 22.5 and 23.5: to the even one */
+	assert_true(l.half[0][0] == 22 && l.half[0][1] == 22 && l.half[1][0] == 24 && l.half[1][1] == 24);
+}
+
+/* 12 / sqrt(.7) and 12 times the inverse of that root differ in the last bit. mmdetection has the latter: of places whose overlaps with a
+ * box are equal but for rounding, that bit chooses which tie. */
+static void other_anchors_have_the_last_bits_of_mmdetection(void **state)
+{
+	(void)state;
+	struct nr_anchor_level l = { .h = 1 };
+	nr_anchor_shapes(&l, 1, (double[]){ .7 }, 1, (double[]){ 12 }, 0);
+	assert_true(l.half[0][0] == 0x1.caf7c0d2808e4p+2);
+}
+
 /* Four priors; the first box is equal to the first one and overlaps the second by half, the other has but weak ones, two of them tied. */
 static const double priors[4][4] = { { 0, 0, 10, 10 }, { 0, 0, 10, 20 }, { 100, 0, 110, 10 }, { 110, 0, 120, 10 } };
 static const double boxes[2][4] = { { 0, 0, 10, 10 }, { 105, 0, 115, 30 } };
@@ -106,6 +127,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(anchors_are_ordered_by_level_place_and_shape), cmocka_unit_test(rounded_anchors_have_whole_half_sides),
+		cmocka_unit_test(rounded_anchors_are_those_of_single_precision),
+		cmocka_unit_test(other_anchors_have_the_last_bits_of_mmdetection),
 		cmocka_unit_test(between_the_thresholds_is_neither), cmocka_unit_test(all_that_tie_for_a_box_get_one),
 		cmocka_unit_test(the_libraries_differ_where_a_prior_has_two_boxes), cmocka_unit_test(a_box_that_is_met_costs_nothing),
 		cmocka_unit_test(boxes_apart_still_have_a_slope_towards_each_other),

@@ -102,8 +102,14 @@ def write_files():
     la.save("la.png")
     colour.save("exif-orientation.jpg", exif=b"Exif\0\0MM\0*\0\0\0\x08\0\x01\x01\x12\0\x03\0\0\0\x01\0\x06\0\0\0\0\0\0")
     Image.new("L", (4, 3000), 77).save("tall.png")
+    held = lambda turn: b"Exif\0\0II*\0\x08\0\0\0\x01\0\x12\x01\x03\0\x01\0\0\0" + bytes([turn]) + b"\0\0\0\0\0\0\0"
     for turn in (2, 3, 4, 5, 7, 8):
-        colour.save(f"exif-{turn}.jpg", exif=b"Exif\0\0II*\0\x08\0\0\0\x01\0\x12\x01\x03\0\x01\0\0\0" + bytes([turn]) + b"\0\0\0\0\0\0\0")
+        colour.save(f"exif-{turn}.jpg", exif=held(turn))
+    colour.save("exif-6.png", exif=held(6))
+    colour.save("exif-8.webp", lossless=True, exif=held(8))
+    colour.save("exif-long.jpg", exif=b"Exif\0\0MM\0*\0\0\0\x08\0\x01\x01\x12\0\x04\0\0\0\x01\0\0\0\x06\0\0\0\0")
+    for turn in (2, 3, 4, 5, 6, 7, 8):
+        colour.save(f"turned-{turn}.tif", compression="tiff_lzw", tiffinfo={274: turn})
     colour.save("lossless.webp", lossless=True)
     colour.save("lossy.webp", quality=80)
     alpha.save("alpha.webp", lossless=True, exact=True)
