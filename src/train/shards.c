@@ -52,12 +52,13 @@ static void add_buffers(struct nr_shards *s, const struct nr_store *store)
 	add_piece(s, values + params, all - params);
 }
 
+/* Zeros, as the gradients of a store: what no backward writes is added, too. */
 static int open_beside(struct nr_shards *s, struct nr_error *err)
 {
 	s->beside = calloc((size_t)s->local, sizeof *s->beside);
 	if (!s->beside) return out_of_memory(err);
 	for (int64_t i = 1; i < s->local; i++)
-		if (!(s->beside[i] = malloc((size_t)s->n * sizeof(real)))) return out_of_memory(err);
+		if (!(s->beside[i] = calloc((size_t)s->n, sizeof(real)))) return out_of_memory(err);
 	return NR_OK;
 }
 

@@ -60,7 +60,7 @@ static void compare(const char *norms, double *grads, double *buffers)
 	fill(&whole, whole.r.plan, 0, WHOLE);
 	nr_plan_run(whole.r.plan, &ex, NR_RUN_FORWARD | NR_RUN_BACKWARD | NR_RUN_COMMIT);
 	const real *g = nr_store_grads(part.r.store, &params), *v = nr_store_values(part.r.store, &all);
-	real *other = malloc((size_t)all * sizeof *other);
+	real *other = calloc((size_t)all, sizeof *other);       /* as a store's: not every gradient is written */
 	memcpy(other + params, v + params, (size_t)(all - params) * sizeof *other);
 	const struct nr_moved moved[] = { { g, params, other }, { v + params, all - params, other + params }, { NULL } };
 	struct nr_plan *twin, *plan[PARTS] = { part.r.plan };
