@@ -140,7 +140,7 @@ static void add_table(struct nr_str *s, const json_t *o, struct nr_arena *arena)
 		nr_html_head(&t, "number", "difference");
 		nr_html_head(&t, "number", "p");
 	}
-	json_array_foreach(arms, i, item) add_arm(&t, item, metrics);
+	json_array_foreach(arms, i, item) { add_arm(&t, item, metrics); }
 	nr_html_table_close(&t);
 	nr_study_notes(s, json_object_get(o, "notes"));
 }
