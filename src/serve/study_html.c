@@ -201,7 +201,7 @@ void nr_study_table(struct nr_str *s, const char *path, struct nr_study_view *v)
 	else nr_html_element(s, "p", "notes", arena ? nr_error_text(&why, text, sizeof text) : "out of memory");
 	if (o) say_best(v, o, arena);
 	nr_str_add(s, "</section>\n");
-	json_array_foreach(json_object_get(o, "arms"), i, arm) note_spared(v, arm);
+	json_array_foreach(json_object_get(o, "arms"), i, arm) { note_spared(v, arm); }
 	json_decref(o);
 	nr_arena_free(arena);
 }
