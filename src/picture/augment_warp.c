@@ -35,7 +35,7 @@ static void bicubic(const struct nr_picture *p, double x, double y, uint8_t *out
 	int32_t at[4];
 	for (int i = 0; i < 4; i++) at[i] = inside(ix - 1 + i, p->w) * C;
 	for (int32_t c = 0; c < C; c++) {
-		double v[4];
+		double v[4] = { 0 };
 		for (int i = 0; i < 4; i++) {
 			const int32_t r = iy - 1 + i;
 			const uint8_t *row = p->pixels + inside(r, p->h) * line + c;

@@ -64,7 +64,7 @@ int32_t nr_disk(double radius, double sigma, double *kernel)
 {
 	const int32_t reach = radius <= 8 ? 8 : (int32_t)radius, side = 2 * reach + 1, edge = radius <= 8 ? 1 : 2;
 	if (!kernel) return side;
-	double disk[64 * 64], soft[5], count = 0, sum = 0;
+	double disk[64 * 64], soft[5] = { 0 }, count = 0, sum = 0;
 	for (int32_t i = 0; i < side * side; i++) {
 		const int32_t y = i / side - reach, x = i % side - reach;
 		disk[i] = x * x + y * y <= radius * radius;

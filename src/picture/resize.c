@@ -117,7 +117,7 @@ static int reserve(struct nr_resize_scratch *s, size_t size, size_t kept, struct
 	if (!grown) return nr_fail(err, NR_EMEMORY, "cannot resize", NULL, "out of memory for %zu bytes", size);
 	if (kept) memcpy(grown, s->memory, kept);
 	free(s->memory);
-	*s = (struct nr_resize_scratch){ grown, size };
+	s->memory = grown, s->size = size;
 	return NR_OK;
 }
 

@@ -137,7 +137,8 @@ void nr_rle_to_string(const struct nr_rle *r, struct nr_str *out)
 			const int piece = (int)(x & 31);
 			x = (x - piece) / 32;
 			more = piece & 16 ? x != -1 : x != 0;
-			nr_str_add_n(out, &(char){ (char)(piece + (more ? 32 : 0) + 48) }, 1);
+			const char c = (char)(piece + (more ? 32 : 0) + 48);
+			nr_str_add_n(out, &c, 1);
 		} while (more);
 	}
 }

@@ -84,7 +84,8 @@ static int load(char *path, struct nr_error *err)
 		free(digits);
 		return refuse(path, err, NR_EMEMORY, "out of memory");
 	}
-	files[n_files++] = (struct nr_plugin_file){ kept, digits, table };
+	struct nr_plugin_file *f = &files[n_files++];
+	f->path = kept, f->sha256 = digits, f->table = table;
 	return NR_OK;
 }
 

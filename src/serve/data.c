@@ -41,13 +41,14 @@ static void add_line(struct nr_str *s, const struct nr_column *x, const struct n
 {
 	const struct nr_mark mark = nr_arena_mark(arena);
 	const int64_t buckets = most / 3;
-	double *v = nr_arena_alloc(arena, (size_t)(2 * rows + 1) * sizeof *v), *at = v + rows;
+	double *v = nr_arena_alloc(arena, (size_t)(2 * rows + 1) * sizeof *v);
 	int64_t *keep = nr_arena_alloc(arena, (size_t)(3 * buckets + 2 + rows) * sizeof *keep), n = 0, kept;
 	char digits[64];
 	if (!v || !keep) {
 		s->failed = true;
 		return;
 	}
+	double *at = v + rows;
 	for (int64_t i = 0; i < rows; i++)
 		if (x->given[i] && y->given[i] && isfinite(x->value[i])) at[n] = x->value[i], v[n++] = y->value[i];
 	if (n > 3 * buckets) kept = nr_thin(v, n, buckets, false, keep);

@@ -140,7 +140,7 @@ static void add_table(struct nr_str *s, const json_t *o, struct nr_arena *arena)
 		nr_html_head(&t, "number", "difference");
 		nr_html_head(&t, "number", "p");
 	}
-	json_array_foreach(arms, i, item) add_arm(&t, item, metrics);
+	json_array_foreach(arms, i, item) { add_arm(&t, item, metrics); }
 	nr_html_table_close(&t);
 	nr_study_notes(s, json_object_get(o, "notes"));
 }
@@ -201,7 +201,7 @@ void nr_study_table(struct nr_str *s, const char *path, struct nr_study_view *v)
 	else nr_html_element(s, "p", "notes", arena ? nr_error_text(&why, text, sizeof text) : "out of memory");
 	if (o) say_best(v, o, arena);
 	nr_str_add(s, "</section>\n");
-	json_array_foreach(json_object_get(o, "arms"), i, arm) note_spared(v, arm);
+	json_array_foreach(json_object_get(o, "arms"), i, arm) { note_spared(v, arm); }
 	json_decref(o);
 	nr_arena_free(arena);
 }

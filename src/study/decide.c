@@ -55,7 +55,8 @@ int nr_looks_decide(const struct nr_looks *l, const struct nr_study *s, const do
 	double *d = arena ? nr_arena_alloc(arena, (size_t)s->seeds * sizeof *d) : NULL;
 	for (int64_t a = 0; d && a < s->arms; a++) {
 		const int64_t base = s->arm[a].against;
-		to[a] = base == a ? (struct nr_decision){ 0 } : decide(l, value + a * s->seeds, value + base * s->seeds, d);
+		to[a] = (struct nr_decision){ 0 };
+		if (base != a) to[a] = decide(l, value + a * s->seeds, value + base * s->seeds, d);
 	}
 	nr_arena_free(arena);
 	return d ? NR_OK : no_memory(err);

@@ -261,7 +261,7 @@ bool nr_engine_catch_up(struct engine *e, int64_t i, bool held, bool ours)
 	char text[1024];
 	const char *fault = scratch ? NULL : "out of memory";
 	while (!fault && r->stage < e->s->stages) {
-		struct nr_stage_mark m;
+		struct nr_stage_mark m = { 0 };
 		int code = nr_engine_job(e, i, &trouble);
 		if (!code) code = nr_mark_read(&t->job, &m, scratch, &trouble);
 		if (!code && m.status != NR_MARK_NONE && strcmp(m.settings, t->job.settings))

@@ -47,7 +47,7 @@ static void one_more(struct alive *s, int64_t n)
 static double spend(struct alive *s, int64_t n, double probability)
 {
 	const double df = (double)(n - 1), ratio = pow(10, -1.0 / 30);  /* thirty tails a decade, from 0.5 down over twelve */
-	double tail[NODES], theta[NODES], below = 0;
+	double tail[NODES] = { 0 }, theta[NODES], below = 0;
 	for (int k = 0; k < NODES; k++) {
 		tail[k] = k ? tail[k - 1] * ratio : 0.5;
 		theta[k] = atan2(sqrt(df), -nr_t_quantile(tail[k], df));

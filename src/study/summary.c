@@ -155,8 +155,9 @@ static int correct(struct nr_summary *m, int64_t metric)
 {
 	const int64_t n = m->study->arms;
 	struct nr_arm_metric *cell = &m->cell[metric * n];
-	double *p = nr_arena_alloc(m->arena, (size_t)n * 2 * sizeof *p), *w = p + n;
+	double *p = nr_arena_alloc(m->arena, (size_t)n * 2 * sizeof *p);
 	if (!p) return NR_EMEMORY;
+	double *w = p + n;
 	for (int64_t a = 0; a < n; a++) {
 		p[a] = m->study->arm[a].against == a ? NAN : cell[a].against.p_t;
 		w[a] = m->study->arm[a].against == a ? NAN : cell[a].against.p_wilcoxon;
