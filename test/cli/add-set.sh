@@ -6,7 +6,7 @@ set -euo pipefail
 . "$(dirname "$0")/add_one.inc"
 grep -q '"isa_available":[^]]*"avx2"' <<<"$("${NORMA:?}" doctor --no-measure --json)" || exit 77
 
-add_line math/sets.def 'SET(x86_64, twin, -mavx2 -mfma -O1, CPU(avx2) && CPU(fma))'
+add_line math/sets.def 'SET(x86_64, twin, -mavx2 -mfma -O1, CPU(avx2) && CPU(fma))' NR_ISA_COUNT
 cat >"$dir/tree/src/math/fast/vec_twin.h" <<'END'
 /* Vectors of 8 that the compiler makes. */
 #define VL 8
@@ -97,7 +97,7 @@ INL i4 fold_halves(i8 x) { return (i4){ x[0] + x[4], x[1] + x[5], x[2] + x[6], x
 END
 build norma unit-act unit-attention unit-resize unit-random unit-row unit-gemm
 
-knows "the doctor" '"twin"' "$norma" doctor --no-measure --json
+knows "the doctor" ',"twin"],"isa_available":' "$norma" doctor --no-measure --json
 knows "help" "twin" "$norma" help train
 knows "an option" "kernels" "$norma" --isa twin doctor --no-measure
 NORMA_ISA=twin knows "the environment" "twin: asked for by NORMA_ISA" "$norma" doctor --no-measure
