@@ -73,6 +73,23 @@ INL void few_columns(const int mr, const int nv, const struct nr_gemm_tile *t, i
 	}
 }
 
+/* The products of n columns of A, at most VL, with as many rows r of B. A pointer for every three rows, as in gemm.c. */
+INL void few_plus(const int mr, int64_t n, const float *a, int64_t lda, const vf *r, vf *sum)
+{
+	const float *rows[(FEW + 2) / 3];
+#pragma GCC unroll 3
+	for (int i = 0; 3 * i < mr; i++) {
+		rows[i] = a + 3 * i * lda;
+		__asm__ volatile("" : "+r"(rows[i]));
+	}
+#pragma GCC unroll 16
+	for (int u = 0; u < VL; u++) {
+		if (u >= n) break;
+#pragma GCC unroll 8
+		for (int i = 0; i < mr; i++) sum[i] = vplus(sum[i], bc(rows[i / 3][i % 3 * lda + u]), r[u]);
+	}
+}
+
 /* n more values of k from p on, turned with what is beyond them and beyond `left` columns as 0. */
 INL void few_turned_end(const int mr, const struct nr_gemm_tile *t, int64_t p, int64_t n, int64_t j, int64_t left, vf *sum)
 {
@@ -81,12 +98,7 @@ INL void few_turned_end(const int mr, const struct nr_gemm_tile *t, int64_t p, i
 #pragma GCC unroll 16
 		for (int i = 0; i < VL; i++) r[i] = i < left ? ldn(t->b + (j + i) * t->ldb + p, n) : (vf){ 0 };
 		vtranspose(r);
-#pragma GCC unroll 16
-		for (int u = 0; u < VL; u++) {
-			if (u >= n) break;
-#pragma GCC unroll 8
-			for (int i = 0; i < mr; i++) sum[i] = vplus(sum[i], bc(t->a[i * t->lda + p + u]), r[u]);
-		}
+		few_plus(mr, n, t->a + p, t->lda, r, sum);
 	}
 }
 
@@ -97,17 +109,7 @@ INL void few_block(const int mr, const float *const b[FEW_POINTERS], int64_t ldb
 #pragma GCC unroll 16
 	for (int i = 0; i < VL; i++) r[i] = ld(b[i / 3] + i % 3 * ldb);
 	vtranspose(r);
-	const float *rows[(FEW + 2) / 3];
-#pragma GCC unroll 3
-	for (int i = 0; 3 * i < mr; i++) {
-		rows[i] = a + 3 * i * lda;
-		__asm__ volatile("" : "+r"(rows[i]));
-	}
-#pragma GCC unroll 16
-	for (int u = 0; u < VL; u++) {
-#pragma GCC unroll 8
-		for (int i = 0; i < mr; i++) sum[i] = vplus(sum[i], bc(rows[i / 3][i % 3 * lda + u]), r[u]);
-	}
+	few_plus(mr, VL, a, lda, r, sum);
 }
 
 /* Asks for as many values as a block has. */
