@@ -6,15 +6,6 @@
 #include "norma/tokenizer.h"
 #include "tasks/caption_words.h"
 
-static struct nr_source *opened(const char *text)
-{
-	struct nr_source *s;
-	struct nr_error err = { 0 };
-	char line[1500];
-	if (nr_source_open(&s, text, made_path("."), &err)) fail_msg("%s", nr_error_text(&err, line, sizeof line));
-	return s;
-}
-
 /* Twenty pictures of two captions each; the pictures are not looked into here. */
 static void make_list(void)
 {
@@ -36,7 +27,7 @@ static void captions_of_a_picture_stay_on_one_side(void **state)
 	char text[4200];
 	make_list();
 	snprintf(text, sizeof text, "captions:path=%s,val=0.3", made_path("captions.csv"));
-	struct nr_source *s = opened(text);
+	struct nr_source *s = made_source(text);
 	assert_int_equal(s->count[NR_TRAIN] + s->count[NR_VAL], 40);
 	assert_true(s->count[NR_VAL] > 0 && s->count[NR_VAL] < 20);
 	for (int split = 0; split < 2; split++)
@@ -83,7 +74,7 @@ static void the_vocabulary_has_every_word_and_spells_the_others(void **state)
 	struct nr_encoding out;
 	make_list();
 	snprintf(text, sizeof text, "captions:path=%s,val=0", made_path("captions.csv"));
-	struct nr_source *s = opened(text);
+	struct nr_source *s = made_source(text);
 	assert_int_equal(nr_caption_words(&path, s, NR_TRAIN, made_path("."), arena, &err), 0);
 	assert_int_equal(nr_tokenizer_open(&t, path, &err), 0);
 	assert_true(nr_tokenizer_find(t, "other") > 0 && nr_tokenizer_find(t, "17") > 0 && nr_tokenizer_find(t, ",") > 0);

@@ -74,4 +74,14 @@ static inline void made_picture(const char *path, int64_t n, int h, int w, int c
 	nr_picture_release(&p);
 }
 
+/* The source of this text; what is measured of it is kept in a folder of its own. */
+static inline struct nr_source *made_source(const char *text)
+{
+	struct nr_source *s;
+	struct nr_error err = { 0 };
+	char line[1500];
+	if (nr_source_open(&s, text, made_path("cache"), &err)) fail_msg("%s", nr_error_text(&err, line, sizeof line));
+	return s;
+}
+
 #endif

@@ -83,15 +83,6 @@ static void draw(const char *path, int channels, const uint8_t *pixels)
 }
 static void draw_picture(const char *path) { draw(path, 1, (const uint8_t[]){ 10, 20, 30, 40, 50, 60, 70, 80 }); }
 
-static struct nr_source *opened(const char *text)
-{
-	struct nr_source *s;
-	struct nr_error err = { 0 };
-	char line[1500];
-	if (nr_source_open(&s, text, made_path("cache"), &err)) fail_msg("%s", nr_error_text(&err, line, sizeof line));
-	return s;
-}
-
 static void refused(const char *text, const char *why)
 {
 	struct nr_source *s;
@@ -119,7 +110,7 @@ static void numbers_seen_are_classes_and_255_does_not_count(void **state)
 		draw_picture(made_path("own/images/%d.png", i));
 		draw(made_path("own/masks/%d%s.png", i, i == 2 ? "_mask" : ""), 1, (const uint8_t[]){ 0, 1, 4, 255, 0, 1, 4, 255 });
 	}
-	struct nr_source *s = opened(made_path("own"));         /* a plain path, known by what it looks like */
+	struct nr_source *s = made_source(made_path("own"));         /* a plain path, known by what it looks like */
 	assert_string_equal(s->of->name, "labelmaps");
 	assert_int_equal(s->classes, 5);
 	assert_string_equal(s->class_name[4], "4");
@@ -130,7 +121,7 @@ static void numbers_seen_are_classes_and_255_does_not_count(void **state)
 	nr_source_close(s);
 	char text[600];
 	snprintf(text, sizeof text, "labelmaps:path=%s,ignore=1,val=0", made_path("own"));
-	s = opened(text);
+	s = made_source(text);
 	assert_int_equal(s->classes, 4);
 	map_is(s, NR_TRAIN, 0, (const uint8_t[]){ 0, 255, 3, 255, 0, 255, 3, 255 });
 	nr_source_close(s);
@@ -145,7 +136,7 @@ static void masks_of_0_and_255_have_two_classes(void **state)
 		draw_picture(made_path("binary/val/%d.png", i));
 		draw(made_path("binary/val_masks/%d.png", i), 1, (const uint8_t[]){ 0, 0, 0, 0, 0, 0, 0, 255 });
 	}
-	struct nr_source *s = opened(made_path("binary"));
+	struct nr_source *s = made_source(made_path("binary"));
 	assert_int_equal(s->count[NR_TRAIN], 2);
 	assert_int_equal(s->count[NR_VAL], 2);
 	assert_int_equal(s->classes, 2);
@@ -162,14 +153,14 @@ static void colours_are_classes_and_a_file_names_them(void **state)
 		draw_picture(made_path("rgb/images/%d.png", i));
 		draw(made_path("rgb/labels/%d.png", i), 3, rgb);
 	}
-	struct nr_source *s = opened(made_path("rgb"));
+	struct nr_source *s = made_source(made_path("rgb"));
 	assert_int_equal(s->classes, 3);                        /* in the order of their numbers */
 	assert_string_equal(s->class_name[1], "#0000ff");
 	assert_memory_equal(s->colour[2], ((const uint8_t[]){ 255, 0, 0 }), 3);
 	map_is(s, NR_TRAIN, 0, (const uint8_t[]){ 2, 1, 2, 0, 2, 1, 2, 0 });
 	nr_source_close(s);
 	made_text(made_path("rgb/classes.txt"), "a fire truck 255 0 0\nvoid\t0 0 0\n0,0,255,sky\n");
-	s = opened(made_path("rgb"));
+	s = made_source(made_path("rgb"));
 	assert_int_equal(s->classes, 2);
 	assert_string_equal(s->class_name[0], "a fire truck");
 	assert_string_equal(s->class_name[1], "sky");
@@ -192,12 +183,12 @@ static void a_palette_gives_colours(void **state)
 		assert_int_equal(nr_picture_write_png(&p, made_path("pal/images/%d.png", i), NULL), 0);
 		made_file(made_path("pal/annotations/%d.png", i), indexed, sizeof indexed);
 	}
-	struct nr_source *s = opened(made_path("pal"));
+	struct nr_source *s = made_source(made_path("pal"));
 	assert_int_equal(s->classes, 3);
 	assert_memory_equal(s->colour[2], ((const uint8_t[]){ 70, 80, 90 }), 3);
 	nr_source_close(s);
 	made_text(made_path("pal/classes.txt"), "one 70 80 90\ntwo 10 20 30\nthree 40 50 60\n");      /* colours decide, not numbers */
-	s = opened(made_path("pal"));
+	s = made_source(made_path("pal"));
 	struct nr_picture map = { 0 };
 	assert_int_equal(nr_source_map(s, NR_TRAIN, 0, NULL, &map, NULL), 0);
 	assert_memory_equal(map.pixels, ((const uint8_t[]){ 1, 2, 0, 0, 2, 1 }), 6);
@@ -217,7 +208,7 @@ static void what_is_wrong_is_told_with_the_file(void **state)
 	made_text(made_path("bad/classes.txt"), "a\nb\nc\n");
 	refused(made_path("bad"), "3 of 3 label maps");         /* each is logged */
 	made_text(made_path("bad/classes.txt"), "a\nb\nc\nd\n");
-	struct nr_source *s = opened(made_path("bad"));
+	struct nr_source *s = made_source(made_path("bad"));
 	nr_source_close(s);
 	draw(made_path("bad/labels/training/1.png"), 1, (const uint8_t[]){ 0, 1, 2, 3, 0, 9, 2, 3 });
 	refused(made_path("bad"), "labels/training/1.png");
@@ -226,7 +217,7 @@ static void what_is_wrong_is_told_with_the_file(void **state)
 	refused(made_path("bad"), "it has no label map: no '1.png' in");
 	char text[600];
 	snprintf(text, sizeof text, "labelmaps:path=%s,bad=skip", made_path("bad"));
-	s = opened(text);
+	s = made_source(text);
 	assert_int_equal(s->count[NR_TRAIN] + s->count[NR_VAL], 2);
 	assert_int_equal(nr_source_get(s, NR_TRAIN, 0, &p, NULL, &err), 0);
 	p.h = 1;

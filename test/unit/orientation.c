@@ -88,19 +88,10 @@ static void a_size_tells_what_was_annotated(void **state)
 
 /* ---- data sets -------------------------------------------------------------------------------------------------------------- */
 
-static struct nr_source *opened(const char *text)
-{
-	struct nr_source *s;
-	struct nr_error err = { 0 };
-	char line[1500];
-	if (nr_source_open(&s, text, made_path("cache"), &err)) fail_msg("%s", nr_error_text(&err, line, sizeof line));
-	return s;
-}
-
 /* How sample i of the training is seen. */
 static struct nr_picture sample(const char *text, int64_t i)
 {
-	struct nr_source *s = opened(text);
+	struct nr_source *s = made_source(text);
 	struct nr_picture p = { 0 };
 	struct nr_error err = { 0 };
 	int32_t label;
@@ -147,7 +138,7 @@ static void boxes_are_of_the_picture_that_has_their_size(void **state)
 		assert_true(is_stored(&p));
 		nr_picture_release(&p);
 	}
-	struct nr_source *s = opened(text);
+	struct nr_source *s = made_source(text);
 	assert_int_equal(s->count[NR_TRAIN], 3);
 	nr_source_close(s);
 }
